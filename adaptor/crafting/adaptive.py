@@ -41,9 +41,9 @@ def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:
         if not chosen:
             break
         tasks = shares(chosen, work.remaining)
-        for each, share in zip(chosen, tasks, strict=True):
-            _take(profile, each)
-            crafted.append(as_crafted(each, share, situation))
+        for candidate, share in zip(chosen, tasks, strict=True):
+            _take(profile, candidate)
+            crafted.append(as_crafted(candidate, share, situation))
         work = msgspec.structs.replace(work, remaining=work.remaining - sum(tasks))
     return crafted
 
@@ -69,14 +69,14 @@ def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
     chosen = _first_possible(left, work, allowed)
     if chosen:
         chosen = _exchange_worst(profile.free_slots(), left, work, chosen)
-    return sorted(optimize(chosen, work), key=lambda each: (each.slot.start, -each.throughput))
+    return sorted(optimize(chosen, work), key=lambda candidate: (candidate.slot.start, -candidate.throughput))
 
 
 def shares(chosen: list[Candidate], remaining: int) -> list[int]:
     """By request, the tasks that it is expected to finish; at least one stays for each later request."""
     found: list[int] = []
-    for others, each in zip(reversed(range(len(chosen))), chosen, strict=True):
-        found.append(min(each.tasks, remaining - others))
+    for others, candidate in zip(reversed(range(len(chosen))), chosen, strict=True):
+        found.append(min(candidate.tasks, remaining - others))
         remaining -= found[-1]
     return found
 
@@ -128,7 +128,7 @@ def _improvement(slot: FreeSlot, left: Profile, work: Work, worst: Candidate) ->
 
 
 def _worst(chosen: list[Candidate]) -> Candidate:
-    return min(chosen, key=lambda each: each.merit)
+    return min(chosen, key=lambda candidate: candidate.merit)
 
 
 def _take(profile: Profile, each: Candidate) -> None:

@@ -6,8 +6,15 @@ import math
 
 import msgspec
 
-from adaptor.crafting.nodes.occupying import holding
-from adaptor.crafting.nodes.schedule import OVERRUN, NodeSchedule, has_numba, is_long, node_schedule
+from adaptor.crafting.nodes.schedule import (
+    NodeSchedule,
+    has_numba,
+    holding,
+    is_long,
+    node_schedule,
+    planned_starts,
+    spans,
+)
 from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.crafting.profile import Profile
 from adaptor.model import PendingJob, QueueState
@@ -121,13 +128,8 @@ def schedule(queue: QueueState) -> Schedule:
 def fixed(queue: QueueState) -> tuple[Profile, dict[str, float], list[PendingJob]]:
     """What `schedule` does not choose: the profile beside what runs and what the scheduler has planned, the
     starts that it has planned, and the other jobs in queue order."""
-    now = queue.now
-    holds = [(now, job.end if job.end > now else now + OVERRUN, job.processors) for job in queue.running]
-    starts: dict[str, float] = {}
-    for job in queue.pending:
-        if job.planned_start is not None:
-            starts[job.id] = max(job.planned_start, now)
-            holds.append((starts[job.id], starts[job.id] + job.tr, job.processors))
+    starts = planned_starts(queue)
+    holds = [(begin, end, job.processors) for job, begin, end in spans(queue, starts)]
     return _beside(queue, holds), starts, [job for job in queue.pending if job.planned_start is None]
 
 

@@ -103,53 +103,53 @@ def optimize(chosen: list[Candidate], work: Work) -> list[Candidate]:
 
 def _fewer_processors(chosen: list[Candidate], work: Work) -> list[Candidate]:
     """At most one slot per remaining task (rounded up to whole nodes where the site allocates those)."""
-    excess = sum(each.slots for each in chosen) - work.remaining
+    excess = sum(candidate.slots for candidate in chosen) - work.remaining
     kept: list[Candidate] = []
-    for each in sorted(chosen, key=lambda each: each.merit):
-        if excess >= each.slots:
-            excess -= each.slots
+    for candidate in sorted(chosen, key=lambda candidate: candidate.merit):
+        if excess >= candidate.slots:
+            excess -= candidate.slots
         elif excess > 0:
-            p = each.work.shape.processors_for(each.slots - excess)
-            kept.append(each.work.shaped(each.slot, p, each.rounds))
+            p = candidate.work.shape.processors_for(candidate.slots - excess)
+            kept.append(candidate.work.shaped(candidate.slot, p, candidate.rounds))
             excess = 0
         else:
-            kept.append(each)
+            kept.append(candidate)
     return kept
 
 
 def _less_time(chosen: list[Candidate], work: Work) -> list[Candidate]:
     """Keep only the rounds needed to finish all remaining tasks at the earliest possible instant."""
-    if sum(each.tasks for each in chosen) <= work.remaining:
+    if sum(candidate.tasks for candidate in chosen) <= work.remaining:
         return chosen
     finish = finish_of(chosen, work)
-    rounds = [_rounds_until(finish, each, work) for each in chosen]
-    surplus = sum(each.slots * count for each, count in zip(chosen, rounds, strict=True)) - work.remaining
+    rounds = [_rounds_until(finish, candidate, work) for candidate in chosen]
+    surplus = (
+        sum(candidate.slots * count for candidate, count in zip(chosen, rounds, strict=True)) - work.remaining
+    )
     for index in sorted(range(len(chosen)), key=lambda index: chosen[index].merit):
         if rounds[index] and chosen[index].slots <= surplus:
             rounds[index] -= 1
             surplus -= chosen[index].slots
     return [
-        each.work.shaped(each.slot, each.request.p, count)
-        for each, count in zip(chosen, rounds, strict=True)
+        candidate.work.shaped(candidate.slot, candidate.request.p, count)
+        for candidate, count in zip(chosen, rounds, strict=True)
         if count
     ]
 
 
 def finish_of(chosen: list[Candidate], work: Work) -> float:
     """The first instant at which the chosen requests have finished the remaining tasks, by bisection."""
-    early, late = work.now, max(_end_of_round(each, each.rounds, work) for each in chosen)
+    shape = work.shape
+    ends = (candidate.slot.start + shape.rules.pad + candidate.rounds * shape.runtime for candidate in chosen)
+    early, late = work.now, max(ends)
     while late - early > 1e-3:
         middle = (early + late) / 2
-        done = sum(each.slots * _rounds_until(middle, each, work) for each in chosen)
+        done = sum(candidate.slots * _rounds_until(middle, candidate, work) for candidate in chosen)
         if done >= work.remaining:
             late = middle
         else:
             early = middle
     return late
-
-
-def _end_of_round(each: Candidate, rounds: int, work: Work) -> float:
-    return each.slot.start + work.shape.rules.pad + rounds * work.shape.runtime
 
 
 def _rounds_until(time: float, each: Candidate, work: Work) -> int:

@@ -108,7 +108,7 @@ def craft_in(places: list[Place], wanted: Wanted, heuristic: Heuristic) -> Made:
     """The requests for tasks at a site without partitions, or with one."""
     (place,) = places
     situation = situation_in(place, wanted)
-    found = [msgspec.structs.replace(each, partition=place.name) for each in heuristic(situation)]
+    found = [msgspec.structs.replace(request, partition=place.name) for request in heuristic(situation)]
     crafted = within(found, wanted.demand)
     reason = "" if crafted else nothing_possible(situation)
     return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
@@ -159,9 +159,9 @@ def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reason
         ]
         if not proposals:
             break
-        best = best_of([each.offer for each in proposals])
-        chosen = next(each.crafted for each in proposals if each.offer is best)
-        request = told(chosen, best, [each.offer for each in proposals])
+        best = best_of([proposal.offer for proposal in proposals])
+        chosen = next(proposal.crafted for proposal in proposals if proposal.offer is best)
+        request = told(chosen, best, [proposal.offer for proposal in proposals])
         if not within([*crafted, request], wanted.demand)[len(crafted) :]:
             break
         crafted.append(request)
@@ -173,17 +173,17 @@ def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reason
 def best_of(offers: Iterable[Offer]) -> Offer:
     """That with the most throughput; of equal ones that which starts first, then the first."""
     best, *others = offers
-    for each in others:
-        more = each.throughput > best.throughput * ALIKE
-        if more or (each.throughput * ALIKE >= best.throughput and each.start < best.start):
-            best = each
+    for other in others:
+        more = other.throughput > best.throughput * ALIKE
+        if more or (other.throughput * ALIKE >= best.throughput and other.start < best.start):
+            best = other
     return best
 
 
 def told(crafted: CraftedRequest, best: Offer, offers: Iterable[Offer]) -> CraftedRequest:
     """The request with its partition, and in its reason what the others offered."""
     now = best.place.queue.now
-    others = [each.words(now) for each in offers if each.place.name != best.place.name]
+    others = [offer.words(now) for offer in offers if offer.place.name != best.place.name]
     reason = f"{crafted.reason}; in {best.words(now)}"
     if others:
         reason += f", rather than {' or '.join(others)}"
@@ -253,11 +253,11 @@ def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest
         return crafted
     kept: list[CraftedRequest] = []
     left = demand.most
-    for each in crafted:
-        left -= each.request.p
+    for new in crafted:
+        left -= new.request.p
         if left < 0:
             break
-        kept.append(msgspec.structs.replace(each, reason=f"{each.reason}; {demand.why_most}"))
+        kept.append(msgspec.structs.replace(new, reason=f"{new.reason}; {demand.why_most}"))
     return kept
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.fits import TINY, RequestUnit, gpu_slots, rounds_within, unit_of
+from adaptor.crafting.fits import TINY, RequestUnit, rounds_within, tasks_in, unit_of
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
 from adaptor.model import PilotState
 
@@ -63,7 +63,9 @@ class _Scene:
         ]
         self.pilots = [
             (name, view, pilot, self._slots(name, pilot))
-            for name, view, pilot in sorted(pilots, key=lambda each: (_waits(each[2]), each[2].id))
+            for name, view, pilot in sorted(
+                pilots, key=lambda row: (row[2].state is not PilotState.RUNNING, row[2].id)
+            )
         ]
         """Running ones first, then the others in order of issue; with their slots by group."""
 
@@ -128,16 +130,13 @@ class _Assignment:
         """
         order: Sequence[int] = range(len(capacities))
         if len(order) > 1:
-            order = sorted(order, key=self._uncovered_share, reverse=True)
+            order = sorted(order, key=lambda index: -self.waiting[index] / self._scene.totals[index])
         for index in order:
             taken = math.floor(min(open_tasks[index], share * capacities[index] + TINY))
             if taken:
                 open_tasks[index] -= taken
                 share -= taken / capacities[index]
         return share
-
-    def _uncovered_share(self, index: int) -> float:
-        return self.waiting[index] / self._scene.totals[index]
 
 
 def _units(view: PlanningView, demands: Sequence[Demand | None]) -> list[RequestUnit | None]:
@@ -163,11 +162,9 @@ def slots_in(pilot: PilotView, processors: int, demand: Demand, unit: RequestUni
         return 0
     if task.nodes > 1 and made_for != task:
         return 0
-    if task.gpus:
-        slots = min(slots, gpu_slots(made_for.gpus_for(tasks), task))
-    if task.memory and made_for.memory:
-        slots = min(slots, made_for.memory * tasks // task.memory)
-    return slots
+    memory = made_for.memory * tasks if made_for.memory else None
+    gpus = ((task.gpu_type, made_for.gpus_for(tasks)),)
+    return min(slots, tasks_in(task, processors, memory, gpus))
 
 
 def has_slot(view: PlanningView, pilot: PilotView, demand: Demand) -> bool:
@@ -182,11 +179,14 @@ def holds(pilot: PilotView, demand: Demand) -> bool:
 
 
 def _times(slots: list[float], rounds: Sequence[float]) -> list[float]:
-    return [each * count for each, count in zip(slots, rounds, strict=True)]
+    return [slot * count for slot, count in zip(slots, rounds, strict=True)]
 
 
-def _waits(pilot: PilotView) -> bool:
-    return pilot.state is not PilotState.RUNNING
+def largest_share_first(
+    indices: Iterable[int], uncovered: Sequence[int], waiting: Sequence[int]
+) -> list[int]:
+    """The demands, or groups, in the order in which they get requests: by the share that nothing covers."""
+    return sorted(indices, key=lambda index: -uncovered[index] / max(1, waiting[index]))
 
 
 def time_left(pilot: PilotView, now: float) -> float:

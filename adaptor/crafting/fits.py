@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.crafting.situation import CraftingSituation, Demand, SiteRules
 from adaptor.model import QueueState, Request
-from adaptor.resources import Need, Node, TaskSize
+from adaptor.resources import Gpus, Need, Node, TaskSize
 from adaptor.units import counted, format_size, round_down, round_up
 
 
@@ -30,17 +30,19 @@ def tasks_on(node: Node, task: TaskSize) -> int:
 
     Of tasks that take several nodes: 1 where the node may be one of theirs.
     """
-    held = node.processors // task.processors
-    if task.memory and node.memory is not None:
-        held = min(held, node.memory // task.memory)
-    if task.gpus:
-        held = min(held, gpu_slots(node.gpus_of(task.gpu_type), task))
+    held = tasks_in(task, node.processors, node.memory, node.gpus)
     return min(held, 1) if task.nodes > 1 else held
 
 
-def gpu_slots(gpus: int, task: TaskSize) -> int:
-    """Tasks that so many whole GPUs of one node hold."""
-    return gpus // task.whole_gpus * task.tasks_per_gpu
+def tasks_in(task: TaskSize, processors: int, memory: int | None, gpus: Gpus) -> int:
+    """Tasks of one size that run at the same time in a part of one node; `memory` is None if not counted."""
+    held = processors // task.processors
+    if task.memory and memory is not None:
+        held = min(held, memory // task.memory)
+    if task.gpus:
+        count = sum(count for kind, count in gpus if task.gpu_type in ("", kind))
+        held = min(held, count // task.whole_gpus * task.tasks_per_gpu)
+    return held
 
 
 def width(queue: QueueState | None, task: TaskSize) -> int:
@@ -74,12 +76,19 @@ def placeable(queue: QueueState, task: TaskSize) -> int:
     Where the nodes are not known, the processors of the site.
     """
     if queue.partitions:
-        return max(placeable(each, task) for each in queue.partitions.values())
+        return max(placeable(partition, task) for partition in queue.partitions.values())
     if not queue.nodes:
         return queue.processors
     given = as_given(queue, task)
     slots = sum(tasks_on(node, given) for node in usable(queue)) // task.nodes
     return min(queue.processors, slots * width(queue, task))
+
+
+def most_slots(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> int:
+    """Tasks of this size that a site can run at the same time, within its limits."""
+    limits = rules.limits
+    there = placeable(queue, task) if queue else limits.max_proc
+    return min(limits.max_pending_requests * limits.max_proc, there) // width(queue, task)
 
 
 def most_memory(queue: QueueState, task: TaskSize) -> int | None:
@@ -96,7 +105,7 @@ def most_memory(queue: QueueState, task: TaskSize) -> int | None:
 def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
     """Why no node can ever run a task of this size; empty: one can, or none is known."""
     if queue.partitions:
-        found = {name: why_no_node_holds(each, task) for name, each in queue.partitions.items()}
+        found = {name: why_no_node_holds(partition, task) for name, partition in queue.partitions.items()}
         if queue.closed or not all(found.values()):  # the nodes of a closed one are not known
             return ""
         return "; ".join(f"{name}: {why}" for name, why in found.items())

@@ -11,7 +11,7 @@ import msgspec
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
 from adaptor.crafting.completion.rule import by_completion
-from adaptor.crafting.coverage import coverage, has_slot, holds
+from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_first
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.queues import places_of
@@ -181,9 +181,8 @@ def turns(
     Yields:
         The place of a demand, and among how many, itself included, the requests that are left are divided.
     """
-    order = sorted(
-        served, key=lambda index: (-demands[index].priority, -uncovered[index] / demands[index].waiting)
-    )
+    order = largest_share_first(served, uncovered, [demand.waiting for demand in demands])
+    order.sort(key=lambda index: -demands[index].priority)
     for turn, index in enumerate(order):
         yield index, sum(demands[other].priority == demands[index].priority for other in order[turn:])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from adaptor.model import FreeSlot
 
@@ -133,17 +133,9 @@ class Profile:
     def free_slots(self) -> list[FreeSlot]:
         """All maximal rectangles under the profile, by start; of those with the same start the widest first.
 
-        They overlap. One sweep over the steps with a stack of open rectangles, O(n), then a sort.
+        They overlap.
         """
-        slots: list[FreeSlot] = []
-        open_slots: list[tuple[float, int]] = []
-        for time, free in [*zip(self._times, self._free, strict=True), (math.inf, 0)]:
-            begin = time
-            while open_slots and open_slots[-1][1] > free:
-                begin, processors = open_slots.pop()
-                slots.append(FreeSlot(begin, time - begin, processors))
-            if free and (not open_slots or open_slots[-1][1] < free):
-                open_slots.append((begin, free))
+        slots = [slot for slot, _ in rectangles(zip(self._times, self._free, strict=True))]
         slots.sort(key=lambda slot: (slot.start, -slot.processors))
         return slots
 
@@ -189,3 +181,20 @@ class Profile:
         """Merge a step with its predecessor if both have the same free processors."""
         if 0 < index < len(self._times) and self._free[index] == self._free[index - 1]:
             del self._times[index], self._free[index]
+
+
+def rectangles(steps: Iterable[tuple[float, int]]) -> Iterator[tuple[FreeSlot, int]]:
+    """Each maximal rectangle under `(time, processors from then on)`, and how many of them are in wider ones.
+
+    One sweep over the steps with a stack of open rectangles, O(n).
+    """
+    open_slots: list[tuple[float, int]] = []
+    """`(start, processors)`, in order of the processors."""
+    for time, free in (*steps, (math.inf, 0)):
+        begin = time
+        while open_slots and open_slots[-1][1] > free:
+            begin, processors = open_slots.pop()
+            shared = max(free, open_slots[-1][1] if open_slots else 0)
+            yield FreeSlot(begin, time - begin, processors), shared
+        if free and (not open_slots or open_slots[-1][1] < free):
+            open_slots.append((begin, free))

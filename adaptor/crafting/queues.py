@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import chunk_of, need_of
-from adaptor.crafting.nodes.occupying import parts_of
+from adaptor.crafting.nodes.schedule import parts_of
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 
@@ -94,13 +94,13 @@ def with_crafted(
     places: list[Place], home: Place, crafted: Iterable[CraftedRequest], demand: Demand
 ) -> list[Place]:
     """The places after these requests are made in one of them: they take the nodes that others share too."""
-    for each in crafted:
+    for new in crafted:
         pending = PendingJob(
             f"request {len(home.queue.pending)}",
-            each.request.p,
-            each.request.tr,
-            each.predicted_start,
-            need=need_of(each.request, home.rules, home.queue, demand.task),
+            new.request.p,
+            new.request.tr,
+            new.predicted_start,
+            need=need_of(new.request, home.rules, home.queue, demand.task),
         )
         made = _with(msgspec.structs.replace(home, allowed=home.allowed - 1), pending)
         if home.free is None:  # it is the only place

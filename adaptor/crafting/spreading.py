@@ -37,11 +37,11 @@ def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made
         some = _set_of(places, rest, reasons)
         kept = within([*crafted, *some], wanted.demand)[len(crafted) :]
         crafted += some[: len(kept)]
-        for each in some[: len(kept)]:
-            home = next(place for place in places if place.name == each.partition)
-            places = with_crafted(places, home, [each], wanted.demand)
+        for request in some[: len(kept)]:
+            home = next(place for place in places if place.name == request.partition)
+            places = with_crafted(places, home, [request], wanted.demand)
         wanted = msgspec.structs.replace(
-            wanted, remaining=wanted.remaining - sum(each.tasks for each in some)
+            wanted, remaining=wanted.remaining - sum(request.tasks for request in some)
         )
         if len(kept) < len(some) or not some:
             break
@@ -82,9 +82,9 @@ def _offers(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> lis
 
 def _too_late(found: list[tuple[Offer, Candidate]], chosen: list[_Chosen], wanted: Wanted) -> bool:
     """Whether none of these requests can finish a task before the chosen ones finish all."""
-    if sum(each.candidate.tasks for each in chosen) < wanted.remaining:
+    if sum(choice.candidate.tasks for choice in chosen) < wanted.remaining:
         return False
-    candidates = [each.candidate for each in chosen]
+    candidates = [choice.candidate for choice in chosen]
     finish = finish_of(candidates, candidates[0].work)
     shortest = wanted.demand.runtime + candidates[0].work.shape.rules.pad
     return min((offer.start for offer, _ in found), default=math.inf) + shortest >= finish
@@ -94,12 +94,13 @@ def _cut(chosen: list[_Chosen], wanted: Wanted) -> list[CraftedRequest]:
     """The requests as they are made, cut to what the tasks need together."""
     if not chosen:
         return []
-    by_slot = {id(each.candidate.work): each for each in chosen}
-    cut = optimize([each.candidate for each in chosen], chosen[0].candidate.work)
-    cut.sort(key=lambda each: (each.slot.start, -each.throughput))
+    by_slot = {id(choice.candidate.work): choice for choice in chosen}
+    cut = optimize([choice.candidate for choice in chosen], chosen[0].candidate.work)
+    cut.sort(key=lambda candidate: (candidate.slot.start, -candidate.throughput))
     tasks = shares(cut, wanted.remaining)
     return [
-        _crafted(each, share, by_slot[id(each.work)], wanted) for each, share in zip(cut, tasks, strict=True)
+        _crafted(candidate, share, by_slot[id(candidate.work)], wanted)
+        for candidate, share in zip(cut, tasks, strict=True)
     ]
 
 

@@ -78,7 +78,7 @@ def _site_part(
         if name in snapshot.terms  # those that the configuration has no longer get nothing
     }
     part = balance.budget.amount - balance.used
-    held = sum(each.amount for each in ledger.open_pilots_of(bag.id) if each.site == snapshot.site)
+    held = sum(pilot.amount for pilot in ledger.open_pilots_of(bag.id) if pilot.site == snapshot.site)
     mine = part * worth[snapshot.site] // max(1, sum(worth.values())) - held
     some = 0 if held else allowance.tariff.reservation(allowance.kind, least.p, least.tr)
     return _at_most(allowance, max(some, mine), snapshot.site)
@@ -89,7 +89,7 @@ def _share_part(
 ) -> Allowance:
     """The site's fraction of what is left, by the cost of its share of the waiting tasks."""
     shares = shares_of(memory, bag.id)
-    total = sum(each.cost for each in shares.portions.values()) if shares is not None else 0.0
+    total = sum(portion.cost for portion in shares.portions.values()) if shares is not None else 0.0
     if shares is None or allowance.amount is None or not total:
         return allowance
     mine = int(allowance.amount * shares.worth(site.name) / total)

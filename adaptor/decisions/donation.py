@@ -66,17 +66,19 @@ def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[SubmitRe
     """
     tasks = _coming(snapshot, demand.bag, demand.task.processors)
     tasks += sum(
-        each.crafted.request.p // demand.task.processors for each in coming if each.demand.bag == demand.bag
+        submit.crafted.request.p // demand.task.processors
+        for submit in coming
+        if submit.demand.bag == demand.bag
     )
     if not tasks:
         return demand
     same = [
-        each.wanted
-        for each in snapshot.donation_demands
-        if each.pilots_of == demand.bag and each.wanted.task.processors == demand.task.processors
+        other.wanted
+        for other in snapshot.donation_demands
+        if other.pilots_of == demand.bag and other.wanted.task.processors == demand.task.processors
     ]
-    mixed = sum(each.waiting for each in same if each.allocation == "mixed")
-    both = sum(each.waiting for each in same)
+    mixed = sum(other.waiting for other in same if other.allocation == "mixed")
+    both = sum(other.waiting for other in same)
     taken = min(mixed, tasks * mixed // both) if both else 0
     return msgspec.structs.replace(demand, waiting=demand.waiting - taken)
 
@@ -89,8 +91,10 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
     if site.donation is None or site.donation.preemptible:
         return queue
     uses = [(pilot.node, pilot.request, _known(pilot.started, queue.now)) for pilot in site.donated]
-    uses += [(each.node, each.crafted.request, queue.now) for each in coming]
-    partitions = {name: _beside_uses(each, _among(each, uses)) for name, each in queue.partitions.items()}
+    uses += [(submit.node, submit.crafted.request, queue.now) for submit in coming]
+    partitions = {
+        name: _beside_uses(partition, _among(partition, uses)) for name, partition in queue.partitions.items()
+    }
     return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions) if uses else queue
 
 
@@ -208,8 +212,8 @@ class _Choice:
         self._nodes = {node.name: node for node in donation.nodes or ()}
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
-            bag: sum(each.wanted.waiting for each in of_bag)
-            - _coming(snapshot, bag, min(each.wanted.task.processors for each in of_bag))
+            bag: sum(demand.wanted.waiting for demand in of_bag)
+            - _coming(snapshot, bag, min(demand.wanted.task.processors for demand in of_bag))
             for bag, of_bag in self._payers.items()
         }
 
@@ -239,10 +243,12 @@ class _Choice:
             if self._left[bag] <= 0:
                 return None
             demands = tuple(
-                each for each in self._payers[bag] if _slots(node, each) and self._fits(node, each, until)
+                demand
+                for demand in self._payers[bag]
+                if _slots(node, demand) and self._fits(node, demand, until)
             )
             if demands:
-                return _Wanted(demands, max(_slots(node, each) for each in demands))
+                return _Wanted(demands, max(_slots(node, demand) for demand in demands))
         return None
 
     def _fits(self, node: NodeView, demand: BagDonationDemand, until: float) -> bool:
@@ -265,8 +271,8 @@ class _Choice:
                 f"{' (max_tr)' if tr == self._donation.longest else ''}"
             )
         payers: dict[int, float] = {}
-        for each in wanted.demands:
-            payers[each.bag] = payers.get(each.bag, 0.0) + each.wanted.waiting
+        for demand in wanted.demands:
+            payers[demand.bag] = payers.get(demand.bag, 0.0) + demand.wanted.waiting
         gpus = _gpus_per_processor(node, wanted)
         allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
         found = afford(allowance, Request(node.processors, tr), least)
@@ -285,20 +291,20 @@ class _Choice:
 
 def _gpus_per_processor(node: NodeView, wanted: _Wanted) -> float:
     """The node is given with all its GPUs; they are charged where a task needs any."""
-    if not any(each.wanted.task.gpus for each in wanted.demands):
+    if not any(demand.wanted.task.gpus for demand in wanted.demands):
         return 0.0
     return sum(count for _, count in node.gpus) / node.processors
 
 
 def _slots(node: NodeView, demand: BagDonationDemand) -> int:
-    return slots_on(node, node.processors, demand.wanted)
+    return slots_on(node, node.processors, demand.wanted.task)
 
 
 def _demand(wanted: _Wanted) -> Demand:
     first = wanted.demands[0]
     return Demand(
         task=first.wanted.task,
-        waiting=sum(each.wanted.waiting for each in wanted.demands),
+        waiting=sum(demand.wanted.waiting for demand in wanted.demands),
         runtime=max(1.0, first.wanted.needs),
         shortest=first.wanted.needs,
         bag=wanted.bag,

@@ -241,11 +241,11 @@ class DonationMemory:
 
 
 def _used(pilot: Pilot, workers: Sequence[Worker]) -> DonatedUse:
-    busy = sum(each.processors - each.free.processors if each.held else 0 for each in workers)
-    awaited = any(each.awaited for each in workers)
+    busy = sum(worker.processors - worker.free.processors if worker.held else 0 for worker in workers)
+    awaited = any(worker.awaited for worker in workers)
     return DonatedUse(
         since=pilot.since,
-        busy=max(busy, 1) if awaited or any(each.held for each in workers) else 0,
+        busy=max(busy, 1) if awaited or any(worker.held for worker in workers) else 0,
     )
 
 

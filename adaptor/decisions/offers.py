@@ -20,6 +20,7 @@ from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import slots_on
 from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeView, UseNodes
+from adaptor.resources import TaskSize
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor.scheduling.facts import BagFacts
@@ -40,7 +41,7 @@ def donated_offer(
         return None
     wanted = _wanted(bag, site, demand)
     nodes = _nodes(site, donation, bag, wanted, now)
-    slots = sum(slots_on(node, node.processors, wanted) for node in nodes)
+    slots = sum(slots_on(node, node.processors, wanted.task) for node in nodes)
     if not slots:
         return None
     finishes = max(donation.rules.last_fit, _mean_survival(nodes, donation, task.mean, now))
@@ -117,7 +118,8 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     earlier bags of its kind, else as the site's initial_tr says.
     """
     here = bag.learned[site]
-    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or _earlier(bag, site) or here.estimate
+    earlier = bag.earlier[site].mean if site in bag.earlier else None
+    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or earlier or here.estimate
     known, elapsed = here.learned, bag.elapsed(site, now)
     total = max(known.total, _SHORTEST * known.finished)
     seen = RuntimeSums(finished=known.finished, total=total, squares=max(known.squares, _SHORTEST * total))
@@ -125,14 +127,9 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     return learned_time(TaskTime(guess, _SPREAD * guess), 0, seen, running)
 
 
-def _earlier(bag: BagFacts, site: str) -> float | None:
-    """The mean runtime in earlier bags of the same kinds."""
-    return bag.earlier[site].mean if site in bag.earlier else None
-
-
 def _elsewhere(bag: BagFacts) -> float | None:
     """The mean runtime of the tasks that have finished, wherever they ran."""
-    known = [each.learned for each in bag.learned.values()]
+    known = [there.learned for there in bag.learned.values()]
     finished = sum(each.finished for each in known)
     return sum(each.total for each in known) / finished if finished else None
 
@@ -170,7 +167,7 @@ def _question(
         for name, demand in at.items()
         if (found := _offers(snapshot, statuses[name], bag, snapshot.sites[name], demand, times[name]))
     }
-    offers |= {each.name: (each,) for each in donated if each is not None}
+    offers |= {offer.name: (offer,) for offer in donated if offer is not None}
     if not offers or (len(group.at) < 2 and not any(donated)):
         return None
     return Question(
@@ -204,9 +201,9 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
     time to come is offered."""
     ledger = snapshot.ledger
     committed = 0
-    for each in ledger.open_pilots_of(bag.id):
-        seconds = each.tr if each.kind == "explicit" else min(each.tr, max(0.0, snapshot.now - each.at))
-        committed += each.tariff.charge(each.kind, each.p, seconds)
+    for pilot in ledger.open_pilots_of(bag.id):
+        seconds = pilot.tr if pilot.kind == "explicit" else min(pilot.tr, max(0.0, snapshot.now - pilot.at))
+        committed += pilot.tariff.charge(pilot.kind, pilot.p, seconds)
     return Progress(
         now=snapshot.now,
         waiting=uncovered,
@@ -224,15 +221,7 @@ def _offers(
         return ()
     most = _most(snapshot, site, bag)
     openings = _within(status.capacity(demand, status.allowed, now).openings, most)
-    tariff = tariff_for(snapshot.ledger, site, demand.task)
-    whole = SiteOffer(
-        name=site.name,
-        price=in_credits(tariff.price("explicit")) * width(site.queue, demand.task),
-        processors=0,
-        task=task,
-        charging_unit=float(tariff.charging_unit),
-        startup=site.rules.pad,
-    )
+    whole = explicit_offer(snapshot.ledger, site, demand.task, task)
     return tuple(
         msgspec.structs.replace(
             whole, name=f"{site.name} {number}", processors=slots, wait=max(0.0, start - now)
@@ -241,9 +230,22 @@ def _offers(
     )
 
 
+def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: TaskTime) -> SiteOffer:
+    """What slots for such tasks cost in formal requests of a site; none of them yet."""
+    tariff = tariff_for(ledger, site, size)
+    return SiteOffer(
+        name=site.name,
+        price=in_credits(tariff.price("explicit")) * width(site.queue, size),
+        processors=0,
+        task=task,
+        charging_unit=float(tariff.charging_unit),
+        startup=site.rules.pad,
+    )
+
+
 def _holds_a_request(ledger: Statements, site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> bool:
     """Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back."""
-    rooms = [each.left for each in ledger.budgets_at(site.name, now)]
+    rooms = [budgeted.left for budgeted in ledger.budgets_at(site.name, now)]
     balance = ledger.budget_of(bag.id)
     if balance is not None and not balance.reserved:
         rooms.append(balance.left)

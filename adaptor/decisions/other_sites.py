@@ -158,13 +158,13 @@ def _submitting(site: SiteFacts, now: float) -> list[PilotView]:
         PilotView(
             id=_SUBMITTING + number,
             state=PilotState.SUBMITTING,
-            request=each.crafted.request,
+            request=submit.crafted.request,
             submitted=now,
-            predicted_start=each.crafted.predicted_start,
-            bag=each.demand.bag,
-            shape=each.demand.shape,
-            partition=each.crafted.partition,
+            predicted_start=submit.crafted.predicted_start,
+            bag=submit.demand.bag,
+            shape=submit.demand.shape,
+            partition=submit.crafted.partition,
         )
-        for number, each in enumerate(site.submitting)
-        if not each.node
+        for number, submit in enumerate(site.submitting)
+        if not submit.node
     ]

@@ -10,11 +10,10 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
-from adaptor.crafting.fits import width
 from adaptor.decisions.actions import Explain
 from adaptor.decisions.forecasting.known_bag import charged
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.offers import task_time
+from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, sites_of, staying, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.errors import AdaptorError
@@ -83,15 +82,9 @@ def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -
         for pilot, slots in staying(site, bag)
         if slots
     )
-    return SiteOffer(
-        name=site.name,
-        price=in_credits(tariff.price("explicit")) * width(site.queue, bag.spec.task),
-        processors=max(most_slots(site, bag.spec.task), sum(each.processors for each in held)),
-        task=task,
-        charging_unit=float(tariff.charging_unit),
-        startup=site.rules.pad,
-        held=held,
-    )
+    most = max(most_slots(site, bag.spec.task), sum(part.processors for part in held))
+    offer = explicit_offer(snapshot.ledger, site, bag.spec.task, task)
+    return msgspec.structs.replace(offer, processors=most, held=held)
 
 
 def _paid(tariff: Tariff, ran: float) -> float:

@@ -8,7 +8,8 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
-from adaptor.crafting.fits import RequestShape, placeable, unit_of, width
+from adaptor.crafting import fits
+from adaptor.crafting.fits import RequestShape, unit_of
 from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
@@ -81,10 +82,7 @@ def slots_there(site: SiteFacts, bag: BagFacts) -> int:
 
 def most_slots(site: SiteFacts, task: TaskSize) -> int:
     """Tasks of this size that the site can run at the same time, within its limits."""
-    limits = site.rules.limits
-    allowed = limits.max_pending_requests * limits.max_proc
-    there = placeable(site.queue, task) if site.queue else limits.max_proc
-    return min(allowed, there) // width(site.queue, task)
+    return fits.most_slots(site.rules, site.queue, task)
 
 
 def host_terms(ledger: Statements, site: SiteFacts) -> HostTerms:

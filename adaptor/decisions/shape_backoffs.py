@@ -58,7 +58,7 @@ class ShapeBackoffs:
     def keep(self, shapes: Collection[TaskShape]) -> None:
         """Forget the failures of all shapes but those that still wait."""
         kept = set(shapes)
-        for shape in [each for each in self._by_shape if each[0] not in kept]:
+        for shape in [at for at in self._by_shape if at[0] not in kept]:
             del self._by_shape[shape]
         gone = self._in_a_row - kept
         if gone:
@@ -72,5 +72,5 @@ class ShapeBackoffs:
         """Where they stand, for a decision to look at."""
         return ShapeHoldoffs(
             of_all=self._all.holdoff,
-            by_shape={shape: each.holdoff for shape, each in self._by_shape.items()},
+            by_shape={shape: backoff.holdoff for shape, backoff in self._by_shape.items()},
         )

@@ -18,10 +18,10 @@ def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
 
     An answer takes some 25 ms with ten sites. What changes it at once has it asked anew at once.
     """
-    asked = {each.bag for each in questions}
+    asked = {question.bag for question in questions}
     shares = {bag: answer for bag, answer in memory.shares.items() if bag in asked}
     problem = memory.shares_problem
-    due = [each for each in questions if _is_due(shares.get(each.bag), each)]
+    due = [question for question in questions if _is_due(shares.get(question.bag), question)]
     if due:
         problem = ""
     for each in due:

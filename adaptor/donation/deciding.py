@@ -39,12 +39,9 @@ def decide(view: DonationState, hazard: Hazard) -> list[DonationDecision]:
         hazard: of this site's nodes, from its `IdleLearner`.
     """
     if view.nodes is None:
-        return [UseNoMore("the scheduler does not answer")] if _waiting(view) else []
+        waits = any(demand.waiting for demand in view.demands if demand.allocation != "explicit")
+        return [UseNoMore("the scheduler does not answer")] if waits else []
     return _Step(view, view.nodes, hazard).decisions()
-
-
-def _waiting(view: DonationState) -> int:
-    return sum(demand.waiting for demand in view.demands if demand.allocation != "explicit")
 
 
 _CLOSED = "outside the hours in which idle nodes may be used"
@@ -54,7 +51,9 @@ class _Step:
     def __init__(self, view: DonationState, nodes: Sequence[NodeView], hazard: Hazard) -> None:
         self._view, self._rules, self._now, self._hazard = view, view.rules, view.now, hazard
         self._closes = closes(view.rules.hours, view.now, view.midnight)
-        self._demands = [each for each in view.demands if each.waiting and each.allocation != "explicit"]
+        self._demands = [
+            demand for demand in view.demands if demand.waiting and demand.allocation != "explicit"
+        ]
         self._leave: dict[str, list[str]] = defaultdict(list)
         """Names of nodes to leave, by the reason."""
         self._used: list[NodeView] = []
@@ -140,7 +139,7 @@ class _Step:
         for index, demand in enumerate(self._demands):
             if not left[index]:
                 continue
-            slots = slots_on(node, free, demand)
+            slots = slots_on(node, free, demand.task)
             if slots > 0 and self._fits(node, demand):
                 count = min(slots, left[index])
                 left[index] -= count
@@ -155,7 +154,9 @@ class _Step:
 
     def _has_memory(self, node: NodeView) -> bool:
         """For a task at least, be it of another kind than those that fit into its time."""
-        return node.memory is None or any((each.task.memory or 0) <= node.memory for each in self._demands)
+        return node.memory is None or any(
+            (demand.task.memory or 0) <= node.memory for demand in self._demands
+        )
 
     def _fits(self, node: NodeView, demand: DonationDemand) -> bool:
         """Whether the shortest task of a demand ends before the node's time does, and likely in idle time."""
@@ -200,7 +201,7 @@ class _Step:
         half = self._hazard.longest(age, 0.5)
         return (
             f"of those idle for {format_duration(age)} half stay so for {format_duration(half)} more; "
-            f"{counted(sum(each.waiting for each in self._demands), 'task')} may run on donated nodes"
+            f"{counted(sum(demand.waiting for demand in self._demands), 'task')} may run on donated nodes"
         )
 
     def _why_not(self, chosen: int, nodes: list[NodeView], allowed: int) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from adaptor.crafting.fits import tasks_in
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import Allocation, DonationDemand, DonationRules, NodeView
+from adaptor.resources import TaskSize
 
 
 def least_probability(allocation: Allocation, rules: DonationRules) -> float:
@@ -49,18 +51,12 @@ def room(hazard: Hazard, age: float, until_planned: float, probability: float) -
     return max(0.0, min(until_planned, hazard.longest(age, probability)))
 
 
-def slots_on(node: NodeView, free: int, demand: DonationDemand) -> int:
-    """Tasks of a demand that a node can run at the same time, on `free` of its processors."""
-    task = demand.task
-    if task.nodes > 1:  # each donated node has a pilot of its own
-        return 0
-    slots = free // task.processors
-    if task.memory and node.memory is not None:
-        slots = min(slots, node.memory // task.memory)
-    if task.gpus:
-        gpus = sum(count for type, count in node.gpus if task.gpu_type in ("", type))
-        slots = min(slots, gpus // task.whole_gpus * task.tasks_per_gpu)
-    return slots
+def slots_on(node: NodeView, free: int, task: TaskSize) -> int:
+    """Tasks that a node can run at the same time on `free` of its processors.
+
+    None of those that take several nodes: each donated node has a pilot of its own.
+    """
+    return tasks_in(task, free, node.memory, node.gpus) if task.nodes == 1 else 0
 
 
 def held(preempted: int, rules: DonationRules) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from adaptor.budget.accounting.accounts import Balance
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.statements import Balance
 from adaptor.views import CreditLine, CreditsView, SitePrice
 
 

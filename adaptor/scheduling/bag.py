@@ -175,9 +175,9 @@ class Bag:
         self._states.extend(bytes(count))
         self._attempts.extend(array("I", bytes(array("I").itemsize * count)))
         self._counts[TaskState.WAITING] += count
-        for task, each in links.items():
-            self.dependencies.add(task, each)
-        blocked = list(added) if self.gated else sorted(task for task, each in links.items() if each)
+        for task, link in links.items():
+            self.dependencies.add(task, link)
+        blocked = list(added) if self.gated else sorted(task for task, link in links.items() if link)
         for task in blocked:
             self._set(task, TaskState.BLOCKED)
         tasks = [task for task in added if self.state(task) is TaskState.WAITING]

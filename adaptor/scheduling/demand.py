@@ -121,14 +121,9 @@ def _at_work(state: SchedulingState) -> Iterable[Bag]:
     return (bag for bag in state.bags.values() if bag.at_work)
 
 
-def _formal(state: SchedulingState) -> Iterable[Bag]:
-    """The bags whose tasks run, or may be started, in formal requests."""
-    return (bag for bag in _at_work(state) if bag.spec.allocation != "transparent")
-
-
 def _classes(state: SchedulingState) -> Iterable[Turn]:
     """Their classes of sizes; of those of a bag with several, the ones that have unfinished tasks."""
-    for bag in _formal(state):
+    for bag in (bag for bag in _at_work(state) if bag.spec.allocation != "transparent"):
         for line in bag.lines:
             held = (state.leases[bag.id, line.number, site] for site in state.sites)
             if len(bag.lines) == 1 or bag.startable_in(line) or any(held):

@@ -45,9 +45,9 @@ class Dependencies:
     def of_new(cls, links: Mapping[int, Links]) -> Dependencies:
         """Those of a new bag, of which no task has ended; all with links are watched."""
         made = cls()
-        for task, each in links.items():
-            made.add(task, each)
-            made._count(task, each.parents)
+        for task, link in links.items():
+            made.add(task, link)
+            made._count(task, link.parents)
         return made
 
     def __bool__(self) -> bool:

@@ -118,12 +118,9 @@ def tell_time_limits(state: SchedulingState, worker: Worker) -> None:
         if bag.spec.timeout is None or bag.spec.timeout.seconds is not None or bag.spec.time is not None:
             continue
         limit = bag.spec.timeout.of(None, bag.count(TaskState.DONE), bag.runtime)
-        if limit is not None and _is_news(worker.time_limits.get(bag.id), limit):
+        told = worker.time_limits.get(bag.id)
+        if limit is not None and (told is None or abs(limit - told) > _NEWS * told):
             worker.time_limits[bag.id] = state.orders.of(worker.id).timeouts[bag.id] = limit
-
-
-def _is_news(told: float | None, limit: float) -> bool:
-    return told is None or abs(limit - told) > _NEWS * told
 
 
 def asks_in_vain(bag: Bag, task: int, wall: float) -> bool:

@@ -91,13 +91,13 @@ def _take_fitting(
     """
     if worker.pilot in state.donated:
         return take_for_donated(state, bag, line, worker, room, now)
-    rules, time_left, other = state.rules(worker.site), worker.time_left(now), None
+    rules, other = state.rules(worker.site), None
     for position, task in enumerate(islice(line.waiting, reach(state, bag, line, worker.site))):
         first = not bag.preempted or held(bag.preempted_of(task).times, rules)
         if (other is not None and not first) or not line.admits(task, room):
             continue
         needs = state.needs(bag, worker.site, task)
-        if needs <= time_left and needs < worker.too_long:
+        if worker.can_finish(needs, now):
             if first:
                 return line.take(position), needs
             other = position, needs

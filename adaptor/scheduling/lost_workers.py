@@ -56,7 +56,7 @@ def _died_together(
     others = [each for each in state.workers.of_pilot(worker.pilot) if each is not worker]
     lost = state.lost.get(worker.pilot, {})
     return any(
-        not set(suspects).issuperset(each.running) and each.seen <= at + _TOGETHER for each in others
+        not set(suspects).issuperset(other.running) and other.seen <= at + _TOGETHER for other in others
     ) or any(
         key not in suspects and each.worker != worker.id and abs(each.at - at) <= _TOGETHER
         for key, each in lost.items()

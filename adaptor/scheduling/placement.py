@@ -52,7 +52,7 @@ def places_of(state: SchedulingState, task: TaskSize, worker: Worker, room: Room
     """The same for one task of this size."""
     if task.nodes == 1:
         return [worker] if room.holds(task) else []
-    others = [each for each in _candidates(state, task, worker) if each is not worker and is_empty(each)]
+    others = [other for other in _candidates(state, task, worker) if other is not worker and is_empty(other)]
     if not is_empty(worker) or len(others) < task.nodes - 1:
         return []
     return sorted([worker, *sorted(others, key=_by_node)[: task.nodes - 1]], key=_by_node)
@@ -67,7 +67,7 @@ def _candidates(state: SchedulingState, task: TaskSize, worker: Worker) -> list[
     """The workers of the pilot that can be one of the nodes of a task; none if this one cannot."""
     if not worker.whole.holds(task):
         return []
-    return [each for each in state.workers.of_pilot(worker.pilot) if each.whole.holds(task)]
+    return [other for other in state.workers.of_pilot(worker.pilot) if other.whole.holds(task)]
 
 
 def _by_node(worker: Worker) -> list[tuple[int, str]]:
@@ -119,7 +119,7 @@ def _has_time(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now:
     if worker.pilot in state.donated:
         return any(fits_donated(state, bag, worker, task, now) for task in tasks)
     needs = min((state.needs(bag, worker.site, task) for task in tasks), default=float("inf"))
-    return needs <= worker.time_left(now) and needs < worker.too_long
+    return worker.can_finish(needs, now)
 
 
 def feed_suspects(state: SchedulingState, worker: Worker, now: float) -> None:
@@ -165,4 +165,4 @@ def _time_for(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: 
             return None
         return donated_need(state, bag, worker.site, task) + state.sites[worker.site].last
     needs = state.needs(bag, worker.site, task)
-    return needs if needs <= worker.time_left(now) and needs < worker.too_long else None
+    return needs if worker.can_finish(needs, now) else None

@@ -6,13 +6,13 @@ workers (`orders`). Pure: the time is an argument, and nothing is read or writte
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from adaptor.budget.accounting.tariffs import begun_units
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
@@ -71,7 +71,8 @@ class Meter(msgspec.Struct, frozen=True):
 
     def paid_until(self, now: float) -> float:
         """Until when work is free (epoch seconds): the site charges a started unit as a whole."""
-        return self.started + max(1, begun_units(now - self.started, self.unit)) * self.unit - self.spare
+        units = math.floor(max(0.0, now - self.started) / self.unit) + 1
+        return self.started + units * self.unit - self.spare
 
 
 class PaidCopy(msgspec.Struct, frozen=True):
@@ -157,7 +158,8 @@ class SchedulingState:
         if learner is None:
             learner = self.learners[bag, site] = self._learner_with(bag, site)
         if learner.mean is None and len(self.sites) > 1:
-            known = [other.estimate for other in self._learners_of(bag) if other.mean is not None]
+            others = (self.learners.get((bag, other)) for other in self.sites)
+            known = [other.estimate for other in others if other is not None and other.mean is not None]
             if known:
                 learner.suppose(max(known))
         return learner
@@ -215,9 +217,6 @@ class SchedulingState:
     def sample_at(self, bag: int, site: str) -> RuntimeSample:
         """Runtimes of a bag at a site; before the first, those at all sites."""
         return self._site_samples.get((bag, site)) or self.sample(bag)
-
-    def _learners_of(self, bag: int) -> list[RuntimeLearner]:
-        return [self.learners[bag, site] for site in self.sites if (bag, site) in self.learners]
 
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that a pilot must have left when the task starts in it."""
@@ -301,7 +300,7 @@ class SchedulingState:
         `workers`: several, whose nodes it takes wholly, if it needs several; the first runs its command.
         """
         key, suspect = AttemptKey(bag.id, task, bag.lease(task)), task in bag.losses
-        ids, nodes = [each.id for each in workers], tuple(each.node for each in workers)
+        ids, nodes = [other.id for other in workers], tuple(other.node for other in workers)
         own, limit = _own_size(bag, task), _own_limit(bag, task)
         if len(workers) == 1:
             self.hold(workers[0], key, bag, now)

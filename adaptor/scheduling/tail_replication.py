@@ -47,7 +47,9 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     A bag that pays for its pilots replicates only in time that is charged anyhow: until the end of the
     charging unit that has begun, or as long as another task is expected to run in the same pilot.
     """
-    running = {} if _on_several_nodes(bag) else _running(state, bag, now)
+    # A place for a task on several nodes would be several nodes that are idle together.
+    several = bag.task.nodes > 1 and not bag.sizes.mixed
+    running = {} if several else _running(state, bag, now)
     if not running:
         return []
     known = {site: state.sample_at(bag.id, site) for site in state.sites if _is_known(state, bag, site)}
@@ -65,15 +67,10 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
     rule = msgspec.structs.replace(DAEMON, copies=bag.spec.replicas)
     return [
-        Copy(worker, each.task, state.needs(bag, worker.site, each.task), until)
-        for each in worthwhile_copies(running, idle, expectation, rule, allowed)
-        for worker, until in [places[each.processor]]
+        Copy(worker, copy.task, state.needs(bag, worker.site, copy.task), until)
+        for copy in worthwhile_copies(running, idle, expectation, rule, allowed)
+        for worker, until in [places[copy.processor]]
     ]
-
-
-def _on_several_nodes(bag: Bag) -> bool:
-    """True if a place for any of its tasks is several nodes that are idle together."""
-    return bag.task.nodes > 1 and not bag.sizes.mixed
 
 
 def _has_room(bag: Bag, worker: Worker, task: int) -> bool:
@@ -85,8 +82,7 @@ def _has_room(bag: Bag, worker: Worker, task: int) -> bool:
 def _fits(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
     if worker.pilot in state.donated:
         return fits_donated(state, bag, worker, task, now)
-    needs = state.needs(bag, worker.site, task)
-    return needs <= worker.time_left(now) and needs < worker.too_long
+    return worker.can_finish(state.needs(bag, worker.site, task), now)
 
 
 def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:
@@ -174,20 +170,17 @@ def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> li
     """
     found: list[tuple[Worker, float]] = []
     paid = _paid(state, bag, now) if bag.id in state.alone else {}
+    uses_gpus = any(line.task.gpus for line in bag.lines)
     for worker in state.workers.values():
         if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
             continue
-        if worker.runs_suspects or (not _uses_gpus(bag) and _is_for_gpus(state, worker, now)):
+        if worker.runs_suspects or (not uses_gpus and _is_for_gpus(state, worker, now)):
             continue
         slots = worker.free.slots(bag.task) if not bag.sizes.mixed else int(worker.free.processors > 0)
         slots = min(_PLACES - len(found), slots)
         if slots > 0:
             found += [(worker, paid.get(worker.pilot, math.inf))] * slots
     return found
-
-
-def _uses_gpus(bag: Bag) -> bool:
-    return any(line.task.gpus for line in bag.lines)
 
 
 def _is_for_gpus(state: SchedulingState, worker: Worker, now: float) -> bool:

@@ -58,7 +58,7 @@ def links_of(tasks: Sequence[TaskInput], first: int) -> dict[int, Links]:
 
 
 def _numbers(parents: Sequence[int | str]) -> tuple[int, ...]:
-    return tuple(each for each in parents if isinstance(each, int))
+    return tuple(parent for parent in parents if isinstance(parent, int))
 
 
 def _own_ids(tasks: Sequence[TaskInput], first: int) -> dict[str, int]:
@@ -77,7 +77,7 @@ def _with_numbers(index: int, task: TaskInput, total: int, numbers: Mapping[str,
         return task
     kinds = {"after": task.after, "after_any": task.after_any}
     found = {
-        kind: list(dict.fromkeys(_number(index, kind, each, total, numbers) for each in parents))
+        kind: list(dict.fromkeys(_number(index, kind, parent, total, numbers) for parent in parents))
         for kind, parents in kinds.items()
     }
     return msgspec.structs.replace(task, after=found["after"], after_any=found["after_any"])
@@ -96,11 +96,11 @@ def _number(index: int, kind: str, parent: int | str, total: int, numbers: Mappi
 def _check_order(tasks: Sequence[TaskInput], first: int) -> None:
     """Raises LinkError: some of these tasks wait for each other, or for themselves."""
     links = links_of(tasks, first)
-    if all(parent < number for number, each in links.items() for parent in (*each.after, *each.after_any)):
+    if all(parent < number for number, link in links.items() for parent in (*link.after, *link.after_any)):
         return  # as most files have them
     graph = {
-        number: [parent for parent in (*each.after, *each.after_any) if parent >= first]
-        for number, each in links.items()
+        number: [parent for parent in (*link.after, *link.after_any) if parent >= first]
+        for number, link in links.items()
     }
     try:
         TopologicalSorter(graph).prepare()

@@ -101,6 +101,10 @@ class Worker:
     def time_left(self, now: float) -> float:
         return self.deadline - now
 
+    def can_finish(self, needs: float, now: float) -> bool:
+        """Whether a task that needs so many seconds may start now (De Rose §4.3.1)."""
+        return needs <= self.deadline - now and needs < self.too_long
+
     def report(self, report: Report) -> None:
         """Take in what it says is free."""
         gpus = (min(1.0, max(0.0, free)) for free in report.free_gpus[: len(self.whole.gpus)])

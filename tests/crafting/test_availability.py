@@ -7,7 +7,8 @@ import math
 import msgspec
 from hypothesis import given
 
-from adaptor.crafting.availability import OVERRUN, availability, schedule
+from adaptor.crafting.availability import availability, schedule
+from adaptor.crafting.nodes.schedule import OVERRUN
 from adaptor.model import PendingJob, QueueState, RunningJob
 
 from .crafting_strategies import queues

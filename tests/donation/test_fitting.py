@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.donation.fitting import slots_on
-from adaptor.donation.situation import DonationDemand, NodeUse, NodeView
+from adaptor.donation.situation import NodeUse, NodeView
 from adaptor.resources import TaskSize
 
 NODE = NodeView(name="n", processors=8, use=NodeUse.IDLE, memory=32, gpus=(("a100", 2), ("k80", 1)))
@@ -25,4 +25,4 @@ NODE = NodeView(name="n", processors=8, use=NodeUse.IDLE, memory=32, gpus=(("a10
     ],
 )
 def test_what_a_node_holds(task: TaskSize, slots: int) -> None:
-    assert slots_on(NODE, NODE.processors, DonationDemand(waiting=9, task=task)) == slots
+    assert slots_on(NODE, NODE.processors, task) == slots

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
 
-from adaptor.budget.accounting.accounts import RECENT, Accounts, Closed
 from adaptor.budget.accounting.allowance import Allowance
-from adaptor.budget.accounting.cost_shares import Use, charged, recounted
+from adaptor.budget.accounting.cost_shares import Use, charged, proportions, recounted, split
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.entries import (
     Budget,
@@ -23,8 +23,7 @@ from adaptor.budget.accounting.entries import (
     Settled,
 )
 from adaptor.budget.accounting.past import settled_pilot
-from adaptor.budget.accounting.splitting import proportions, split
-from adaptor.budget.accounting.statements import Statements
+from adaptor.budget.accounting.statements import RECENT, Statements, add_to
 from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError
 from adaptor.model import Request
@@ -52,21 +51,30 @@ class Ledger(Statements):
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        super().__init__(Accounts())
+        super().__init__()
         for entry in entries:
-            self._accounts.apply(entry)
-        self._accounts.keep_recent()
+            self._apply(entry)
+        self._keep_recent()
 
     def fork(self) -> Ledger:
         """An independent copy to plan with: reservations may be tried out, nothing may be recounted."""
         copy = Ledger()
-        copy._accounts = self._accounts.fork()
+        copy._budgets, copy._tariffs = self._budgets.copy(), self._tariffs.copy()
+        copy.open_pilots = self.open_pilots.copy()
+        for sums in ("_used_by_bag", "_used_by_site", "_reserved_by_bag", "_reserved_by_site"):
+            getattr(copy, sums).update(getattr(self, sums))
+        for budget in self._budgets.values():
+            if budget.calendar and budget.site is not None:
+                used = self._by_period(budget.site, budget.calendar)
+                copy._used_in[budget.site, budget.calendar] = defaultdict(int, used)
+        copy._latest, copy._priced = self._latest, self._priced
         return copy
 
     def without(self, pilot: int) -> Ledger:
         """A fork in which a pilot holds no reservation: what another request may cost in its place."""
         copy = self.fork()
-        copy._accounts.forget_open(pilot)
+        if pilot in copy.open_pilots:
+            copy._close(pilot)
         return copy
 
     def set_budget(self, budget: Budget, now: float) -> Budgeted:
@@ -75,7 +83,7 @@ class Ledger(Statements):
         Raises:
             BudgetError: it is below what is used and reserved already.
         """
-        balance = self._accounts.balance(budget, now)
+        balance = self._balance(budget, now)
         if balance.left < 0:
             raise BudgetError(
                 f"the budget of {budget.name} cannot be {format_credits(budget.amount)}: "
@@ -101,7 +109,7 @@ class Ledger(Statements):
         Raises:
             BudgetError: the site has no prices.
         """
-        rooms = [*self._site_rooms(site, now), *self._bag_rooms(shares, now)]
+        rooms = [*self._site_rooms(site, now), *self._bag_rooms(shares)]
         amount, name = min(rooms, default=(None, ""))
         return Allowance(tariff=self.tariff(site).with_gpus(gpus), kind=kind, amount=amount, budget=name)
 
@@ -123,14 +131,14 @@ class Ledger(Statements):
             OverBudgetError: a budget does not hold it; nothing is changed.
             BudgetError: the site has no prices, or the pilot has a reservation.
         """
-        if pilot in self._accounts.open:
+        if pilot in self.open_pilots:
             raise BudgetError(f"pilot {pilot} is reserved already")
         tariff = self.tariff(site).with_gpus(gpus)
         amount = tariff.reservation(kind, request.p, request.tr)
         parts = _parts(amount, shares)
         for room, name in self._site_rooms(site, now):
             _check(amount, room, name, request)
-        self._check_bags(parts, request, now)
+        self._check_bags(parts, request)
         return self._written(
             Reserved(
                 pilot=pilot,
@@ -141,7 +149,7 @@ class Ledger(Statements):
                 tariff=tariff,
                 parts=parts,
                 # Where the clock was set back, the period that has given it: rooms are judged by the latest.
-                at=max(now, self._accounts.latest),
+                at=max(now, self._latest),
             )
         )
 
@@ -154,17 +162,15 @@ class Ledger(Statements):
             KeyError: the pilot has no reservation.
             OverBudgetError: a budget does not hold it; nothing is changed.
         """
-        known = self._accounts.open[pilot]
+        known = self.open_pilots[pilot]
         parts = _parts(known.tariff.reservation(known.kind, request.p, request.tr), known.shares)
         if within:
             left = self.without(pilot)
             for room, name in left._site_rooms(known.site, now):
                 _check(sum(part.amount for part in parts), room, name, request)
-            left._check_bags(parts, request, now)
+            left._check_bags(parts, request)
         return self._written(
-            msgspec.structs.replace(
-                known, p=request.p, tr=request.tr, parts=parts, at=max(now, self._accounts.latest)
-            )
+            msgspec.structs.replace(known, p=request.p, tr=request.tr, parts=parts, at=max(now, self._latest))
         )
 
     def settle(
@@ -178,15 +184,15 @@ class Ledger(Statements):
         Raises:
             KeyError: the pilot has no reservation.
         """
-        reserved = self._accounts.open[pilot]
+        reserved = self.open_pilots[pilot]
         seconds = held_seconds(started, ended)
         # No period bears what was not reserved in it: not before the reservation, not in the future.
-        billed = max(reserved.at, min(ended, max(now, self._accounts.latest)))
+        billed = max(reserved.at, min(ended, max(now, self._latest)))
         return self._written(
             Settled(
                 pilot=pilot,
                 seconds=seconds,
-                parts=charged(reserved, seconds, uses, lambda bag: self._bag_room(bag, now)),
+                parts=charged(reserved, seconds, uses, lambda bag: self._bag_room(bag)),
                 billed=billed,
                 at=now,
             )
@@ -194,9 +200,9 @@ class Ledger(Statements):
 
     def recall(self, pilot: int, entries: Iterable[Entry]) -> bool:
         """Whether a pilot was charged, by its entries: the oldest are not kept in memory."""
-        if pilot not in self._accounts.closed and (known := settled_pilot(entries)) is not None:
-            self._accounts.remember(pilot, Closed(known.site, known.area, known.parts))
-        return pilot in self._accounts.closed
+        if pilot not in self._closed and (known := settled_pilot(entries)) is not None:
+            self._closed[pilot] = known
+        return pilot in self._closed
 
     def recount(
         self, pilot: int, uses: Mapping[int, Use], now: float, forgotten: Container[int] = ()
@@ -209,47 +215,49 @@ class Ledger(Statements):
         Raises:
             KeyError: the pilot was not settled, or not recalled.
         """
-        closed = self._accounts.closed[pilot]
+        closed = self._closed[pilot]
         parts = recounted(closed.parts, closed.area, uses, forgotten)
         return None if parts == closed.parts else self._written(Recounted(pilot, parts, now))
 
     def forget_budget(self, bag: int) -> None:
         """Forget the budget of a bag that is forgotten."""
-        self._accounts.budgets.pop((bag, None, None), None)
+        self._budgets.pop((bag, None, None), None)
 
     def forget_pilot(self, pilot: int, parts: Iterable[Part]) -> None:
         """Forget a settled pilot all of whose bags are forgotten; what its site was charged stays.
 
         `parts` as its entries have them (`past.settled_pilot`).
         """
-        self._accounts.drop(pilot, parts)
+        self._closed.pop(pilot, None)
+        for part in parts:
+            add_to(self._used_by_bag, part.bag, -part.amount)
+            add_to(self._wasted_by_bag, part.bag, -part.wasted)
 
     def _written(self, entry: _AnyEntry) -> _AnyEntry:
-        self._accounts.apply(entry)
-        if len(self._accounts.closed) > 2 * RECENT:
-            self._accounts.keep_recent()
+        self._apply(entry)
+        if len(self._closed) > 2 * RECENT:
+            self._keep_recent()
         return entry
 
     def _site_rooms(self, site: str, now: float) -> list[tuple[int, str]]:
-        budgets = self._accounts.of_site(site)
-        return [(self._accounts.balance(budget, now).left, budget.name) for budget in budgets]
+        return [(balance.left, balance.budget.name) for balance in self.budgets_at(site, now)]
 
-    def _bag_rooms(self, shares: Shares, now: float) -> list[tuple[int, str]]:
+    def _bag_rooms(self, shares: Shares) -> list[tuple[int, str]]:
         """How much a shared pilot may cost as a whole for each bag to bear its part, rounding included."""
         rooms = []
         for bag, share in zip(shares, proportions(list(shares.values())), strict=True):
-            left = self._bag_room(bag, now)
+            left = self._bag_room(bag)
             if left is not None and share:
                 rooms.append((left if share == 1 else max(0, int((left - 1) / share)), f"bag {bag}"))
         return rooms
 
-    def _bag_room(self, bag: int, now: float) -> int | None:
-        budget = self._accounts.of_bag(bag)
-        return None if budget is None else self._accounts.balance(budget, now).left
+    def _bag_room(self, bag: int) -> int | None:
+        balance = self.budget_of(bag)
+        return None if balance is None else balance.left
 
-    def _check_bags(self, parts: Iterable[Part], request: Request, now: float) -> None:
+    def _check_bags(self, parts: Iterable[Part], request: Request) -> None:
         for part in parts:
-            room = self._bag_room(part.bag, now)
+            room = self._bag_room(part.bag)
             if room is not None:
                 _check(part.amount, room, f"bag {part.bag}", request)
 

@@ -25,6 +25,14 @@ class SettledPilot(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     """When its last entry was written."""
 
+    @classmethod
+    def of(cls, reserved: Reserved, settled: Settled) -> SettledPilot:
+        area = reserved.p * reserved.tariff.charged_seconds(settled.seconds)
+        return cls(site=reserved.site, area=area, parts=settled.parts, billed=settled.billed, at=settled.at)
+
+    def recounted(self, by: Recounted) -> SettledPilot:
+        return msgspec.structs.replace(self, parts=by.parts, at=max(self.at, by.at))
+
     @property
     def past(self) -> Past:
         """What is kept of it when its bags are forgotten."""
@@ -45,16 +53,9 @@ def settled_pilot(entries: Iterable[Entry]) -> SettledPilot | None:
         if isinstance(entry, Reserved):
             reserved = entry
         elif isinstance(entry, Settled) and reserved is not None:
-            area = reserved.p * reserved.tariff.charged_seconds(entry.seconds)
-            found = SettledPilot(
-                site=reserved.site,
-                area=area,
-                parts=entry.parts,
-                billed=entry.billed,
-                at=entry.at,
-            )
+            found = SettledPilot.of(reserved, entry)
         elif isinstance(entry, Recounted) and found is not None:
-            found = msgspec.structs.replace(found, parts=entry.parts, at=max(found.at, entry.at))
+            found = found.recounted(entry)
     return found
 
 

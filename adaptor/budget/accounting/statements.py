@@ -1,16 +1,43 @@
-"""What a ledger says: where budgets stand, and what bags and sites have cost."""
+"""What a ledger says: where budgets stand, and what bags, sites and calendar periods have cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.budget.accounting.accounts import Accounts, Balance
-from adaptor.budget.accounting.entries import Part, Reserved
+from adaptor.budget.accounting.entries import (
+    Budget,
+    Budgeted,
+    BudgetKey,
+    Entry,
+    Part,
+    Past,
+    Priced,
+    Recounted,
+    Reserved,
+    Settled,
+)
+from adaptor.budget.accounting.past import SettledPilot, billing_step
+from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
+
+
+class Balance(msgspec.Struct, frozen=True):
+    """Where a budget stands, in millionths of a credit."""
+
+    budget: Budget
+    used: int
+    reserved: int
+    """By pilots queued and running, in full."""
+
+    @property
+    def left(self) -> int:
+        """Below 0 only if a pilot ran on beyond its tr and the grace of its site, or was altered by hand."""
+        return self.budget.amount - self.used - self.reserved
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -22,87 +49,202 @@ class Standing(msgspec.Struct, frozen=True):
     reserved: int
 
 
-class Statements:
-    """Reads the sums of a ledger and changes nothing. Times are epoch seconds."""
+RECENT = 200
+"""Settled pilots that are kept one by one, for results that come late."""
 
-    def __init__(self, accounts: Accounts) -> None:
-        self._accounts = accounts
+
+class Statements:
+    """The sums of a ledger. Every entry is applied here once; nothing is checked. Times are epoch seconds.
+
+    A calendar period bears what is billed in it and, while it lasts, all open reservations. The latest
+    instant seen counts as now where the clock has been set back, so no period comes again.
+    """
+
+    def __init__(self) -> None:
+        self._budgets: dict[BudgetKey, Budget] = {}
+        self._tariffs: dict[str, Tariff] = {}
+        self.open_pilots: dict[int, Reserved] = {}
+        """Reservations by pilot that has not been settled, with the parts that hold now."""
+        self._closed: dict[int, SettledPilot] = {}
+        """Pilots that were settled, the newest last; older ones are only in the journal (`RECENT`)."""
+        self._used_by_bag: dict[int, int] = defaultdict(int)
+        self._wasted_by_bag: dict[int, int] = defaultdict(int)
+        self._priced = False
+        """Whether any entry has a price that somebody has set."""
+        self._latest = -math.inf
+        self._wasted_by_site: dict[str, int] = defaultdict(int)
+        self._used_by_site: dict[str, int] = defaultdict(int)
+        self._reserved_by_bag: dict[int, int] = defaultdict(int)
+        self._reserved_by_site: dict[str, int] = defaultdict(int)
+        self._bills: dict[str, dict[float, int]] = defaultdict(dict)
+        """By site, then by billing step."""
+        self._used_in: dict[tuple[str, Calendar], dict[str, int]] = {}
 
     @property
     def in_use(self) -> bool:
         """Whether somebody has set a price or a budget; nobody else asks for credits."""
-        return self._accounts.priced or bool(self._accounts.budgets)
+        return self._priced or bool(self._budgets)
 
     def settled(self, pilot: int) -> bool:
         """Whether a pilot was charged."""
-        return pilot in self._accounts.closed
+        return pilot in self._closed
 
     def balances(self, now: float) -> list[Balance]:
         """Where every budget stands."""
-        return [self._accounts.balance(budget, now) for budget in self._accounts.budgets.values()]
+        return [self._balance(budget, now) for budget in self._budgets.values()]
 
-    def spent(self, bag: int) -> Part:
-        """What a bag has been charged, and how much of that was wasted."""
-        accounts = self._accounts
-        return Part(bag, accounts.used_by_bag.get(bag, 0), accounts.wasted_by_bag.get(bag, 0))
+    def budget_of(self, bag: int) -> Balance | None:
+        """Where the budget of a bag stands; None: it has none."""
+        budget = self._budgets.get((bag, None, None))
+        return None if budget is None else self._balance(budget, -math.inf)
 
-    def reserved(self, bag: int) -> int:
-        """What is set aside for a bag's pilots, queued and running."""
-        return self._accounts.reserved_by_bag(bag)
+    def budgets_at(self, site: str, now: float) -> list[Balance]:
+        """Where the budgets of a site stand."""
+        return [self._balance(budget, now) for budget in self._budgets.values() if budget.site == site]
 
     def at_site(self, site: str) -> Standing:
         """What a site has cost since the journal began."""
-        accounts = self._accounts
-        wasted = accounts.wasted_by_site.get(site, 0)
-        return Standing(accounts.used_at(site), wasted, accounts.reserved_at(site))
+        sums = (self._used_by_site, self._wasted_by_site, self._reserved_by_site)
+        return Standing(*(by_site.get(site, 0) for by_site in sums))
 
     def of_bag(self, bag: int) -> Standing:
         """What a bag has cost so far."""
-        spent = self.spent(bag)
-        return Standing(spent.amount, spent.wasted, self.reserved(bag))
+        sums = (self._used_by_bag, self._wasted_by_bag, self._reserved_by_bag)
+        return Standing(*(by_bag.get(bag, 0) for by_bag in sums))
 
     @property
     def bags(self) -> set[int]:
         """All that were ever charged, or that anything is reserved for, or that have a budget."""
-        budgeted = {budget.bag for budget in self._accounts.budgets.values() if budget.bag is not None}
-        return budgeted | self.bags_with_open_pilots | set(self._accounts.used_by_bag)
+        budgeted = {budget.bag for budget in self._budgets.values() if budget.bag is not None}
+        return budgeted | self.bags_with_open_pilots | set(self._used_by_bag)
 
     @property
     def bags_with_open_pilots(self) -> set[int]:
         """Those that pay a part of a pilot that has not been settled."""
-        return {part.bag for each in self._accounts.open.values() for part in each.parts}
+        return {part.bag for reserved in self.open_pilots.values() for part in reserved.parts}
+
+    def open_pilots_of(self, bag: int) -> list[Reserved]:
+        """The pilots that have not been settled and that a bag pays a part of."""
+        return [pilot for pilot in self.open_pilots.values() if any(part.bag == bag for part in pilot.parts)]
 
     @property
     def sites(self) -> set[str]:
         """All that were ever paid or reserved at, or that have a price."""
-        return set(self._accounts.tariffs) | self._accounts.places
+        return set(self._tariffs) | set(self._reserved_by_site)
 
     @property
     def priced(self) -> set[str]:
         """Those that have a price; one that the configuration no longer has has none."""
-        return set(self._accounts.tariffs)
-
-    def budget_of(self, bag: int) -> Balance | None:
-        """Where the budget of a bag stands; None: it has none."""
-        budget = self._accounts.of_bag(bag)
-        return None if budget is None else self._accounts.balance(budget, -math.inf)
-
-    def budgets_at(self, site: str, now: float) -> list[Balance]:
-        """Where the budgets of a site stand."""
-        return [self._accounts.balance(budget, now) for budget in self._accounts.of_site(site)]
+        return set(self._tariffs)
 
     def tariff(self, site: str) -> Tariff:
         """What is reserved at a site now costs this. Raises BudgetError: it has no prices."""
-        tariff = self._accounts.tariffs.get(site)
+        tariff = self._tariffs.get(site)
         if tariff is None:
             raise BudgetError(f"site {site} has no prices; give it `price` in the configuration")
         return tariff
 
-    def open_pilots_of(self, bag: int) -> list[Reserved]:
-        """The pilots that have not been settled and that a bag pays a part of."""
-        return [each for each in self.open_pilots.values() if any(part.bag == bag for part in each.parts)]
+    def _apply(self, entry: Entry) -> None:
+        self._latest = max(self._latest, entry.at)
+        if isinstance(entry, Budgeted):
+            self._budgets[entry.budget.key] = entry.budget
+        elif isinstance(entry, Priced):
+            self._tariffs[entry.site] = entry.tariff
+            self._priced |= not entry.tariff.plain
+        elif isinstance(entry, Reserved):
+            self._priced |= not entry.tariff.plain
+            self._open(entry)
+        elif isinstance(entry, Recounted):
+            self._recount(entry)
+        elif isinstance(entry, Past):
+            self._carry(entry)
+        else:
+            self._settle(entry)
 
-    @property
-    def open_pilots(self) -> Mapping[int, Reserved]:
-        """The pilots that have not been settled."""
-        return self._accounts.open
+    def _balance(self, budget: Budget, now: float) -> Balance:
+        if budget.bag is not None:
+            return Balance(
+                budget, self._used_by_bag.get(budget.bag, 0), self._reserved_by_bag.get(budget.bag, 0)
+            )
+        site = budget.site or ""
+        used = self._used_by_site.get(site, 0)
+        if budget.calendar:
+            label = budget.calendar.label(max(now, self._latest))
+            used = self._by_period(site, budget.calendar).get(label, 0)
+        return Balance(budget, used, self._reserved_by_site.get(site, 0))
+
+    def _by_period(self, site: str, calendar: Calendar) -> dict[str, int]:
+        """What was used in each period; counted once, then kept up to date."""
+        used = self._used_in.get((site, calendar))
+        if used is None:
+            used = self._used_in[site, calendar] = defaultdict(int)
+            for billed, amount in self._bills[site].items():
+                used[calendar.label(billed)] += amount
+        return used
+
+    def _open(self, reserved: Reserved) -> None:
+        """A later reservation of a pilot takes the place of the one before."""
+        if reserved.pilot in self.open_pilots:
+            self._close(reserved.pilot)
+        self.open_pilots[reserved.pilot] = reserved
+        self._reserve(reserved, 1)
+
+    def _close(self, pilot: int) -> Reserved:
+        reserved = self.open_pilots.pop(pilot)
+        self._reserve(reserved, -1)
+        return reserved
+
+    def _reserve(self, reserved: Reserved, sign: int) -> None:
+        self._reserved_by_site[reserved.site] += sign * reserved.amount
+        for part in reserved.parts:
+            add_to(self._reserved_by_bag, part.bag, sign * part.amount)
+
+    def _settle(self, settled: Settled) -> None:
+        reserved = self._close(settled.pilot)
+        site, amount = reserved.site, settled.amount
+        self._closed[settled.pilot] = SettledPilot.of(reserved, settled)
+        self._used_by_site[site] += amount
+        for part in settled.parts:
+            self._used_by_bag[part.bag] += part.amount
+        self._waste(site, settled.parts, 1)
+        self._bill(site, settled.billed, amount)
+
+    def _bill(self, site: str, billed: float, amount: int) -> None:
+        step = billing_step(billed)
+        bills = self._bills[site]
+        bills[step] = bills.get(step, 0) + amount
+        for (of, calendar), used in self._used_in.items():
+            if of == site:
+                used[calendar.label(step)] += amount
+
+    def _carry(self, past: Past) -> None:
+        """Take in what pilots of forgotten bags have cost."""
+        self._reserved_by_site[past.site] += 0  # one of the places
+        self._used_by_site[past.site] += past.used
+        self._wasted_by_site[past.site] += past.wasted
+        self._bill(past.site, past.billed, past.used)
+
+    def _keep_recent(self) -> None:
+        """Leave the oldest settled pilots to the journal."""
+        for pilot in list(self._closed)[:-RECENT]:
+            del self._closed[pilot]
+
+    def _recount(self, recounted: Recounted) -> None:
+        before = self._closed[recounted.pilot]
+        self._waste(before.site, before.parts, -1)
+        self._waste(before.site, recounted.parts, 1)
+        self._closed[recounted.pilot] = before.recounted(recounted)
+
+    def _waste(self, site: str, parts: Iterable[Part], sign: int) -> None:
+        for part in parts:
+            add_to(self._wasted_by_bag, part.bag, sign * part.wasted)
+            self._wasted_by_site[site] += sign * part.wasted
+
+
+def add_to(sums: dict[int, int], bag: int, amount: int) -> None:
+    """Sums of 0 are not kept, so that bags without a balance take no memory."""
+    total = sums.get(bag, 0) + amount
+    if total:
+        sums[bag] = total
+    else:
+        sums.pop(bag, None)

@@ -44,7 +44,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def there(self) -> int:
         """Hosts."""
-        return sum(each.count for each in self.hosts)
+        return sum(host.count for host in self.hosts)
 
     @property
     def most(self) -> int:
@@ -104,7 +104,7 @@ def _wanted(seen: Situation, preset: Preset, ratio: float, average: float) -> tu
     if preset.certainty is not None:
         uncovered = work_bound.overflow(seen.runtimes, seen.waiting, seen.hosts, seen.now, preset.certainty)
         return min(seen.waiting, work_bound.necessary(seen.runtimes, uncovered, seen.terms)), False
-    possible = sum(each.count * int(each.time_left(seen.now) / average) for each in seen.hosts)
+    possible = sum(host.count * int(host.time_left(seen.now) / average) for host in seen.hosts)
     processing = seen.terms.usable / preset.willing_to_pay  # hostProcessingTime
     missing = round((seen.remaining - possible) * average / processing)
     if missing < 0:
@@ -143,7 +143,7 @@ def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
     `seen.hosts` are the others. A task that is cut starts anew elsewhere.
     """
     average = seen.runtimes.mean
-    longest = max((each.time_left(seen.now) for each in seen.hosts if each.count), default=0.0)
+    longest = max((host.time_left(seen.now) for host in seen.hosts if host.count), default=0.0)
     if not longest:
         return True
     if preset.certainty is not None:

@@ -124,9 +124,9 @@ def time_of_least_cost(
 
     `soonest`: the least time in which all sites together do them.
     """
-    with_processors = [each for each in offers if each.processors]
-    least = min(each.cost_per_task for each in with_processors)
-    equal = [each for each in with_processors if each.cost_per_task <= least * (1 + 1e-9)]
+    with_processors = [offer for offer in offers if offer.processors]
+    least = min(offer.cost_per_task for offer in with_processors)
+    equal = [offer for offer in with_processors if offer.cost_per_task <= least * (1 + 1e-9)]
     # `columns` divides the certainty among the sites: those left out take their parts with them.
     theirs = confidence ** (len(equal) / len(offers))
     return soonest if len(equal) == len(offers) else max(least_time(tasks, equal, theirs), soonest)
@@ -138,7 +138,7 @@ def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence
     Where units count whole, a processor is held until the deadline or for a little less, so a deadline far
     beyond the work is dear. That of one processor which does all where a task costs least is not.
     """
-    best = min((each for each in offers if each.processors), key=lambda each: each.cost_per_task)
+    best = min((offer for offer in offers if offer.processors), key=lambda offer: offer.cost_per_task)
     tail = best.task.last_end(best.processors, confidence ** (1 / len(offers)))
     alone = best.wait + best.startup + tail + tasks * best.task.mean
     found = [cheapest(tasks, offers, deadline, confidence=confidence) for deadline in (high, max(alone, 0.0))]
@@ -148,9 +148,9 @@ def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence
 def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:
     """No sensible allocation takes longer: each site that has a processor can do all by then, on one."""
     return max(
-        each.wait + each.startup + (tasks + 1) * (each.task.mean + 10 * each.task.deviation)
-        for each in offers
-        if each.processors
+        offer.wait + offer.startup + (tasks + 1) * (offer.task.mean + 10 * offer.task.deviation)
+        for offer in offers
+        if offer.processors
     )
 
 
@@ -224,14 +224,14 @@ def _share(way: Column, count: float, site: str) -> Share:
 def _check(tasks: int, offers: Sequence[SiteOffer], budget: float) -> None:
     if tasks < 0:
         raise BudgetError(f"the number of tasks must be 0 or more, not {tasks}")
-    if not any(each.processors for each in offers):
+    if not any(offer.processors for offer in offers):
         raise BudgetError("no site has a processor for us")
-    if len({each.name for each in offers}) < len(offers):
+    if len({offer.name for offer in offers}) < len(offers):
         raise BudgetError("two sites have the same name")
     if math.isnan(budget):
         raise BudgetError("the budget is no number")
-    smallest = min((each for each in offers if each.processors), key=lambda each: each.smallest)
-    if tasks and budget < smallest.smallest and not any(each.held for each in offers):
+    smallest = min((offer for offer in offers if offer.processors), key=lambda offer: offer.smallest)
+    if tasks and budget < smallest.smallest and not any(offer.held for offer in offers):
         raise InfeasibleError(
             f"a budget of {budget:g} credits holds no request: the smallest, 1 processor of "
             f"{smallest.name} for {format_duration(smallest.task.mean)}, costs {smallest.smallest:g}",

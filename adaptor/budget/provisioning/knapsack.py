@@ -15,8 +15,12 @@ import msgspec
 from adaptor.budget.errors import BudgetError
 from adaptor.extras import require_extra
 
-if TYPE_CHECKING:
-    from adaptor.budget.provisioning.knapsack_arrays import Counts, Floats
+if TYPE_CHECKING:  # the daemon runs without numpy
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    Counts = npt.NDArray[np.int64]
 
 MOST_STATES = 2000
 """Of the frontier; beyond it some are left out, evenly."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import least_time, time_of_least_cost
 from adaptor.budget.provisioning.knapsack import Item, frontier
-from adaptor.budget.provisioning.knapsack_arrays import Counts, Floats
-from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import Configuration, SiteOffer
+
+if TYPE_CHECKING:
+    from adaptor.budget.provisioning.knapsack import Counts, Floats
 
 MOST_HORIZONS = 40
 Z_90 = 1.645
@@ -22,16 +25,6 @@ Z_90 = 1.645
 class Range(msgspec.Struct, frozen=True):
     low: float
     high: float
-
-
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """So many processors of each site, from now until the bag is done."""
-
-    processors: dict[str, int]
-    seconds: float
-    """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
-    cost: float
-    """B_e of the slides, in credits; each site charges its own units."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +50,7 @@ def curve(tasks: int, offers: Sequence[SiteOffer]) -> list[Configuration]:
     """
     if tasks < 1:
         raise BudgetError("a bag without tasks costs nothing")
-    offers = [each for each in offers if each.processors]
+    offers = [offer for offer in offers if offer.processors]
     if not offers:
         raise BudgetError("no site has a processor for us")
     found = [_by_horizon(tasks, offers, horizon) for horizon in _horizons(tasks, offers)]
@@ -68,7 +61,7 @@ def curve(tasks: int, offers: Sequence[SiteOffer]) -> list[Configuration]:
     for row in np.lexsort((costs, seconds)).tolist():  # fastest first
         if not chosen or costs[row] < chosen[-1].cost:
             processors = {
-                each.name: int(count) for each, count in zip(offers, counts[row], strict=True) if count
+                offer.name: int(count) for offer, count in zip(offers, counts[row], strict=True) if count
             }
             chosen.append(
                 Configuration(processors=processors, seconds=float(seconds[row]), cost=float(costs[row]))
@@ -78,17 +71,17 @@ def curve(tasks: int, offers: Sequence[SiteOffer]) -> list[Configuration]:
 
 def estimated_seconds(tasks: int, offers: Sequence[SiteOffer], counts: Counts) -> Floats:
     """T_e = N / Σ (a_i / T_i), later by the time that is lost at start and end, of each row of counts."""
-    speed = counts @ np.array([1 / each.task.mean for each in offers])
-    lost = counts @ np.array([each.lost / each.task.mean for each in offers])
+    speed = counts @ np.array([1 / offer.task.mean for offer in offers])
+    lost = counts @ np.array([offer.lost / offer.task.mean for offer in offers])
     return np.asarray((tasks + lost) / speed)
 
 
 def estimated_cost(offers: Sequence[SiteOffer], counts: Counts, seconds: Floats) -> Floats:
     """B_e = ceil(T_e / ATU) Σ a_i C_i, each site with its own unit, of each row of counts."""
     total = np.zeros(len(counts))
-    for place, each in enumerate(offers):
-        units = np.ceil(seconds / each.charging_unit - 1e-9)
-        total += counts[:, place] * units * each.cost(each.charging_unit)
+    for place, offer in enumerate(offers):
+        units = np.ceil(seconds / offer.charging_unit - 1e-9)
+        total += counts[:, place] * units * offer.cost(offer.charging_unit)
     return total
 
 
@@ -96,11 +89,11 @@ def _by_horizon(tasks: int, offers: Sequence[SiteOffer], horizon: float) -> Coun
     """Undominated configurations that do all tasks by then."""
     items = [
         Item(
-            cost=each.cost(horizon),
-            value=max(0.0, horizon - each.lost) / each.task.mean,
-            most=each.processors,
+            cost=offer.cost(horizon),
+            value=max(0.0, horizon - offer.lost) / offer.task.mean,
+            most=offer.processors,
         )
-        for each in offers
+        for offer in offers
     ]
     found = frontier(items)
     return found.counts[found.values >= tasks * (1 - 1e-9)]
@@ -112,15 +105,15 @@ def _horizons(tasks: int, offers: Sequence[SiteOffer]) -> list[float]:
     Where there are more than can be tried, evenly spaced ones in the logarithm of time.
     """
     low = least_time(tasks, offers)
-    high = 2 * time_of_least_cost(tasks, offers, low) + 2 * max(each.charging_unit for each in offers)
-    high = max(high, max(each.lost + each.task.mean for each in offers))
-    number = sum((high - low) / each.charging_unit for each in offers)
+    high = 2 * time_of_least_cost(tasks, offers, low) + 2 * max(offer.charging_unit for offer in offers)
+    high = max(high, max(offer.lost + offer.task.mean for offer in offers))
+    number = sum((high - low) / offer.charging_unit for offer in offers)
     if number > MOST_HORIZONS:
-        return [float(each) for each in np.geomspace(low, high, MOST_HORIZONS)]
+        return [float(end) for end in np.geomspace(low, high, MOST_HORIZONS)]
     ends = {
-        units * each.charging_unit
-        for each in offers
-        for units in range(math.ceil(low / each.charging_unit), math.floor(high / each.charging_unit) + 1)
+        units * offer.charging_unit
+        for offer in offers
+        for units in range(math.ceil(low / offer.charging_unit), math.floor(high / offer.charging_unit) + 1)
     }
     return sorted({low, high, *ends})
 
@@ -172,13 +165,13 @@ def _ranges(
     tasks: int, offers: Sequence[SiteOffer], configuration: Configuration, sampled: int
 ) -> tuple[Range, Range]:
     """Means are known from a sample, and the bag is one too; the last tasks end late at the worst."""
-    used = [each for each in offers if configuration.processors.get(each.name)]
-    counts = np.array([[configuration.processors[each.name] for each in used]])
-    spread = max(each.task.deviation / each.task.mean for each in used)
+    used = [offer for offer in offers if configuration.processors.get(offer.name)]
+    counts = np.array([[configuration.processors[offer.name] for offer in used]])
+    spread = max(offer.task.deviation / offer.task.mean for offer in used)
     off = min(0.9, Z_90 * spread * math.sqrt(1 / max(1, sampled) + 1 / tasks))
     last = max(
-        each.task.last_end(int(count), 0.95 ** (1 / len(used)))
-        for each, count in zip(used, counts[0], strict=True)
+        offer.task.last_end(int(count), 0.95 ** (1 / len(used)))
+        for offer, count in zip(used, counts[0], strict=True)
     )
     seconds = Range(configuration.seconds * (1 - off), configuration.seconds * (1 + off) + last)
     costs = [float(estimated_cost(used, counts, np.array([each]))[0]) for each in (seconds.low, seconds.high)]

@@ -36,11 +36,11 @@ class Column(msgspec.Struct, frozen=True):
 def columns(offers: Sequence[SiteOffer], deadline: float, confidence: float = CONFIDENCE) -> list[Column]:
     """All that are of any use until the deadline, in seconds from now."""
     found: list[Column] = []
-    for site, each in enumerate(offers):
-        tail = each.task.last_end(each.processors, confidence ** (1 / len(offers)))
-        for group, held in [(-1, HeldSlots(each.fresh, each.wait)), *enumerate(each.held)]:
+    for site, offer in enumerate(offers):
+        tail = offer.task.last_end(offer.processors, confidence ** (1 / len(offers)))
+        for group, held in [(-1, HeldSlots(offer.fresh, offer.wait)), *enumerate(offer.held)]:
             if held.processors:
-                found.extend(_of_group(each, site, group, held, deadline, tail))
+                found.extend(_of_group(offer, site, group, held, deadline, tail))
     return [column for column in found if column.tasks > 0]
 
 
@@ -92,10 +92,10 @@ def least_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: fl
     """
     if capacity(columns, offers) < tasks:
         return None
-    dearest = max((each.cost for each in columns), default=0.0) or 1.0
-    costs = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in columns]
-    done = [each.tasks / tasks for each in columns]
-    whole = [not offers[each.site].divisible for each in columns]
+    dearest = max((column.cost for column in columns), default=0.0) or 1.0
+    costs = [column.cost / dearest + (1e-9 if column.group < 0 else 0.0) for column in columns]
+    done = [column.tasks / tasks for column in columns]
+    whole = [not offers[column.site].divisible for column in columns]
     return _hold(costs, columns, offers, [(done, 1.0, math.inf)], whole)
 
 
@@ -109,17 +109,17 @@ def most_tasks(
     if capacity(columns, offers) < tasks:
         return None
     scale = budget if budget > 0 else 1.0
-    paid: Row = ([each.cost / scale for each in columns], -math.inf, budget / scale * (1 - MARGIN))
-    done = [each.tasks / tasks for each in columns]
-    whole = [not offers[each.site].divisible for each in columns]
-    return _hold([-each for each in done], columns, offers, [paid, (done, 1.0, math.inf)], whole)
+    paid: Row = ([column.cost / scale for column in columns], -math.inf, budget / scale * (1 - MARGIN))
+    done = [column.tasks / tasks for column in columns]
+    whole = [not offers[column.site].divisible for column in columns]
+    return _hold([-part for part in done], columns, offers, [paid, (done, 1.0, math.inf)], whole)
 
 
 def capacity(columns: Sequence[Column], offers: Sequence[SiteOffer]) -> float:
     """Tasks that are done if every processor is held in the way that does the most."""
     best: dict[tuple[int, int], float] = defaultdict(float)
-    for each in columns:
-        best[each.site, each.group] = max(best[each.site, each.group], each.tasks)
+    for column in columns:
+        best[column.site, column.group] = max(best[column.site, column.group], column.tasks)
     return sum(tasks * size(offers, site, group) for (site, group), tasks in best.items())
 
 
@@ -130,9 +130,9 @@ def relaxed_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: 
     processors then works at its least cost per task, as far as its most tasks go.
     """
     rates: dict[tuple[int, int], tuple[float, float]] = {}
-    for each in columns:
-        rate, most = rates.get((each.site, each.group), (math.inf, 0.0))
-        rates[each.site, each.group] = min(rate, each.cost / each.tasks), max(most, each.tasks)
+    for column in columns:
+        rate, most = rates.get((column.site, column.group), (math.inf, 0.0))
+        rates[column.site, column.group] = min(rate, column.cost / column.tasks), max(most, column.tasks)
     total, left = 0.0, tasks
     for (site, group), (rate, most) in sorted(rates.items(), key=lambda item: item[1]):
         part = min(left, most * size(offers, site, group))
@@ -158,9 +158,9 @@ def _hold(
     Where time is as good as charged by the second, a processor may be held for a part of the time; parts
     are no whole numbers.
     """
-    groups = list(dict.fromkeys((each.site, each.group) for each in columns))
+    groups = list(dict.fromkeys((column.site, column.group) for column in columns))
     sizes = [size(offers, site, group) for site, group in groups]
-    of = [groups.index((each.site, each.group)) for each in columns]
+    of = [groups.index((column.site, column.group)) for column in columns]
     once: list[Row] = [
         ([float(at == group) for at in of], 0.0, float(most)) for group, most in enumerate(sizes)
     ]

@@ -183,5 +183,5 @@ def _for_deadline(course: Course, runtimes: RuntimeSums, time_left: float) -> fl
         work = work_bound.lower_bound(runtimes, course.waiting, course.now, 1 - _CERTAINTY)
     rounds = max(1, math.floor(usable / mean))
     lasting = course.hosts if course.lasting is None else course.lasting
-    there = sum(each.count * min(rounds, int(each.time_left(course.now) / mean)) for each in lasting)
+    there = sum(host.count * min(rounds, int(host.time_left(course.now) / mean)) for host in lasting)
     return max(0, math.ceil((work / mean - there) / rounds))

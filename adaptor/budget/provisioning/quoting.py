@@ -126,7 +126,7 @@ def learn(seen: Seen) -> dict[str, TaskTime]:
 
 def _moments(runtimes: Sequence[float]) -> TaskTime:
     mean = sum(runtimes) / len(runtimes)
-    variance = sum((each - mean) ** 2 for each in runtimes) / max(1, len(runtimes) - 1)
+    variance = sum((runtime - mean) ** 2 for runtime in runtimes) / max(1, len(runtimes) - 1)
     return TaskTime(mean, math.sqrt(variance))
 
 

@@ -83,3 +83,13 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     def smallest(self) -> float:
         """Credits for the least that is of any use: one processor for one task."""
         return self.cost(self.startup + self.task.mean)
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """So many processors of each site, from now until the bag is done."""
+
+    processors: dict[str, int]
+    seconds: float
+    """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
+    cost: float
+    """B_e of the slides, in credits; each site charges its own units."""

@@ -22,7 +22,6 @@ from adaptor.budget.provisioning.allocation import (
 from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.model import Preference as Preference
-from adaptor.units import format_duration
 
 
 class Aim(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +57,12 @@ class Step(msgspec.Struct, frozen=True):
     allocation: Allocation
     kept: bool
     """Whether the deadline is expected to be kept; a budget always is."""
-    reason: str
 
 
 def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE) -> Step:
     """The allocation for what remains of a bag.
 
-    A deadline that cannot be kept is missed by as little as the budget allows, and the step says so.
+    A deadline that cannot be kept is missed by as little as the budget allows.
 
     Raises:
         InfeasibleError: what is left of the budget does not hold the tasks; the bag has to pause.
@@ -74,28 +72,19 @@ def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence:
     soonest = _soonest(progress.waiting, offers, left, confidence)
     time_left = math.inf if aim.deadline is None else aim.deadline - progress.now
     if soonest.seconds > time_left:
-        reason = f"{format_duration(soonest.seconds - time_left)} late: it takes {_shown(soonest)}"
-        return Step(soonest, kept=False, reason=reason)
+        return Step(soonest, kept=False)
     if aim.prefer == "fast":
-        return Step(soonest, kept=True, reason=f"as soon as the budget allows: {_shown(soonest)}")
+        return Step(soonest, kept=True)
     latest = min(time_left, time_of_least_cost(progress.waiting, offers, soonest.seconds, confidence))
     wanted = latest if aim.prefer == "cheap" else (soonest.seconds + latest) / 2
     try:
         found = cheapest(progress.waiting, offers, max(wanted, soonest.seconds), left, confidence)
     except InfeasibleError:  # by the precision of the times alone
         found = soonest
-    return Step(found, kept=True, reason=f"the least cost for this time: {_shown(found)}")
+    return Step(found, kept=True)
 
 
 def _soonest(tasks: int, offers: Sequence[SiteOffer], budget: float, confidence: float) -> Allocation:
     if math.isfinite(budget):
         return fastest(tasks, offers, budget, confidence)
     return cheapest(tasks, offers, least_time(tasks, offers, confidence) + 1e-9, confidence=confidence)
-
-
-def _shown(found: Allocation) -> str:
-    held: dict[str, int] = {}
-    for share in found.shares:
-        held[share.site] = held.get(share.site, 0) + share.processors
-    places = ", ".join(f"{count} processors of {site}" for site, count in held.items()) or "no processor"
-    return f"{format_duration(found.seconds)} and {found.cost:,.4g} credits on {places}"

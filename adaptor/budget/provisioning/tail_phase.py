@@ -101,12 +101,12 @@ def worthwhile_copies(
     """
     if not running or not idle:
         return []
-    tasks = [
+    expected = [
         expectation.of(task, attempts)
         for task, attempts in running.items()
         if rule.copies is None or len(attempts) <= rule.copies
     ]
-    useful = [each for each in tasks if each.left > min(each.whole[place.site] for place in idle)]
+    useful = [task for task in expected if task.left > min(task.whole[place.site] for place in idle)]
     late = heapq.nlargest(MOST_TASKS, useful, key=lambda each: each.left)
     return replicas(late, idle, rule.exact, allowed or _anywhere)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.budget.accounting.splitting import split
+from adaptor.budget.accounting.cost_shares import split
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
@@ -86,11 +86,11 @@ def part_tasks(
         BudgetError: a number that cannot be.
         AdaptorError: scipy is not installed.
     """
-    if not any(each.processors for of_site in offers.values() for each in of_site):
+    if not any(offer.processors for of_site in offers.values() for offer in of_site):
         raise BudgetError("no site has a processor for us")
-    places = {each.name: site for site, of_site in offers.items() for each in of_site}
+    places = {offer.name: site for site, of_site in offers.items() for offer in of_site}
     try:
-        every = [each for of_site in offers.values() for each in of_site]
+        every = [offer for of_site in offers.values() for offer in of_site]
         step = _with_a_reserve(aim, progress, every, caution)
     except InfeasibleError as error:
         return _where_they_cost_least(progress.waiting, offers, progress.left_of(aim.budget), str(error))
@@ -134,7 +134,7 @@ def _portions(tasks: int, step: Step, places: Mapping[str, str]) -> dict[str, Po
 def _where_they_cost_least(
     tasks: int, offers: Mapping[str, Sequence[SiteOffer]], left: float, why: str
 ) -> Parting:
-    known = [(site, each) for site, of_site in offers.items() for each in of_site if each.processors]
+    known = [(site, offer) for site, of_site in offers.items() for offer in of_site if offer.processors]
     within = [(site, each) for site, each in known if each.smallest <= left] or known
     least = min(each.cost_per_task for _, each in within)
     best = [(site, each) for site, each in within if each.cost_per_task <= least * (1 + 1e-9)]

@@ -30,7 +30,7 @@ def overflow(
 ) -> float:
     """Seconds of work for which the hosts have no time, by the lower bound; negative: time to spare."""
     work = lower_bound(runtimes, waiting, now, certainty) + runtimes.running * runtimes.residual
-    return work - sum(each.count * capacity(each.time_left(now), runtimes) for each in hosts)
+    return work - sum(host.count * capacity(host.time_left(now), runtimes) for host in hosts)
 
 
 def lower_bound(runtimes: RuntimeSums, waiting: int, now: float, certainty: float) -> float:

@@ -8,32 +8,16 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.profile import Profile
+from adaptor.crafting.profile import Profile, rectangles
+from adaptor.model import FreeSlot
 from adaptor.units import round_up
 
 
-class Strip(msgspec.Struct, frozen=True):
-    """`units` whole units of processors, free for `duration` seconds from `start`; strips never overlap."""
-
-    start: float
-    duration: float
-    units: int
-
-
-def strips(steps: list[tuple[float, int]]) -> list[Strip]:
+def strips(steps: list[tuple[float, int]]) -> list[FreeSlot]:
     """Cut the area under `(time, units from then on)` into horizontal strips of maximal length."""
-    found: list[Strip] = []
-    open_strips: list[tuple[float, int]] = []
-    """`(start, height of the upper edge)`, in order of height."""
-    for time, units in [*steps, (math.inf, 0)]:
-        start = time
-        while open_strips and open_strips[-1][1] > units:
-            start, upper = open_strips.pop()
-            lower = max(units, open_strips[-1][1] if open_strips else 0)
-            found.append(Strip(start, time - start, upper - lower))
-        if units and (not open_strips or open_strips[-1][1] < units):
-            open_strips.append((start, units))
-    return found
+    return [
+        FreeSlot(slot.start, slot.duration, slot.processors - shared) for slot, shared in rectangles(steps)
+    ]
 
 
 class Capacity:
@@ -68,7 +52,7 @@ class Capacity:
         self._longest = round_up(limits.max_tr, shape.rules.time_resolution)
         self._most_rounds = max(1, shape.rounds(limits.max_tr))
         self._strips = [
-            (strip.start + delay, strip.units * shape.unit.tasks, full, rest)
+            (strip.start + delay, strip.processors * shape.unit.tasks, full, rest)
             for strip in strips(_units(free, shape, now, requests, ends))
             for full, rest in [self._requests_in(strip.duration, whole_tr)]
             if full or rest
@@ -152,7 +136,7 @@ def level(capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
     or to all that the sites can ever finish if that is less. A site never gets fewer tasks because its
     capacity grew.
     """
-    target = int(min(tasks, sum(each.total for each in capacities.values())))
+    target = int(min(tasks, sum(capacity.total for capacity in capacities.values())))
     if target <= 0:
         return Level(dict.fromkeys(capacities, 0), now)
     early, late = now, now + 60.0
@@ -164,8 +148,8 @@ def level(capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
             early = middle
         else:
             late = middle
-    shares = {name: each.by(early) for name, each in capacities.items()}
-    more = {name: each.by(late) - shares[name] for name, each in capacities.items()}
+    shares = {name: capacity.by(early) for name, capacity in capacities.items()}
+    more = {name: capacity.by(late) - shares[name] for name, capacity in capacities.items()}
     for name, tasks in _in_proportion(more, target - sum(shares.values())).items():
         shares[name] += tasks
     return Level(shares, late)
@@ -181,7 +165,7 @@ def _in_proportion(weights: Mapping[str, int], number: int) -> dict[str, int]:
 
 
 def _sum(capacities: Mapping[str, Capacity], time: float) -> int:
-    return sum(each.by(time) for each in capacities.values())
+    return sum(capacity.by(time) for capacity in capacities.values())
 
 
 class TargetShares(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ would be requested once per site. One division for all sites at an instant preve
 
 1. The pilots in the system cover waiting tasks, at whatever site they are (`coverage`). No site requests
    processors for a task that a pilot of another site covers.
-2. The uncovered tasks are divided so that all sites would finish at the same time (`levelling`). The
+2. The uncovered tasks are divided so that all sites would finish at the same time (`capacity.level`). The
    capacity of a site (`capacity`) follows from the free slots of its queue, now and planned, its limits,
    the lateness of its requests (`waits`) and the task runtime there.
 3. A site that does not answer, or that refuses requests, gets no new tasks. After a longer silence its
@@ -13,8 +13,8 @@ would be requested once per site. One division for all sites at an instant preve
    failing site slows the bag down but does not stop it. When the site returns, surplus pilots are
    needless and withdrawn.
 4. A queued pilot that is much later than predicted is withdrawn if the other sites could finish its tasks
-   clearly sooner (`lateness`).
-5. A bag with a cost or a deadline comes with target shares (`target_shares`). Tasks beyond a site's
+   clearly sooner (`site_status.latest`).
+5. A bag with a cost or a deadline comes with target shares (`TargetShares`). Tasks beyond a site's
    capacity stay for later requests.
 
 The capacity includes requests that a site may make when its pilots end. A site requests only what its
@@ -28,11 +28,73 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.coverage import joint_coverage
+from adaptor.crafting.coverage import joint_coverage, largest_share_first
 from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
-from adaptor.crafting.multisite.reasons import SitePortion, why_covered, why_none, why_some
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
-from adaptor.crafting.situation import Demand, TaskGroup
+from adaptor.crafting.refusal import limit_used_up, no_answer
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskGroup
+from adaptor.units import counted, format_duration
+
+
+class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks that one site gets, beside those of the other sites."""
+
+    site: str
+    waiting: int
+    uncovered: int
+    """Waiting tasks that no pilot in the system covers."""
+    shares: dict[str, int]
+    """Tasks by site."""
+    seconds: float
+    """Seconds until the last task of all shares is expected to end."""
+    first: float
+    """Seconds until a first task could end here; may be `math.inf`."""
+    late: float
+    """Seconds by which requests here start later than predicted."""
+
+    @property
+    def mine(self) -> int:
+        return self.shares[self.site]
+
+    @property
+    def gets(self) -> str:
+        return f"gets {self.mine or 'none'} of {counted(self.waiting, 'waiting task')}"
+
+    @property
+    def others(self) -> str:
+        """What the others get: `near gets 280, pilots in the system cover 20`."""
+        later, covered = self.uncovered - sum(self.shares.values()), self.waiting - self.uncovered
+        parts = [f"{name} gets {tasks}" for name, tasks in self.shares.items() if name != self.site]
+        parts += [f"pilots in the system cover {covered}"] * bool(covered)
+        parts += [f"{later} stay for later requests"] * bool(later)
+        return ", ".join(parts)
+
+
+def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
+    where = ", ".join(f"{len(there)} at {name}" for name, there in pilots.items())
+    return f"the pilots in the system ({where}) already cover the {counted(waiting, 'waiting task')}"
+
+
+def why_some(portion: SitePortion) -> str:
+    late = f"; requests start {format_duration(portion.late)} late here" if portion.late >= 1 else ""
+    beside = f" if {portion.others}" if portion.others else ""
+    return f"{portion.gets}: all can be done in {format_duration(portion.seconds)}{beside}{late}"
+
+
+def why_none(portion: SitePortion, view: PlanningView, closed: str) -> str:
+    if closed:
+        return f"{portion.gets}: {closed}; {portion.others}"
+    if view.queue is None:
+        return no_answer(view)
+    limit = view.rules.limits.max_pending_requests
+    if len(view.pilots) >= limit:
+        return f"{portion.gets}: {limit_used_up(view)}; {portion.others}"
+    if math.isinf(portion.first):
+        return f"{portion.gets}: no free slot here is wide and long enough for a task; {portion.others}"
+    return (
+        f"{portion.gets}: a first task could be done here in {format_duration(portion.first)}, all of them "
+        f"elsewhere in {format_duration(portion.seconds)}; {portion.others}"
+    )
 
 
 def divide(
@@ -49,7 +111,7 @@ def divide(
         groups: the tasks to divide.
         targets: by bag with its own pilots: its target shares; all other bags are levelled.
     """
-    covered = joint_coverage({name: each.counted_view for name, each in sites.items()}, groups)
+    covered = joint_coverage({name: site.counted_view for name, site in sites.items()}, groups)
     work = _Work(sites, groups, covered.uncovered, targets or {})
     levels = work.divided()
     return {
@@ -101,10 +163,8 @@ class _Work:
         rest.
         """
         levels = [Level({}, self._now) for _ in self._groups]
-        order = sorted(
-            (index for index, tasks in enumerate(self._uncovered) if tasks),
-            key=lambda index: -self._uncovered[index] / max(1, self._groups[index].waiting),
-        )
+        served = (index for index, tasks in enumerate(self._uncovered) if tasks)
+        order = largest_share_first(served, self._uncovered, [group.waiting for group in self._groups])
         for turn, index in enumerate(order):
             levels[index] = self._level(index, order[turn:])
         return levels
@@ -165,7 +225,8 @@ class _Work:
         if not uncovered:
             pilots = {each: status.counted_view.pilots for each, status in self._sites.items()}
             return why_covered(pilots, waiting)
-        if targeted := [target.reason for index in mine if (target := self._target(index)) is not None]:
+        targets = [self._targets[index] for index in mine if self._uncovered[index]]
+        if targeted := [target.reason for target in targets if target is not None]:
             return "; ".join([self._portion(name, levels, mine).gets, *targeted])
         portion = self._portion(name, levels, mine)
         site = self._sites[name]
@@ -176,10 +237,6 @@ class _Work:
         site = self._sites[name]
         reasons = [site.closed_to.get(self._groups[index].at[name].shape, "") for index in mine]
         return site.closed or (reasons[0] if reasons and all(reasons) else "")
-
-    def _target(self, index: int) -> TargetShares | None:
-        """The target shares of a group that has uncovered tasks; else None."""
-        return self._targets[index] if self._uncovered[index] else None
 
     def _portion(self, name: str, levels: list[Level], mine: list[int]) -> SitePortion:
         site = self._sites[name]

@@ -84,7 +84,9 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         if not self.lost:
             return self.view
         running = [pilot for pilot in self.view.pilots if pilot.state is PilotState.RUNNING]
-        return msgspec.structs.replace(self.view, pilots=tuple(each for each in running if each.processors))
+        return msgspec.structs.replace(
+            self.view, pilots=tuple(pilot for pilot in running if pilot.processors)
+        )
 
     @property
     def allowed(self) -> int:
@@ -133,8 +135,10 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         if self.closed or self.lost:
             return []
         return [
-            each.ends if each.ends is not None else max(now, each.predicted_start or now) + each.request.tr
-            for each in self.view.pilots
+            pilot.ends
+            if pilot.ends is not None
+            else max(now, pilot.predicted_start or now) + pilot.request.tr
+            for pilot in self.view.pilots
         ]
 
 

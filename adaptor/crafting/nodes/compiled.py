@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.nodes import kernel
-from adaptor.crafting.nodes.kernel import DONE, FULL, Floats, Ints, State
+from adaptor.crafting.nodes.kernel import DONE, FULL, Ints, State
 from adaptor.crafting.nodes.space import Ask, Space, Vector
 
 _SPARE = 8
@@ -100,7 +100,8 @@ class CompiledTimelines:
         changes = np.diff(state.free[:, :, 0], axis=1, prepend=0)[there]
         found, place = np.unique(state.times[there], return_inverse=True)
         total = np.cumsum(np.bincount(place, changes, len(found))).astype(np.int64)
-        instants, free = _instants(2 * len(found) + 2 * state.times.shape[1])
+        room = 2 * len(found) + 2 * state.times.shape[1]
+        instants, free = np.zeros(room), np.zeros((room, 1), np.int64)
         instants[: len(found)], free[: len(found), 0] = found, total
         return state._replace(instants=instants, total=free, used=np.array([len(found)]))
 
@@ -129,7 +130,3 @@ class CompiledTimelines:
         among = self._capacity[self._space.lists[ask.among]]
         bounds = [among[:, place] // each for place, each in enumerate(ask.each) if each]
         return int(np.min(bounds, axis=0).max(initial=1)) if bounds else 1
-
-
-def _instants(room: int) -> tuple[Floats, Ints]:
-    return np.zeros(room), np.zeros((room, 1), np.int64)

@@ -1,9 +1,10 @@
-"""From a queue with nodes to a schedule: what every job holds of each node over time. Pure."""
+"""From a queue with nodes to a schedule, and which nodes a further request most likely gets. Pure."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
@@ -11,10 +12,10 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.crafting.nodes.space import Ask, Space, Vector
-from adaptor.crafting.nodes.timelines import Timelines
+from adaptor.crafting.nodes.space import GPUS, MEMORY, PROCESSORS, Ask, Space, Vector, chunks_on, taken_by
+from adaptor.crafting.nodes.timelines import Timeline, Timelines
 from adaptor.model import PendingJob, QueueState, RunningJob
-from adaptor.resources import Part
+from adaptor.resources import Need, Part
 
 OVERRUN = 60.0
 """Seconds that a job beyond its time limit is assumed to go on: schedulers end jobs by the minute."""
@@ -60,10 +61,10 @@ def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSch
     if compiled is None:
         compiled = is_long(queue) and has_numba()
     plan = _compiled(queue.now, space) if compiled else Timelines(queue.now, space)
-    starts = _planned(queue)
-    spans = list(_spans(queue, starts))
-    plan.hold(hold for job, begin, end in spans for hold in _holds(space, job.parts, begin, end))
-    for job, begin, end in spans:
+    starts = planned_starts(queue)
+    known = list(spans(queue, starts))
+    plan.hold(hold for job, begin, end in known for hold in _holds(space, job.parts, begin, end))
+    for job, begin, end in known:
         for ask in space.asks(job) if not job.parts else ():
             plan.place(ask, begin, end)
     starts.update(zip((job.id for job in later), _backfill(plan, space, later), strict=True))
@@ -84,14 +85,14 @@ def _backfill(plan: NodePlan, space: Space, jobs: Iterable[PendingJob]) -> Itera
             yield start
 
 
-def _planned(queue: QueueState) -> dict[str, float]:
+def planned_starts(queue: QueueState) -> dict[str, float]:
     """By id: the starts that the scheduler has planned."""
     return {
         job.id: max(job.planned_start, queue.now) for job in queue.pending if job.planned_start is not None
     }
 
 
-def _spans(
+def spans(
     queue: QueueState, starts: dict[str, float]
 ) -> Iterable[tuple[RunningJob | PendingJob, float, float]]:
     """The jobs whose begin and end are known, with both."""
@@ -123,3 +124,54 @@ def _compiled(start: float, space: Space) -> NodePlan:
     from adaptor.crafting.nodes.compiled import CompiledTimelines
 
     return CompiledTimelines(start, space)
+
+
+def parts_of(plan: NodeSchedule, unit: Need, chunks: int, start: float, end: float) -> tuple[Part, ...]:
+    """What so many chunks of `unit` take of each node during [start, end), beside all that is planned.
+
+    Less than all of them where the nodes have no room for more.
+    """
+    ask = plan.space.of(unit)
+    parts: list[Part] = []
+    for node in plan.space.lists[ask.among]:
+        least = _least(plan, node, start, end)
+        capacity = plan.space.capacity[node]
+        here = min(chunks, chunks_on(least, capacity, ask))
+        if here > 0:
+            parts.append(_part(plan.space, node, taken_by(here, least, capacity, ask)))
+            chunks -= here
+        if chunks <= 0:
+            break
+    return tuple(parts)
+
+
+def holding(plan: NodeSchedule, parts: Iterable[Part], start: float, end: float) -> NodeSchedule:
+    """The plan in which these parts are held too during [start, end); those of other nodes do not count."""
+    steps = list(plan.steps)
+    for part in parts:
+        found = plan.space.held(part)
+        if found is not None:
+            node, held = found
+            line = Timeline.of(*steps[node])
+            line.hold(start, end, held)
+            line.clamp()
+            steps[node] = (line.times, line.free)
+    return msgspec.structs.replace(plan, steps=steps)
+
+
+def _least(plan: NodeSchedule, node: int, start: float, end: float) -> Vector:
+    """By dimension, the least that is free on a node at any instant of [start, end)."""
+    times, free = plan.steps[node]
+    first = max(0, bisect_right(times, start) - 1)
+    return tuple(map(min, zip(*free[first : bisect_left(times, end, first + 1)], strict=True)))
+
+
+def _part(space: Space, node: int, taken: Vector) -> Part:
+    there = space.nodes[node]
+    gpus = zip(space.types, taken[GPUS:], strict=True)
+    return Part(
+        node=there.name,
+        processors=taken[PROCESSORS],
+        memory=0 if there.memory is None else taken[MEMORY],
+        gpus=tuple((type, count) for type, count in gpus if count),
+    )

@@ -54,7 +54,7 @@ class SlotProfile(Profile):
         twin._times, twin._free = self._times.copy(), self._free.copy()
         twin._start, twin._each, twin._handovers = self._start, self._each, self._handovers
         twin._alike = self._alike.copy()
-        twin._touched = {number: each.copy() for number, each in self._touched.items()}
+        twin._touched = {number: node.copy() for number, node in self._touched.items()}
         twin._taken = defaultdict(list, {key: list(each) for key, each in self._taken.items()})
         return twin
 
@@ -148,7 +148,7 @@ def slot_profile(schedule: NodeSchedule, unit: Need, now: float) -> SlotProfile:
     for node in schedule.space.lists[ask.among]:
         capacity = schedule.space.capacity[node]
         times, free = schedule.steps[node]
-        counts = [fitting(each, capacity) for each in free]
+        counts = [fitting(there, capacity) for there in free]
         if any(counts):
             nodes.append(_joined(times, counts))
     return SlotProfile(now, nodes, unit.processors)

@@ -44,7 +44,7 @@ class Timeline:
 
     def clamp(self) -> None:
         """Where the holds exceed the node (the scheduler knows better), nothing is free."""
-        self.free = [tuple(max(0, each) for each in step) for step in self.free]
+        self.free = [tuple(max(0, count) for count in step) for step in self.free]
 
     def _split(self, time: float) -> int:
         step = bisect_left(self.times, time)
@@ -60,7 +60,7 @@ class Timelines:
     def __init__(self, start: float, space: Space) -> None:
         self._start = start
         self._space = space
-        self._nodes = [Timeline(start, each) for each in space.capacity]
+        self._nodes = [Timeline(start, vector) for vector in space.capacity]
         self._reached: dict[tuple[Ask, float], float] = {}
 
     def hold(self, holds: Iterable[tuple[int, float, float, Vector]]) -> None:

@@ -11,11 +11,12 @@ from typing import Literal, get_args
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from adaptor.budget.provisioning.knapsack_arrays import Floats
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.runtimes.task_time import TaskTime
 
+Floats = npt.NDArray[np.float64]
 Kind = Literal["normal", "levy", "multi-modal"]
 BudgetName = Literal["minimal +10 %", "fastest"]
 Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration", "nothing lost"]

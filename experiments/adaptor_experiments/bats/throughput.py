@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.menu import Configuration
 from adaptor.budget.provisioning.replanning import DAEMON, Left, NoSlots, Tolerance, replan
-from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.budget.provisioning.site_offers import Configuration, HeldSlots, SiteOffer
 from adaptor.runtimes.sample import RuntimeSample
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time

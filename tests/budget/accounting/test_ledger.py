@@ -12,6 +12,7 @@ from adaptor.budget.accounting.credits import MILLION
 from adaptor.budget.accounting.entries import Budget, Part
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
+from adaptor.budget.accounting.statements import Standing
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError, OverBudgetError
 from adaptor.model import Request
@@ -166,7 +167,7 @@ def test_a_pilot_that_two_bags_use_is_paid_by_use_with_its_idle_time():
         Part(1, 3 * MILLION, 2 * MILLION),  # 1 of 3 processor-hours was useful
         Part(2, 1 * MILLION, 750_000),
     )
-    assert books.spent(2) == Part(2, 1 * MILLION, 750_000)
+    assert books.of_bag(2) == Standing(1 * MILLION, 750_000, 0)
 
 
 def test_a_pilot_in_which_nothing_ran_is_paid_by_the_shares():

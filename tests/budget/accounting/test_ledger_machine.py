@@ -112,16 +112,16 @@ class LedgerMachine(RuleBasedStateMachine):
         """A result of a pilot that was charged before."""
         settled = [entry for entry in self.entries if isinstance(entry, Settled)]
         pilot = data.draw(st.sampled_from(settled)).pilot
-        before = [self.ledger.spent(bag) for bag in BAGS]
+        before = [self.ledger.of_bag(bag) for bag in BAGS]
         sites = [self.ledger.at_site(each) for each in SITES]
         uses = {bag: Use(seconds) for bag, seconds in useful.items()}
         entry = self.ledger.recount(pilot, uses, self.now)
         if entry is None:
-            assert [self.ledger.spent(bag) for bag in BAGS] == before
+            assert [self.ledger.of_bag(bag) for bag in BAGS] == before
             return
         self.entries.append(entry)
         assert self.ledger.recount(pilot, uses, self.now) is None, "once is enough"
-        assert [self.ledger.spent(bag).amount for bag in BAGS] == [part.amount for part in before]
+        assert [self.ledger.of_bag(bag).used for bag in BAGS] == [standing.used for standing in before]
         assert [self.ledger.at_site(each).used for each in SITES] == [each.used for each in sites]
         assert all(0 <= part.wasted <= part.amount for part in entry.parts)
 
@@ -154,7 +154,7 @@ class LedgerMachine(RuleBasedStateMachine):
         rebuilt = Ledger(msgspec.json.decode(written, type=list[Entry]))
         assert rebuilt.balances(self.now) == self.ledger.balances(self.now)
         assert rebuilt.open_pilots == self.ledger.open_pilots
-        assert [rebuilt.spent(bag) for bag in BAGS] == [self.ledger.spent(bag) for bag in BAGS]
+        assert [rebuilt.of_bag(bag) for bag in BAGS] == [self.ledger.of_bag(bag) for bag in BAGS]
         self.ledger = rebuilt
 
     @invariant()
@@ -165,8 +165,8 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def every_credit_is_charged_to_a_bag(self):
         charged = sum(entry.amount for entry in self.entries if isinstance(entry, Settled))
-        assert charged == sum(self.ledger.spent(bag).amount for bag in BAGS)
-        wasted = sum(self.ledger.spent(bag).wasted for bag in BAGS)
+        assert charged == sum(self.ledger.of_bag(bag).used for bag in BAGS)
+        wasted = sum(self.ledger.of_bag(bag).wasted for bag in BAGS)
         past = [entry for entry in self.entries if isinstance(entry, Past)]
         wasted += sum(entry.wasted for entry in past)
         charged += sum(entry.used for entry in past)

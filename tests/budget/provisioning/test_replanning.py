@@ -8,8 +8,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import InfeasibleError
-from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
-from adaptor.budget.provisioning.replanning import DAEMON, Left, NoSlots, Replan, Tolerance, replan
+from adaptor.budget.provisioning.replanning import (
+    DAEMON,
+    Left,
+    NoSlots,
+    Replan,
+    Tolerance,
+    expected_seconds,
+    reevaluate,
+    replan,
+)
 from adaptor.budget.provisioning.site_offers import HeldSlots
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples

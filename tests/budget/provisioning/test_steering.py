@@ -29,14 +29,12 @@ def test_a_deadline_is_met_at_the_least_cost():
     step = steer(Aim(deadline=50_000.0, prefer="cheap"), at(now=36_000.0), SITES)
     assert step.kept
     assert step.allocation.seconds <= 14_000
-    assert "credits on" in step.reason
 
 
 def test_a_deadline_that_cannot_be_kept_is_missed_by_as_little_as_possible():
     step = steer(Aim(deadline=1000.0), at(), SITES)
     assert not step.kept
     assert step.allocation.seconds == pytest.approx(least_time(1000, SITES), rel=1e-3)
-    assert "late" in step.reason
 
 
 @examples(40)

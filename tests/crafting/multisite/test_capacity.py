@@ -9,10 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.crafting.fits import RequestShape
-from adaptor.crafting.multisite.capacity import Capacity, Strip, level, strips
+from adaptor.crafting.multisite.capacity import Capacity, level, strips
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, SiteRules
-from adaptor.model import Limits, QueueState
+from adaptor.model import FreeSlot, Limits, QueueState
 from adaptor.resources import TaskSize
 from tests.crafting.crafting_strategies import profiles, rules
 
@@ -36,9 +36,9 @@ def free(processors: int, *holds: tuple[float, float, int]) -> Profile:
 def test_a_profile_is_cut_into_level_strips() -> None:
     found = strips([(0, 4), (10, 1), (20, 3)])
     assert sorted(found, key=lambda strip: (strip.start, strip.duration)) == [
-        Strip(0, 10, 3),
-        Strip(0, math.inf, 1),
-        Strip(20, math.inf, 2),
+        FreeSlot(0, 10, 3),
+        FreeSlot(0, math.inf, 1),
+        FreeSlot(20, math.inf, 2),
     ]
 
 
@@ -46,7 +46,7 @@ def test_a_profile_is_cut_into_level_strips() -> None:
 def test_strips_cover_the_profile_exactly(profile: Profile) -> None:
     cut = strips(profile.steps())
     for time, processors in profile.steps():
-        assert processors == sum(s.units for s in cut if s.start <= time < s.start + s.duration)
+        assert processors == sum(s.processors for s in cut if s.start <= time < s.start + s.duration)
 
 
 def test_tasks_are_finished_round_after_round() -> None:

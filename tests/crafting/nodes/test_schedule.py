@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.nodes.occupying import parts_of
-from adaptor.crafting.nodes.schedule import node_schedule
+from adaptor.crafting.nodes.schedule import node_schedule, parts_of
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.accounting.splitting import split, split_within
+from adaptor.budget.accounting.cost_shares import split, split_within
 
 amounts = st.integers(0, 10**12)
 weights = st.lists(st.floats(0, 1e9), min_size=1, max_size=8)
