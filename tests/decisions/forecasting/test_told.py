@@ -15,7 +15,7 @@ from adaptor.forecast.forecast import Forecast
 from adaptor.journal.bag_views import bags
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.decisions.hosts.test_aims import asked, finish, submit
+from tests.decisions.test_aims import asked, finish, submit
 from tests.scheduling.broker_world import World
 
 NOTHING = Forecast(end=None, work=Estimate(0, 0, 0))
