@@ -43,9 +43,9 @@ def published(rows: Runs[Row], bag: str, preset: str) -> Runs[Row]:
 
 def without_estimator(rows: Runs[Row]) -> dict[str, dict[str, Mean]]:
     """Table 2, serial and optimal, by the runs with one host for each task: by column."""
-    each_its_own = rows.where(experiment="long", initial=256, preset=AS_THE_TABLE.name)
-    one, serial = Mean(1, 0), each_its_own.spread(lambda row: row.work / _HOUR)
-    least, fastest = each_its_own.spread(LONG["time (h)"]), each_its_own.spread("speedup")
+    one_per_task = rows.where(experiment="long", initial=256, preset=AS_THE_TABLE.name)
+    one, serial = Mean(1, 0), one_per_task.spread(lambda row: row.work / _HOUR)
+    least, fastest = one_per_task.spread(LONG["time (h)"]), one_per_task.spread("speedup")
     lines = {"serial": (one, serial, one, serial), "optimal": (fastest, least, fastest, serial)}
     return {name: dict(zip(LONG, means, strict=True)) for name, means in lines.items()}
 
