@@ -86,39 +86,46 @@ class Progress:
         """Keep what follows a request when it ends: the most tasks that one of these offers after the other
         finishes up to each time of a coarse grid, if the holes of now come again."""
         curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
-        best, before, since = 0.0, 0.0, 0.0
+        begins = [curve.begin for curve in curves]
+        best, since = 0.0, 0.0
         for at in _COARSE:
-            for curve in curves:
-                if curve.begin >= at:
-                    break
-                best = max(best, self.done((curve,), at))
+            more = max(best, self.done(curves[: bisect_left(begins, at)], at, largest=True))
             if self._later:
-                slope = (best - before) / (at - since)
-                self._later[-1] = before - slope * since, slope
-            self._later.append((0.0, best / at))  # beyond the table the speed stays
-            before, since = best, at
+                slope = (more - best) / (at - since)
+                self._later[-1] = best - slope * since, slope
+            self._later.append((0.0, more / at))  # beyond the table the speed stays
+            best, since = more, at
             if best >= self.tasks:
                 return
 
-    def done(self, curves: Iterable[Curve], at: float, pace: float | None = None) -> float:
+    def done(
+        self, curves: Iterable[Curve], at: float, pace: float | None = None, *, largest: bool = False
+    ) -> float:
         """Tasks that members, and the requests made when they end, have finished at a time.
 
         Args:
             pace: of these requests, where it is another.
+            largest: the tasks of the member that has finished most, instead of those of all.
         """
         mean, alike, later, total = self._mean, self._alike, self._later, 0.0
         for begin, end, slots, most in curves:
-            if at >= end:
-                total += most
-                seconds = (pace or self._pace) * (at - end)
+            if at <= begin and at < end:
+                continue
+            if at < end:
+                each = (at - begin + TINY) / mean
+                done = slots * (each // 1 if alike else each)
+                if done > most:
+                    done = most
+            else:
+                done, seconds = most, (pace or self._pace) * (at - end)
                 step = bisect_right(_COARSE, seconds, 0, len(later)) - 1
                 if step >= 0:
                     constant, slope = later[step]
-                    total += constant + slope * seconds
-            elif at > begin:
-                each = (at - begin + TINY) / mean
-                done = slots * (each // 1 if alike else each)
-                total += done if done < most else most
+                    done += constant + slope * seconds
+            if not largest:
+                total += done
+            elif done > total:
+                total = done
         return total
 
 

@@ -33,18 +33,15 @@ from adaptor.crafting.spreading import spread
 from adaptor.model import CraftedRequest, PilotState
 
 WORTH_WITHDRAWING = places_for(0.9)
-"""A queued request gives up its place for a completion that is sooner by this factor at least."""
+"""A queued request is withdrawn for a completion that is sooner by this factor."""
 WORTH_ENDING = places_for(0.6)
-"""A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
-factor at least."""
+"""A running pilot is ended, and its unfinished tasks begin anew, for a completion sooner by this factor."""
 SLOW = 0.3
-"""Nor may the completion be later if what follows has this speed only."""
+"""With later requests at this speed the completion must be sooner too."""
 FORESEEN = 10.0
-"""Requests of the longest time, one after the other: a bag that takes longer by all that is thought of its
-tasks gives no place up, since which request is better depends on holes that nobody sees yet."""
+"""A bag that takes this many times the longest walltime withdraws nothing: it depends on unknown holes."""
 WEIGHED = 8
-"""Queued requests, and running ones, that are weighed one by one at most: the newest."""
-
+"""The most queued requests, and running pilots, that are compared: the newest."""
 
 _SHARED = by_free_slots(adaptive, spread)
 

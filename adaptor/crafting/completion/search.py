@@ -21,21 +21,17 @@ from adaptor.model import PilotState, Request
 from adaptor.units import round_up
 
 PACE, PACE_ALONE = 0.55, 1.0
-"""The speed of requests made later, in parts of that of the same requests made now, since the holes of now
-are then taken; alone: where only one request is allowed at a time. Found on SDSC SP2."""
+"""Speed of later requests relative to the same requests now, whose holes are then taken; with one request at
+a time."""
 SPARE = 2.0
-"""A request that starts now asks for so many times the time that it needs by the forecast: it loses nothing
-by its length, and forecasts may fail."""
+"""Walltime of a request that starts now, relative to the time that it needs by the forecast."""
 SOONER = 0.7
-"""The wait of a queued request, in parts of the planned one: jobs end before their limits
-(0.53 to 0.80 on five traces of the Parallel Workloads Archive)."""
+"""Expected wait of a queued request relative to the planned one, as jobs end before their limits."""
 BESIDE, WIDE = 4, 0.25
-"""Requests that start now, of this part of the widest at least, which are chosen beside those allowed, where
-these are several: they are made in the place of those that would start last, which can still be made when
-they end. None where a running one is to be ended: its tasks begin anew only for what may replace it."""
+"""Extra immediate requests considered when more than one request is allowed, each of this part of the widest
+at least. They displace the latest-starting ones, which can be issued later."""
 FAR = 4.0
-"""A request starts within this multiple of the completion so far: by a later start the runtimes are known,
-and it can still be made. 2 and 8 change the turnaround by less than 2 % (24 cells, four traces)."""
+"""A request starts within this multiple of the completion so far; a later one can be made later."""
 AT_ONCE = 12
 """Requests chosen in one decision at most; the next one goes on."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import accumulate
 
 from adaptor.crafting.completion.search import Choice, Search
@@ -27,12 +26,7 @@ def completion(search: Search, found: Choice) -> str:
         where = f" in {places[made.place].name}" if len(places) > 1 else ""
         at = f"at {_clock(search, made.member.start)}" if made.member.start > 0 else "now"
         words.append(f"{request.p} × {format_duration(request.tr)}{where} {at}")
-    return f"{' + '.join(words) or 'what is there'}: {done_about(search, found)}"
-
-
-def done_about(search: Search, found: Choice) -> str:
-    """`done about 16:05 (15:20 to 17:30)`: the expected end, and between which ones it may be."""
-    return f"done about {_when(search, found)}"
+    return f"{' + '.join(words) or 'what is there'}: done about {_when(search, found)}"
 
 
 def compared(search: Search, best: Choice, kept: Choice) -> str:
@@ -41,7 +35,9 @@ def compared(search: Search, best: Choice, kept: Choice) -> str:
     assert pilot is not None
     state = "running" if pilot.state is PilotState.RUNNING else "queued"
     without = f"{pilot.request.p} × {format_duration(pilot.request.tr)}"
-    return f"{completion(search, best)}; keeping the {state} {without} would be {done_about(search, kept)}"
+    return (
+        f"{completion(search, best)}; keeping the {state} {without} would be done about {_when(search, kept)}"
+    )
 
 
 def nothing_better(search: Search, kept: Choice) -> str:
@@ -55,25 +51,22 @@ def nothing_better(search: Search, kept: Choice) -> str:
 
 
 def _when(search: Search, found: Choice) -> str:
-    told = _clock(search, found.set.cost)
-    first, last = _likely(search, found)
-    if last <= _CERTAIN * first:
-        return told
-    return f"{told} ({_clock(search, first)} to {_clock(search, last)})"
-
-
-def _likely(search: Search, found: Choice) -> tuple[float, float]:
-    """The ends of the bag, seconds from now, beyond which at most `_TAIL` of the weight is on either side."""
+    """`16:05 (15:20 to 17:30)`: the expected end, and the ends that leave out `_TAIL` on either side."""
     weighed = sorted(zip(found.set.ends, (belief.weight for belief in search.believed), strict=True))
     left = _TAIL * sum(weight for _, weight in weighed)
-    return _beyond(weighed, left), _beyond(reversed(weighed), left)
+    first, last = _beyond(weighed, left), _beyond(weighed[::-1], left)
+    expected = _clock(search, found.set.cost)
+    if last <= _CERTAIN * first:
+        return expected
+    return f"{expected} ({_clock(search, first)} to {_clock(search, last)})"
 
 
-def _beyond(weighed: Iterable[tuple[float, float]], left: float) -> float:
-    """The end at which the weights add up to more than `left`; the last one if they never do."""
-    ends, weights = zip(*weighed, strict=True)
-    passed = (end for end, total in zip(ends, accumulate(weights), strict=True) if total > left)
-    return float(next(passed, ends[-1]))
+def _beyond(weighed: list[tuple[float, float]], left: float) -> float:
+    """The first end at which the weights add up to more than `left`; the last one if they never do."""
+    totals = accumulate(weight for _, weight in weighed)
+    return next(
+        (end for (end, _), total in zip(weighed, totals, strict=True) if total > left), weighed[-1][0]
+    )
 
 
 def _clock(search: Search, seconds: float) -> str:
