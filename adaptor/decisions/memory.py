@@ -14,7 +14,7 @@ from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import Parting
+from adaptor.budget.provisioning.task_shares import CostSplit
 from adaptor.crafting.availability import Availability
 from adaptor.model import PendingJob, QueueState
 from adaptor.scheduling.facts import BagFacts
@@ -45,7 +45,7 @@ class AnsweredShares(msgspec.Struct, frozen=True):
     """Where the tasks of a bag are to run, and the question to which that is the answer."""
 
     to: Question
-    parting: Parting
+    split: CostSplit
 
 
 class MadeForecast(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from adaptor.budget.estimation.learned_times import Learned
 from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, Parting, part_tasks
+from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, CostSplit, split_tasks
 from adaptor_experiments.ricciardi import equations as paper
 from adaptor_experiments.ricciardi.design import Resource, Target
 from adaptor_experiments.ricciardi.production import State
@@ -54,7 +54,7 @@ def _only_cheapest(offers: Sequence[SiteOffer]) -> list[int]:
 
 
 class DaemonController:
-    """`part_tasks` as the daemon asks it, with what is known of the running tasks."""
+    """`split_tasks` as the daemon asks it, with what is known of the running tasks."""
 
     caution = DAEMON
 
@@ -86,12 +86,12 @@ class DaemonController:
         task = self._learned[site].estimate(elapsed)
         return msgspec.structs.replace(self._offers[site], task=task, held=held)
 
-    def _parted(self, progress: Progress, offers: Sequence[SiteOffer]) -> Parting:
+    def _parted(self, progress: Progress, offers: Sequence[SiteOffer]) -> CostSplit:
         if self._goal == "time":
             aim = Aim(deadline=self._target.seconds, prefer="cheap")
         else:
             aim = Aim(budget=self._target.credits, prefer="fast")
-        return part_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
+        return split_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
 
     def _step(self, _left: float) -> float:
         return INTERVAL
