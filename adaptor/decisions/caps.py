@@ -89,7 +89,7 @@ def _share_part(
 ) -> Allowance:
     """The site's fraction of what is left, by the cost of its share of the waiting tasks."""
     shares = shares_of(memory, bag.id)
-    total = sum(portion.cost for portion in shares.portions.values()) if shares is not None else 0.0
+    total = sum(share.cost for share in shares.by_site.values()) if shares is not None else 0.0
     if shares is None or allowance.amount is None or not total:
         return allowance
     mine = int(allowance.amount * shares.worth(site.name) / total)

@@ -12,7 +12,7 @@ import msgspec
 from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import Parting
+from adaptor.budget.provisioning.task_shares import CostSplit
 from adaptor.crafting.availability import Availability
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import PendingJob, QueueState
@@ -44,7 +44,7 @@ class AnsweredShares(msgspec.Struct, frozen=True):
     """Where the tasks of a bag are to run, and the question to which that is the answer."""
 
     to: Question
-    parting: Parting
+    split: CostSplit
 
 
 class MadeForecast(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.task_shares import INTERVAL, Parting, part_tasks
+from adaptor.budget.provisioning.task_shares import INTERVAL, CostSplit, split_tasks
 from adaptor.crafting.multisite.capacity import TargetShares
 from adaptor.decisions.memory import AnsweredShares, Memory, Question, donated_nodes
 from adaptor.errors import AdaptorError
@@ -27,7 +27,7 @@ def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
     for each in due:
         shares.pop(each.bag, None)
         try:
-            shares[each.bag] = AnsweredShares(each, part_tasks(each.aim, each.progress, each.offers))
+            shares[each.bag] = AnsweredShares(each, split_tasks(each.aim, each.progress, each.offers))
         except BudgetError as error:  # the other bags have their answers
             problem = f"the sites for bag {each.bag} cannot be compared by cost and time: {error}"
         except AdaptorError as error:  # scipy is not installed
@@ -35,10 +35,10 @@ def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
     return msgspec.structs.replace(memory, shares=shares, shares_problem=problem)
 
 
-def shares_of(memory: Memory, bag: int) -> Parting | None:
+def shares_of(memory: Memory, bag: int) -> CostSplit | None:
     """Where the tasks of a bag should run; None: wherever they finish first."""
     answer = memory.shares.get(bag)
-    return None if answer is None else answer.parting
+    return None if answer is None else answer.split
 
 
 def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:
@@ -47,17 +47,17 @@ def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:
     if answer is None:
         return ""
     place = donated_nodes(site)
-    left_out = place in answer.to.offers and not answer.parting.tasks(place)
-    return answer.parting.reason if left_out else ""
+    left_out = place in answer.to.offers and not answer.split.tasks(place)
+    return answer.split.reason if left_out else ""
 
 
 def targets(memory: Memory) -> dict[int, TargetShares]:
     """By bag, in the words of the division among sites."""
     return {
         bag: TargetShares(
-            shares={site: portion.tasks for site, portion in answer.parting.portions.items()},
-            seconds=answer.parting.seconds,
-            reason=answer.parting.reason,
+            shares={site: share.tasks for site, share in answer.split.by_site.items()},
+            seconds=answer.split.seconds,
+            reason=answer.split.reason,
         )
         for bag, answer in memory.shares.items()
     }

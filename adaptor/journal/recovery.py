@@ -245,7 +245,7 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
                 group=tuple(ids) if several else (),
                 takes_part=one != ids[0],
             )
-            broker.state.shares[bag, site] += size.processors
+            broker.state.held_processors[bag, site] += size.processors
         broker.state.leases[bag, known.lines.of(task).number, site] += 1
 
 

@@ -65,7 +65,7 @@ def _lease_next(state: SchedulingState, worker: Worker, room: Room, now: float) 
     """Lease one task: of the bags with the highest priority, that which holds the fewest processors at this
     site (of equals, the older bag)."""
     bags = waiting_bags(state, worker)
-    bags.sort(key=lambda bag: (-bag.spec.priority, state.shares[bag.id, worker.site], bag.id))
+    bags.sort(key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id))
     for_gpus = those_for_gpus(state, worker, lines_of(bags), now) if worker.whole.gpus else []
     for bag, line in for_gpus or lines_of(bags):
         if places := places_for(state, bag, line, worker, room):

@@ -139,7 +139,9 @@ def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[list[Work
     ]
     if not bags or not _is_open(state, worker):
         return None
-    for bag in sorted(bags, key=lambda bag: (-bag.spec.priority, state.shares[bag.id, worker.site], bag.id)):
+    for bag in sorted(
+        bags, key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id)
+    ):
         for task in bag.suspects:
             places = places_of(state, bag.sizes.of(task), worker, worker.free)
             needs = _time_for(state, bag, worker, task, now) if places else None

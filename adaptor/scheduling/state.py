@@ -104,7 +104,7 @@ class SchedulingState:
         self.learners: dict[tuple[int, str], RuntimeLearner] = {}
         self.class_learners: dict[tuple[int, str, int], RuntimeLearner] = {}
         """Of bags whose tasks have several sizes: by bag, site and class."""
-        self.shares: dict[tuple[int, str], int] = defaultdict(int)
+        self.held_processors: dict[tuple[int, str], int] = defaultdict(int)
         """Processors that each bag holds at each site."""
         self.leases: Counter[tuple[int, int, str]] = Counter()
         """Leases of each bag by class of sizes and by site."""
@@ -308,7 +308,7 @@ class SchedulingState:
         else:
             for worker in workers:
                 worker.take_part(key, tuple(ids), now, suspect=suspect)
-                self.shares[bag.id, worker.site] += worker.processors
+                self.held_processors[bag.id, worker.site] += worker.processors
                 grant = Grant(key, needs, nodes, worker is not workers[0], own, limit)
                 self.orders.of(worker.id).grants.append(grant)
             self._count_lease(workers[0], key, bag)
@@ -321,7 +321,7 @@ class SchedulingState:
     def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
         size = bag.sizes.of(key.task)
         worker.take(key, size, now, suspect=key.task in bag.losses)
-        self.shares[bag.id, worker.site] += size.processors
+        self.held_processors[bag.id, worker.site] += size.processors
         self._count_lease(worker, key, bag)
 
     def _count_lease(self, worker: Worker, key: AttemptKey, bag: Bag) -> None:
@@ -347,7 +347,7 @@ class SchedulingState:
         held = worker.held.pop(key, None)
         self.copies.pop(key, None)
         if held is not None:
-            self.shares[key.bag, worker.site] -= held.cpus
+            self.held_processors[key.bag, worker.site] -= held.cpus
             if held.line is not None:
                 self.leases[key.bag, held.line, worker.site] -= 1
         return held
@@ -430,7 +430,7 @@ class SchedulingState:
         self._samples.pop(bag.id, None)
         for root in [root for root in self.roots if root[0] == bag.id] if self.roots else ():
             del self.roots[root]
-        tables: tuple[dict[Any, Any], ...] = (self.learners, self.shares, self._site_samples)
+        tables: tuple[dict[Any, Any], ...] = (self.learners, self.held_processors, self._site_samples)
         for table in (*tables, self.class_learners, self.leases):
             for key in [key for key in table if key[0] == bag.id]:
                 del table[key]

@@ -15,7 +15,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import Parting
+from adaptor.budget.provisioning.task_shares import CostSplit
 from adaptor.daemon.client.credits import why_paused
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.decisions import shares
@@ -197,11 +197,11 @@ def test_an_answer_holds_for_some_seconds_unless_the_question_changes(
 ) -> None:
     asked: list[int] = []
 
-    def answer(_aim: Aim, progress: Progress, _offers: object) -> Parting:
+    def answer(_aim: Aim, progress: Progress, _offers: object) -> CostSplit:
         asked.append(progress.waiting)
-        return Parting(portions={}, seconds=1.0, urgent=False, reason="because")
+        return CostSplit(by_site={}, seconds=1.0, urgent=False, reason="because")
 
-    monkeypatch.setattr(shares, "part_tasks", answer)
+    monkeypatch.setattr(shares, "split_tasks", answer)
     memory = Memory()
     for now, waiting, expected in (
         (0.0, 10, [10]),
@@ -219,12 +219,12 @@ def test_an_answer_holds_for_some_seconds_unless_the_question_changes(
 def test_a_bag_that_cannot_be_weighed_takes_no_answer_from_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def answer(_aim: Aim, progress: Progress, _offers: object) -> Parting:
+    def answer(_aim: Aim, progress: Progress, _offers: object) -> CostSplit:
         if progress.waiting == 13:
             raise BudgetError("no site has a processor for us")
-        return Parting(portions={}, seconds=1.0, urgent=False, reason="because")
+        return CostSplit(by_site={}, seconds=1.0, urgent=False, reason="because")
 
-    monkeypatch.setattr(shares, "part_tasks", answer)
+    monkeypatch.setattr(shares, "split_tasks", answer)
     questions = [question(bag, 0.0, waiting) for bag, waiting in enumerate((10, 13, 16))]
     memory = shares.answered(Memory(), questions)
     assert shares.targets(memory).keys() == {0, 2}

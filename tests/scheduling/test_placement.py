@@ -288,7 +288,7 @@ def test_all_tasks_of_both_kinds_run(cluster: Cluster) -> None:
     assert {*cluster.states(small), *cluster.states(wide)} == {TaskState.DONE}
     assert not cluster.broker.busy
     assert not cluster.broker.state.bags, "no lease keeps a bag in memory"
-    assert not any(cluster.broker.state.shares.values())
+    assert not any(cluster.broker.state.held_processors.values())
 
 
 def test_a_pilot_made_for_such_tasks_waits_for_its_other_node(cluster: Cluster) -> None:
@@ -423,7 +423,7 @@ def test_whatever_is_lost_every_task_ends_once(events: list[tuple[str, int]], gp
         ended = {state for bag in bags for state in cluster.states(bag)}
         assert ended <= {TaskState.DONE, TaskState.CANCELLED}
         assert not cluster.broker.state.bags
-        assert not any(cluster.broker.state.shares.values())
+        assert not any(cluster.broker.state.held_processors.values())
         assert not any(node.runs or node.kept for node in cluster.nodes)
         cluster.journal.close()
 

@@ -274,7 +274,7 @@ class MixedSizes(RuleBasedStateMachine):
                 leases[key.bag, held.line, worker.site] += 1
                 shares[key.bag, worker.site] += held.cpus
         assert +leases == +Counter(dict(state.leases))
-        assert +shares == +Counter(dict(state.shares))
+        assert +shares == +Counter(dict(state.held_processors))
 
 
 MixedSizes.TestCase.settings = examples(

@@ -23,7 +23,7 @@ PRECISION = 1e-3
 """Relative, of the times that are searched for."""
 
 
-class Share(msgspec.Struct, frozen=True, kw_only=True):
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of one site that are held equally long."""
 
     site: str
@@ -40,13 +40,13 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):
     """What to hold so that the tasks are done."""
 
-    shares: tuple[Share, ...]
+    holdings: tuple[Holding, ...]
     seconds: float
     """From now until the last task has ended."""
     cost: float
 
     def processors(self, site: str) -> int:
-        return sum(share.processors for share in self.shares if share.site == site)
+        return sum(holding.processors for holding in self.holdings if holding.site == site)
 
 
 def cheapest(
@@ -66,7 +66,7 @@ def cheapest(
     if deadline <= 0:
         raise BudgetError(f"the deadline is {format_duration(-deadline)} in the past")
     if tasks == 0:
-        return Allocation(shares=(), seconds=0.0, cost=0.0)
+        return Allocation(holdings=(), seconds=0.0, cost=0.0)
     ways = columns(offers, deadline, confidence)
     counts = milp.least_cost(ways, offers, tasks)
     if counts is None:
@@ -93,7 +93,7 @@ def fastest(
     """
     _check(tasks, offers, budget)
     if tasks == 0:
-        return Allocation(shares=(), seconds=0.0, cost=0.0)
+        return Allocation(holdings=(), seconds=0.0, cost=0.0)
     low, high = least_time(tasks, offers, confidence), _most_time(tasks, offers)
     least = _least_cost(tasks, offers, high, confidence)
     if least.cost > budget * (1 + 1e-9):
@@ -200,18 +200,18 @@ def _within(
 def _allocation(
     ways: Sequence[Column], counts: Sequence[float], offers: Sequence[SiteOffer], seconds: float
 ) -> Allocation:
-    shares = tuple(
-        _share(way, count, offers[way.site].name)
+    holdings = tuple(
+        _holding(way, count, offers[way.site].name)
         for way, count in zip(ways, counts, strict=True)
         if count > 1e-6
     )
-    return Allocation(shares=shares, seconds=seconds, cost=sum(share.cost for share in shares))
+    return Allocation(holdings=holdings, seconds=seconds, cost=sum(holding.cost for holding in holdings))
 
 
-def _share(way: Column, count: float, site: str) -> Share:
-    """A part of a processor is a whole one that leaves earlier, and all of a share leave alike."""
+def _holding(way: Column, count: float, site: str) -> Holding:
+    """A part of a processor is a whole one that leaves earlier, and all of a holding leave alike."""
     processors = math.ceil(count - 1e-6)
-    return Share(
+    return Holding(
         site=site,
         processors=processors,
         bought=way.group < 0,

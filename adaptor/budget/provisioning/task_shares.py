@@ -1,4 +1,4 @@
-"""Parting the tasks of a bag among sites by cost and time: what each site is to have, and why. Pure.
+"""Splitting the tasks of a bag among sites by cost and time: what each site is to have, and why. Pure.
 
 Ricciardi & Hwang (2011), §3, as `adaptor.budget.provisioning.steering` solves it for what remains.
 """
@@ -35,7 +35,7 @@ DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)
 """What every bag of a user is divided by."""
 
 
-class Portion(msgspec.Struct, frozen=True, kw_only=True):
+class SiteShare(msgspec.Struct, frozen=True, kw_only=True):
     """What one site is to have of a bag."""
 
     tasks: int
@@ -45,37 +45,37 @@ class Portion(msgspec.Struct, frozen=True, kw_only=True):
     """Credits."""
 
 
-class Parting(msgspec.Struct, frozen=True, kw_only=True):
+class CostSplit(msgspec.Struct, frozen=True, kw_only=True):
     """Where the waiting tasks of a bag are to run."""
 
-    portions: dict[str, Portion]
+    by_site: dict[str, SiteShare]
     """By site; those that are left out get none. Their tasks sum up to all that are to be parted."""
     seconds: float
     """From now until all of them are expected to be done; may be `math.inf`."""
     urgent: bool
-    """Whether the deadline leaves no slot of a portion to spare."""
+    """Whether the deadline leaves no slot of a share to spare."""
     reason: str
 
     def tasks(self, site: str) -> int:
-        portion = self.portions.get(site)
-        return 0 if portion is None else portion.tasks
+        share = self.by_site.get(site)
+        return 0 if share is None else share.tasks
 
     def slots(self, site: str) -> int:
-        portion = self.portions.get(site)
-        return 0 if portion is None else portion.slots
+        share = self.by_site.get(site)
+        return 0 if share is None else share.slots
 
     def worth(self, site: str) -> float:
-        """Credits that its portion costs."""
-        portion = self.portions.get(site)
-        return 0.0 if portion is None else portion.cost
+        """Credits that its share costs."""
+        share = self.by_site.get(site)
+        return 0.0 if share is None else share.cost
 
 
-def part_tasks(
+def split_tasks(
     aim: Aim,
     progress: Progress,
     offers: Mapping[str, Sequence[SiteOffer]],
     caution: Caution = DAEMON,
-) -> Parting:
+) -> CostSplit:
     """Part the waiting tasks of a bag; at least one is waiting, and some site offers a processor.
 
     `offers` are by site: one for each instant at which processors become free there. Where what is left
@@ -94,12 +94,12 @@ def part_tasks(
         step = _with_a_reserve(aim, progress, every, caution)
     except InfeasibleError as error:
         return _where_they_cost_least(progress.waiting, offers, progress.left_of(aim.budget), str(error))
-    portions = _portions(progress.waiting, step, places)
-    return Parting(
-        portions=portions,
+    by_site = _by_site(progress.waiting, step, places)
+    return CostSplit(
+        by_site=by_site,
         seconds=step.allocation.seconds,
         urgent=_urgent(aim, progress, step),
-        reason=f"{_goal(aim, progress, step)}: {_listed(portions)}",
+        reason=f"{_goal(aim, progress, step)}: {_listed(by_site)}",
     )
 
 
@@ -114,18 +114,18 @@ def _with_a_reserve(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], c
     return steer(aim, progress, offers, caution.certainty)
 
 
-def _portions(tasks: int, step: Step, places: Mapping[str, str]) -> dict[str, Portion]:
+def _by_site(tasks: int, step: Step, places: Mapping[str, str]) -> dict[str, SiteShare]:
     weights: dict[str, float] = {}
     slots: dict[str, int] = {}
     costs: dict[str, float] = {}
-    for share in step.allocation.shares:
-        site = places[share.site]
-        weights[site] = weights.get(site, 0.0) + share.tasks
-        slots[site] = slots.get(site, 0) + share.processors
-        costs[site] = costs.get(site, 0.0) + share.cost
+    for holding in step.allocation.holdings:
+        site = places[holding.site]
+        weights[site] = weights.get(site, 0.0) + holding.tasks
+        slots[site] = slots.get(site, 0) + holding.processors
+        costs[site] = costs.get(site, 0.0) + holding.cost
     parts = split(tasks, list(weights.values()))
     return {
-        site: Portion(tasks=part, slots=slots[site], cost=costs[site])
+        site: SiteShare(tasks=part, slots=slots[site], cost=costs[site])
         for site, part in zip(weights, parts, strict=True)
         if part
     }
@@ -133,23 +133,23 @@ def _portions(tasks: int, step: Step, places: Mapping[str, str]) -> dict[str, Po
 
 def _where_they_cost_least(
     tasks: int, offers: Mapping[str, Sequence[SiteOffer]], left: float, why: str
-) -> Parting:
+) -> CostSplit:
     known = [(site, offer) for site, of_site in offers.items() for offer in of_site if offer.processors]
     within = [(site, each) for site, each in known if each.smallest <= left] or known
     least = min(each.cost_per_task for _, each in within)
     best = [(site, each) for site, each in within if each.cost_per_task <= least * (1 + 1e-9)]
     speeds = [each.processors / each.task.mean for _, each in best]
-    portions: dict[str, Portion] = {}
+    by_site: dict[str, SiteShare] = {}
     for (site, each), part in zip(best, split(tasks, speeds), strict=True):
-        before = portions.get(site, Portion(tasks=0, slots=0, cost=0.0))
-        portions[site] = Portion(
+        before = by_site.get(site, SiteShare(tasks=0, slots=0, cost=0.0))
+        by_site[site] = SiteShare(
             tasks=before.tasks + part,
             slots=before.slots + each.processors,
             cost=before.cost + part * each.cost_per_task,
         )
-    portions = {site: portion for site, portion in portions.items() if portion.tasks}
-    reason = f"{why}, so what is left goes where a task costs least: {_listed(portions)}"
-    return Parting(portions=portions, seconds=math.inf, urgent=False, reason=reason)
+    by_site = {site: share for site, share in by_site.items() if share.tasks}
+    reason = f"{why}, so what is left goes where a task costs least: {_listed(by_site)}"
+    return CostSplit(by_site=by_site, seconds=math.inf, urgent=False, reason=reason)
 
 
 def _urgent(aim: Aim, progress: Progress, step: Step) -> bool:
@@ -168,12 +168,12 @@ def _goal(aim: Aim, progress: Progress, step: Step) -> str:
     return f"cheapest within {span}"
 
 
-def _listed(portions: Mapping[str, Portion]) -> str:
+def _listed(by_site: Mapping[str, SiteShare]) -> str:
     """`120 tasks at a (0.5 credits each), 30 at b (0.9 each)`."""
-    return ", ".join(_places(portions))
+    return ", ".join(_places(by_site))
 
 
-def _places(portions: Mapping[str, Portion]) -> Iterable[str]:
-    for number, (site, portion) in enumerate(portions.items()):
-        noun, unit = ("", "") if number else (" task" if portion.tasks == 1 else " tasks", " credits")
-        yield f"{portion.tasks}{noun} at {site} ({portion.cost / portion.tasks:,.3g}{unit} each)"
+def _places(by_site: Mapping[str, SiteShare]) -> Iterable[str]:
+    for number, (site, share) in enumerate(by_site.items()):
+        noun, unit = ("", "") if number else (" task" if share.tasks == 1 else " tasks", " credits")
+        yield f"{share.tasks}{noun} at {site} ({share.cost / share.tasks:,.3g}{unit} each)"

@@ -10,7 +10,7 @@ from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, Parting, part_tasks
+from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, CostSplit, split_tasks
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import learned_time
 from adaptor_experiments.ricciardi import equations as paper
@@ -55,7 +55,7 @@ def _only_cheapest(offers: Sequence[SiteOffer]) -> list[int]:
 
 
 class DaemonController:
-    """`part_tasks` as the daemon asks it, with what is known of the running tasks."""
+    """`split_tasks` as the daemon asks it, with what is known of the running tasks."""
 
     caution = DAEMON
 
@@ -88,12 +88,12 @@ class DaemonController:
         task = learned_time(offer.task, offer.processors, self._seen_at[site], elapsed)
         return msgspec.structs.replace(offer, task=task, held=held)
 
-    def _parted(self, progress: Progress, offers: Sequence[SiteOffer]) -> Parting:
+    def _parted(self, progress: Progress, offers: Sequence[SiteOffer]) -> CostSplit:
         if self._goal == "time":
             aim = Aim(deadline=self._target.seconds, prefer="cheap")
         else:
             aim = Aim(budget=self._target.credits, prefer="fast")
-        return part_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
+        return split_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
 
     def _step(self, _left: float) -> float:
         return INTERVAL

@@ -15,7 +15,7 @@ from adaptor_experiments.ricciardi import equations as paper
 
 Goal = Literal["time", "cost"]
 Flavour = Literal["paper", "even odds", "daemon"]
-"""Whose allocation: as the paper prints it, or `part_tasks` in one of its variants."""
+"""Whose allocation: as the paper prints it, or `split_tasks` in one of its variants."""
 Change = Literal["task", "period"]
 """What a draw of T_ST is for: a task, or all that a resource starts within one Δt. The paper is silent."""
 Variation = Literal["printed", "no spread", "more tasks"]

@@ -23,11 +23,11 @@ some = examples(60)
 
 
 def sound(found, tasks, sites):
-    assert sum(share.tasks for share in found.shares) >= tasks * (1 - 1e-5)
-    assert found.cost == pytest.approx(sum(share.cost for share in found.shares))
+    assert sum(holding.tasks for holding in found.holdings) >= tasks * (1 - 1e-5)
+    assert found.cost == pytest.approx(sum(holding.cost for holding in found.holdings))
     for each in sites:
         assert found.processors(each.name) <= each.processors
-    assert all(share.seconds <= found.seconds + 1e-6 for share in found.shares)
+    assert all(holding.seconds <= found.seconds + 1e-6 for holding in found.holdings)
 
 
 @some
@@ -141,7 +141,7 @@ def test_less_than_the_smallest_request_is_refused_with_the_number():
 
 
 def test_no_tasks_cost_nothing():
-    assert cheapest(0, [site()], 100).shares == fastest(0, [site()], 0).shares == ()
+    assert cheapest(0, [site()], 100).holdings == fastest(0, [site()], 0).holdings == ()
 
 
 def ten_sites():
@@ -176,7 +176,7 @@ TABLE_2 = [
 def test_ours_asks_for_more_than_the_paper_as_the_last_tasks_must_end():
     theirs = sum(paper.for_time(2000, TABLE_2, 79.0))
     ours = cheapest(2000, TABLE_2, 79.0)
-    assert sum(share.processors for share in ours.shares) > theirs
+    assert sum(holding.processors for holding in ours.holdings) > theirs
     assert time_of_least_cost(2000, TABLE_2, least_time(2000, TABLE_2)) > 100
 
 
