@@ -22,17 +22,13 @@ from adaptor.crafting.situation import (
 from adaptor.crafting.submissions import Submissions
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.execution import Execution, Served
 from adaptor.simulation.grid_job import GridRequest, GridResult, GridTerms, check_grid_job
-from adaptor.simulation.kernel_execution import KernelExecution
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.pilot_requests import Cluster, check_place, queue_for, reshape, submit
 from adaptor.simulation.queue_view import queue_state
-
-MakeExecution = Callable[[Array, GridTerms, Cluster], Execution]
-"""The workers of a bag with these runtimes, on these terms, submitted now to this cluster."""
+from adaptor.simulation.tasks.kernel_tasks import tasks_of
+from adaptor.simulation.tasks.protocol import SITE, MakeTasks, Served
 
 Planner = Callable[[PlanningView], list[Decision]]
 """The planning step: `plan`, or somebody who asks it and takes notes."""
@@ -42,7 +38,7 @@ def run_grid_job(
     cluster: Cluster,
     runtimes: Array,
     terms: GridTerms,
-    make: MakeExecution | None = None,
+    make: MakeTasks = tasks_of,
     planner: Planner = plan,
 ) -> GridResult:
     """Run a bag of tasks that is submitted now, to its last task; the cluster's clock moves on.
@@ -54,8 +50,7 @@ def run_grid_job(
     Args:
         cluster: usually a fork; its queue is the one that the job finds.
         runtimes: int64, whole seconds of each task, in the order in which they are handed out.
-        make: who runs the tasks; None: the compiled kernel where it knows all that the terms ask for, and
-            the scheduling core (`CoreExecution`) elsewhere.
+        make: who runs the tasks.
         planner: who decides.
 
     Raises:
@@ -63,7 +58,6 @@ def run_grid_job(
     """
     check_place(cluster, terms)
     check_grid_job(runtimes, terms, cluster.processors)
-    make = make or (KernelExecution if terms.compiled else CoreExecution)
     return _Driver(cluster, runtimes, terms, make, planner).run()
 
 
@@ -107,7 +101,7 @@ class _Pilot:
 
 class _Driver:
     def __init__(
-        self, cluster: Cluster, runtimes: Array, terms: GridTerms, make: MakeExecution, planner: Planner
+        self, cluster: Cluster, runtimes: Array, terms: GridTerms, make: MakeTasks, planner: Planner
     ) -> None:
         self._cluster, self._terms = cluster, terms
         self._submitted = cluster.now
@@ -115,7 +109,7 @@ class _Driver:
         self._width = min(terms.rules.limits.max_proc, cluster.processors)
         self._asks_for_all = terms.static_maximum and terms.traits.fixed_shape
         self._planner = planner
-        self._execution = make(runtimes, terms, cluster)
+        self._tasks = make(runtimes, terms, cluster)
         self._pilots: dict[int, _Pilot] = {}
         self._ended: list[GridRequest] = []
         self._withheld = ""
@@ -126,12 +120,12 @@ class _Driver:
 
     def run(self) -> GridResult:
         self._act(wanted=True)
-        while not self._execution.ended:
+        while not self._tasks.ended:
             self._act(wanted=self._advance())
-        failed = self._execution.failed
+        failed = self._tasks.failed
         return GridResult(
             submitted=self._submitted,
-            turnaround=self._execution.last_end - self._submitted,
+            turnaround=self._tasks.last_end - self._submitted,
             requests=tuple(sorted(self._ended, key=lambda request: request.job)),
             work=int(self._runtimes.sum() - self._runtimes[failed].sum()) * self._terms.task.processors,
             failed=len(failed),
@@ -145,8 +139,8 @@ class _Driver:
         again = self._again()
         if not self._pilots and again == NEVER:
             raise ReplayError(f"no request is made for the waiting tasks: {self._withheld}")
-        self._cluster.advance_to_change(min(self._execution.ahead(), again, self._next_look(), NEVER - 1))
-        learned = self._execution.settle(self._cluster.now)
+        self._cluster.advance_to_change(self._tasks.ahead(min(again, self._next_look(), NEVER - 1)))
+        learned = self._tasks.settle(self._cluster.now)
         return learned or self._cluster.now >= min(again, self._next_look())
 
     def _again(self) -> int:
@@ -183,13 +177,13 @@ class _Driver:
             job = self._cluster.outside_job(pilot.request.job)
             if not pilot.running and job.started is not None:
                 pilot.start(job.started)
-                self._execution.add_pilot(job.id, job.processors, job.started, job.started + job.tr)
+                self._tasks.add_pilot(job.id, job.processors, job.started, job.started + job.tr)
                 changed = True
         return changed
 
     def _leave(self) -> bool:
         """Pilots whose workers have left end; whether there were any."""
-        left = self._execution.leave(self._cluster.now)
+        left = self._tasks.leave(self._cluster.now)
         for job in sorted(left):
             if self._cluster.outside_job(job).ended is None:
                 self._cluster.end(job, self._cluster.now)
@@ -226,9 +220,9 @@ class _Driver:
         job = pilot.request.job
         if not pilot.running:
             self._cluster.cancel(job)
-            self._end(pilot, Served(0, 0))
+            self._end(pilot, Served())
             return
-        served = self._execution.end_pilot(job, self._cluster.now)
+        served = self._tasks.end_pilot(job, self._cluster.now)
         self._cluster.end(job, self._cluster.now)
         self._end(pilot, served)
 
@@ -287,5 +281,5 @@ class _Driver:
             rules=self._terms.rules,
             heuristic=self._terms.heuristic,
             pilots=tuple(pilot.view for pilot in self._pilots.values()),
-            demands=self._execution.demands(),
+            demands=self._tasks.board.demands(SITE),
         )

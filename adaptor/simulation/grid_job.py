@@ -7,9 +7,11 @@ import msgspec
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
 from adaptor.crafting.situation import SiteRules
+from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.resources import TaskSize
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.kernels import Array
+from adaptor.simulation.tasks.choice import in_numbers
 
 
 class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +59,21 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     history: RunShares | None = None
     """What was learned of the local jobs before; None: nothing."""
+    donation: DonationRules | None = None
+    """By which idle nodes are used, of one processor each; None: none are."""
+    allocation: Allocation = "mixed"
 
     @property
     def compiled(self) -> bool:
-        """Whether the compiled kernel knows all that is asked for; else the scheduling core is used."""
-        return self.workers.compiled and self.task == TaskSize()
+        """Whether the compiled kernel knows all that is asked for; else the scheduling core is used.
+
+        On donated nodes times are whole seconds in it, and so must be what estimates are made from.
+        """
+        if not self.workers.compiled or self.task != TaskSize():
+            return False
+        whole_seconds = self.initial_tr.is_integer() and self.possible.is_integer()
+        donation = self.donation
+        return donation is None or (in_numbers(donation) and whole_seconds and not self.traits.even_odds)
 
     @property
     def traits(self) -> Traits:

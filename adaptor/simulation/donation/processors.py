@@ -12,22 +12,30 @@ import numpy as np
 
 from adaptor.donation.idleness import IdleLearner
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.donation import kernels as k
-from adaptor.simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array
+from adaptor.simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array, kernel
 from adaptor.simulation.nodes.cluster import NodeCluster
 
 C = TypeVar("C", Simulation, NodeCluster)
 
+# rows of a lot
+OWNER = 0  # the job that runs on a processor; -1: none
+SINCE = 1  # when it became idle
+TOLD = 2  # until when that was told to the learner
+PLANNED = 3  # when the plan needs it; NEVER
+USED = 4  # since when it is used while it is donated; -1: it is not
+UNTIL = 5  # when the pilot that uses it ends
+ROWS = 6
+
 
 class Processors(Generic[C]):
-    """The processors of a cluster, from now on; `lot` is the table of `kernels`."""
+    """The processors of a cluster, from now on; `lot` has a column for each of them."""
 
     def __init__(self, cluster: C, learner: IdleLearner) -> None:
         self.cluster: C = cluster
         self.learner = learner
-        self.lot = np.full((k.ROWS, cluster.processors), -1, np.int64)
-        self.lot[[k.PLANNED, k.END]] = NEVER
-        self.lot[[k.SINCE, k.TOLD]] = cluster.now
+        self.lot = np.full((ROWS, cluster.processors), -1, np.int64)
+        self.lot[PLANNED] = NEVER
+        self.lot[[SINCE, TOLD]] = cluster.now
         self._running: set[int] = set()
         self.watch()
 
@@ -60,13 +68,13 @@ class Processors(Generic[C]):
 
     def vacate(self, job: int) -> None:
         """A job has ended."""
-        freed = self.lot[k.OWNER] == job
-        self.lot[k.OWNER, freed] = self.lot[k.DEADLINE, freed] = -1
-        self.lot[k.SINCE, freed] = self.lot[k.TOLD, freed] = self.cluster.now
+        freed = self.lot[OWNER] == job
+        self.lot[OWNER, freed] = -1
+        self.lot[SINCE, freed] = self.lot[TOLD, freed] = self.cluster.now
 
     def places_of(self, job: int) -> Array:
         """The processors that a job takes as it starts: the first that run no other."""
-        places: Array = np.flatnonzero(self.lot[k.OWNER] < 0)[: self.cluster.started_job(job)[2]]
+        places: Array = np.flatnonzero(self.lot[OWNER] < 0)[: self.cluster.started_job(job)[2]]
         return places
 
     def learn(self, job: int, *, local: bool = True) -> None:
@@ -75,45 +83,54 @@ class Processors(Generic[C]):
 
     def tell(self) -> None:
         """Let the learner know of the idle periods that go on."""
-        self._tell(np.flatnonzero(self.lot[k.OWNER] < 0), taken=False)
+        self._tell(np.flatnonzero(self.lot[OWNER] < 0), taken=False)
 
-    def seat(self, job: int, deadline: int | None = None) -> None:
-        """A job has started; `deadline` is given where it is a pilot of ours."""
-        need = self.cluster.started_job(job)[2]
-        k.seat(self.lot, job, need, -1 if deadline is None else deadline)
+    def seat(self, job: int) -> None:
+        """A job has started."""
+        self.lot[OWNER, self.places_of(job)] = job
 
     def plan_ahead(self) -> None:
         """See which idle processors the cluster's plan needs, and when."""
-        k.plan_ahead(self.lot, *self.cluster.profile())
+        plan_lot(self.lot, *self.cluster.profile())
 
     # --- what the bag on them does ---------------------------------------------------------------
 
     @property
     def used(self) -> Array:
         """The donated processors that the bag uses."""
-        return np.flatnonzero(self.lot[k.USED] >= 0)
+        return np.flatnonzero(self.lot[USED] >= 0)
 
     @property
     def some_unused(self) -> bool:
         """Whether there are idle processors that the bag does not use."""
-        return bool(((self.lot[k.OWNER] < 0) & (self.lot[k.USED] < 0)).any())
-
-    def used_until(self, now: int) -> int:
-        """Processor-seconds for which those in use have been."""
-        return int((now - self.lot[k.USED, self.used]).sum())
+        return bool(((self.lot[OWNER] < 0) & (self.lot[USED] < 0)).any())
 
     def ends(self) -> dict[int, int]:
         """When the pilots on donated processors end, and how many processors each of these ends frees."""
-        ends, counts = np.unique(self.lot[k.UNTIL, self.used], return_counts=True)
+        ends, counts = np.unique(self.lot[UNTIL, self.used], return_counts=True)
         return dict(zip(ends.tolist(), counts.tolist(), strict=True))
 
-    def busy(self, job: int) -> bool:
-        """Whether a task runs in the pilot."""
-        return bool(((self.lot[k.OWNER] == job) & (self.lot[k.TASK] >= 0)).any())
-
     def _tell(self, places: Array, *, taken: bool) -> None:
-        since, told = self.lot[[k.SINCE, k.TOLD]][:, places]
-        self.lot[k.TOLD, places] = now = self.cluster.now
+        since, told = self.lot[[SINCE, TOLD]][:, places]
+        self.lot[TOLD, places] = now = self.cluster.now
         kinds, counts = np.unique(np.stack([told - since, now - since]), axis=1, return_counts=True)
         for (before, age), nodes in zip(kinds.T.tolist(), counts.tolist(), strict=True):
             self.learner.saw(before, age, taken=taken, nodes=nodes)
+
+
+@kernel
+def plan_lot(lot: Array, times: Array, free: Array) -> None:
+    """When the plan needs each idle processor, if jobs take the first ones: from the availability profile."""
+    count = 0
+    for p in range(lot.shape[1]):
+        if lot[OWNER, p] < 0:
+            lot[PLANNED, p] = NEVER
+            count += 1
+    p = 0
+    for step in range(1, len(times)):
+        while free[step] < count:
+            while lot[OWNER, p] >= 0:
+                p += 1
+            lot[PLANNED, p] = times[step]
+            p += 1
+            count -= 1

@@ -16,8 +16,7 @@ from adaptor.model import PendingJob, QueueState, Request, RunningJob
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize
 from adaptor.simulation.cluster import Policy, Simulation
-from adaptor.simulation.donation import kernels as k
-from adaptor.simulation.donation.processors import Processors
+from adaptor.simulation.donation.processors import OWNER, PLANNED, Processors
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import NEVER
 from adaptor.simulation.nodes.cluster import NodeCluster
@@ -144,7 +143,7 @@ class SimulatedSite:
                 use=NodeUse.IDLE if owner < 0 else NodeUse.TAKEN,
                 planned=float(planned) if owner < 0 and planned < NEVER else math.inf,
             )
-            for place, (owner, planned) in enumerate(lot[[k.OWNER, k.PLANNED]].T.tolist())
+            for place, (owner, planned) in enumerate(lot[[OWNER, PLANNED]].T.tolist())
         ]
 
     def submit(
@@ -222,7 +221,7 @@ class SimulatedSite:
             self._processors.vacate(number)
         for number in started:
             self._processors.seat(number)
-        owner = self._processors.lot[k.OWNER]
+        owner = self._processors.lot[OWNER]
         for place, job in list(self._used.items()):
             if owner[place] >= 0:
                 self._end(job, JobState.PREEMPTED)

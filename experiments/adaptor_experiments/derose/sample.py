@@ -11,9 +11,11 @@ from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import MakeExecution, run_grid_job
+from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.tasks.kernel_tasks import tasks_of
+from adaptor.simulation.tasks.protocol import MakeTasks
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
 from adaptor.simulation.yardstick import Yardstick
@@ -58,7 +60,7 @@ def load(path: Path, processors: int) -> Jobs:
 
 
 def run_sample(
-    workload: Workload, jobs: Jobs, settings: Settings, sample: int, make: MakeExecution | None = None
+    workload: Workload, jobs: Jobs, settings: Settings, sample: int, make: MakeTasks = tasks_of
 ) -> list[Outcome]:
     """All grid jobs of one sample; the way to its instant is simulated once, and forked from.
 

@@ -11,12 +11,13 @@ import numpy as np
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import Allocation
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.donation.bag import BagFactory
-from adaptor.simulation.donation.driver import DonationResult, bag_of, run_donation
+from adaptor.simulation.donation.driver import DonationResult, run_donation
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
+from adaptor.simulation.tasks.kernel_tasks import tasks_of
+from adaptor.simulation.tasks.protocol import MakeTasks
 from adaptor_experiments.derose.design import JobType
 from adaptor_experiments.derose.sample import load
 from adaptor_experiments.transparent.design import (
@@ -80,7 +81,7 @@ def trace(path: Path, processors: int, factor: float) -> tuple[Jobs, Array]:
     return jobs, alone.starts()
 
 
-def run_piece(piece: Piece, make: BagFactory = bag_of) -> list[Outcome]:
+def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
     """Every bag by every strategy.
 
     Args:
@@ -130,7 +131,7 @@ def watched(cluster: Simulation, at: int) -> Processors[Simulation]:
 
 
 def _run(
-    piece: Piece, place: Processors[Simulation], runtimes: Array, strategy: Strategy, make: BagFactory
+    piece: Piece, place: Processors[Simulation], runtimes: Array, strategy: Strategy, make: MakeTasks
 ) -> DonationResult:
     settings, processors = piece.settings, piece.workload.processors
     if strategy != "static" and strategy != "adaptive":

@@ -13,9 +13,8 @@ from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.donation import kernels as k
-from adaptor.simulation.donation.driver import bag_of, run_donation
-from adaptor.simulation.donation.processors import Processors
+from adaptor.simulation.donation.driver import run_donation
+from adaptor.simulation.donation.processors import OWNER, Processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
@@ -74,7 +73,7 @@ def test_processors_are_those_that_the_cluster_counts(scene):
     while (coming := cluster.next_event()) is not None:
         cluster.advance(coming)
         place.watch()
-        owners = place.lot[k.OWNER]
+        owners = place.lot[OWNER]
         running = {job: cluster.started_job(job)[2] for job in cluster.running_rows()[:, 1].tolist()}
         assert {job: int((owners == job).sum()) for job in {*owners[owners >= 0].tolist()}} == running
     place.tell()
@@ -88,12 +87,12 @@ def terms_of(**more) -> GridTerms:
     return GridTerms(**{**plain, "heuristic": "adaptive", **more})
 
 
-def one(runtimes, rows=(), allocation="transparent", make=bag_of, **more):
+def one(runtimes, rows=(), allocation="transparent", **more):
     place = Processors(Simulation(jobs_from(list(rows)), PROCESSORS, "conservative"), IdleLearner())
     place.cluster.advance(0)
     place.watch()
     runtimes = np.array(runtimes, np.int64)
-    return run_donation(place, runtimes, terms_of(), DonationRules(**more), allocation, make)
+    return run_donation(place, runtimes, terms_of(), DonationRules(**more), allocation)
 
 
 def test_idle_processors_work_at_once_and_yield_when_a_job_starts():

@@ -1,29 +1,25 @@
-"""A grid job whose bag is the scheduling core: `SimulatedWorkers` at one site, one worker per pilot."""
+"""Tasks whose bag is the scheduling core: `SimulatedWorkers` at one site, one worker per pilot."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections.abc import Sequence
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.learning import LearnedRuntimes
-from adaptor.crafting.situation import Demand
-from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.execution import Served
 from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.kernels import NEVER, Array
+from adaptor.simulation.kernels import Array
 from adaptor.simulation.pilot_requests import Cluster, slots_of
+from adaptor.simulation.tasks.protocol import BAG, SITE, Served
 from adaptor.simulation.worker import Attempt, PilotPlace
 from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
 
-SITE = "site"
-_BAG = 1
 _HEARTBEAT = 5.0
 """Seconds between two reports of a worker, at most; none is needed where messages take no time."""
 
@@ -31,16 +27,16 @@ _UNLIMITED = 1 << 62
 """Bytes of a pilot for tasks whose memory is not counted."""
 
 
-class CoreExecution:
-    """An `Execution` that asks the broker of the daemon."""
+class BrokerTasks:
+    """`Tasks` of the broker of the daemon, which is their `TaskBoard`."""
 
     def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         self._runtimes = runtimes.tolist()
         self._terms, self._cluster = terms, cluster
-        self.broker = Broker({SITE: site_terms(terms)})
+        self.board = Broker({SITE: _site_terms(terms)})
         workers = terms.workers
         self._workers = SimulatedWorkers(
-            self.broker,
+            self.board,
             idle_timeout={SITE: workers.idle_timeout},
             heartbeat=_HEARTBEAT + 2 * workers.latency if workers.latency else math.inf,
         )
@@ -52,13 +48,14 @@ class CoreExecution:
             replicas=workers.replicas,
             cpus=terms.task.processors,
             memory=terms.task.memory,
+            allocation=terms.allocation,
         )
-        self._bag = Bag(_BAG, spec, len(runtimes))
+        self._bag = Bag(BAG, spec, len(runtimes))
         self._bag.fill()
         self._workers.add_bag(self._bag, self._behaviour, cluster.now)
-        self._learner = self.broker.state.learner(_BAG, SITE)
-        self._done: Counter[int] = Counter()
-        self._work: Counter[int] = Counter()
+        self._learner = self.board.state.learner(BAG, SITE)
+        self._served: dict[int, Served] = {}
+        """By pilot that has not left."""
         self._left: list[int] = []
         self.failed: list[int] = []
         self.last_end = cluster.now
@@ -68,17 +65,26 @@ class CoreExecution:
         return self._bag.ended
 
     @property
+    def waiting(self) -> int:
+        return self._bag.count(TaskState.WAITING)
+
+    @property
     def learned(self) -> LearnedRuntimes:
         return self._learner.learned
 
-    def demands(self) -> tuple[Demand, ...]:
-        return self.broker.demands(SITE)
-
-    def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
+    def add_pilot(
+        self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
+    ) -> None:
         memory = slots_of(self._cluster, self._terms, processors) * (self._terms.task.memory or 0)
         place = PilotPlace(
-            pilot=pilot, site=SITE, processors=processors, deadline=deadline, memory=memory or _UNLIMITED
+            pilot=pilot,
+            site=SITE,
+            processors=processors,
+            deadline=deadline,
+            memory=memory or _UNLIMITED,
+            slots=tuple(slots),
         )
+        self._served[pilot] = Served()
         self._workers.start(place, started)
         self._take_in(self._workers.advance(started))
 
@@ -86,11 +92,10 @@ class CoreExecution:
         self._workers.end_pilot(pilot, now)
         self._take_in(self._workers.advance(now))
         self._left.remove(pilot)
-        return self._served(pilot)
+        return self._forget(pilot)
 
-    def ahead(self) -> int:
-        soonest = self._workers.next_event()
-        return NEVER if math.isinf(soonest) else math.ceil(soonest)
+    def ahead(self, until: int) -> int:
+        return math.ceil(min(self._workers.next_event(), until))
 
     def settle(self, now: int) -> bool:
         before = self._learner.estimate
@@ -100,10 +105,11 @@ class CoreExecution:
     def leave(self, now: int) -> dict[int, Served]:
         self._take_in(self._workers.advance(now))
         left, self._left = self._left, []
-        return {pilot: self._served(pilot) for pilot in left}
+        return {pilot: self._forget(pilot) for pilot in left}
 
-    def _served(self, pilot: int) -> Served:
-        return Served(self._done.pop(pilot, 0), self._work.pop(pilot, 0))
+    def _forget(self, pilot: int) -> Served:
+        self.board.forget_pilot(pilot)
+        return self._served.pop(pilot)
 
     def _behaviour(self, key: AttemptKey, _site: str) -> Attempt:
         return Attempt(self._runtimes[key.task])
@@ -111,9 +117,8 @@ class CoreExecution:
     def _take_in(self, events: list[Event]) -> None:
         for event in events:
             match event:
-                case AttemptEnd(outcome=AttemptOutcome.DONE, key=key, pilot=int(pilot)):
-                    self._done[pilot] += 1
-                    self._work[pilot] += self._runtimes[key.task] * self._terms.task.processors
+                case AttemptEnd(pilot=int(pilot), wall=wall) if wall is not None:
+                    self._note(self._served[pilot], event, wall)
                 case TaskEnded():
                     self.last_end = max(self.last_end, math.ceil(event.at))
                     if event.state is TaskState.FAILED:
@@ -121,8 +126,17 @@ class CoreExecution:
                 case WorkerLeft():
                     self._left.append(event.pilot)
 
+    def _note(self, served: Served, end: AttemptEnd, wall: float) -> None:
+        processors = self._terms.task.processors
+        if end.outcome is AttemptOutcome.DONE:
+            served.tasks += 1
+            served.work += self._runtimes[end.key.task] * processors
+        else:
+            served.cut += 1
+            served.lost += int(wall) * processors
 
-def site_terms(terms: GridTerms, donation: DonationRules | None = None) -> SiteTerms:
+
+def _site_terms(terms: GridTerms) -> SiteTerms:
     """The terms of a grid job as the broker knows them."""
     workers = terms.workers
     return SiteTerms(
@@ -132,6 +146,6 @@ def site_terms(terms: GridTerms, donation: DonationRules | None = None) -> SiteT
         last=workers.last,
         latency=workers.latency,
         reserve=workers.reserve,
-        donation=donation,
+        donation=terms.donation,
         even_odds=terms.traits.even_odds,
     )

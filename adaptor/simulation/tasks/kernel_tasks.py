@@ -1,0 +1,385 @@
+"""Tasks in a compiled kernel, for traces that need the speed: they do what `BrokerTasks` do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
+from adaptor.crafting.situation import Demand, TaskGroup, TaskTimes
+from adaptor.donation.fitting import held, least_probability
+from adaptor.donation.idleness import EDGES, Hazard
+from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.scheduling.demand import BagDonationDemand
+from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
+from adaptor.scheduling.settling import NEAR_THE_END
+from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.grid_job import GridTerms
+from adaptor.simulation.kernels import NEVER, Array
+from adaptor.simulation.pilot_requests import Cluster
+from adaptor.simulation.tasks import kernels as k
+from adaptor.simulation.tasks.broker_tasks import BrokerTasks
+from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks
+
+_NO_RULES = DonationRules()
+
+
+class KernelTasks:
+    """`Tasks`, and their `TaskBoard`, without reserve, latency and replicas; one processor per task."""
+
+    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
+        """`runtimes` are whole seconds.
+
+        Raises:
+            ReplayError: the terms ask for what the kernel does not know (`GridTerms.compiled`).
+        """
+        if not terms.compiled:
+            raise ReplayError(
+                "the compiled kernel knows tasks of one processor, workers without reserve, latency and replicas"
+                " only, and on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
+                " seconds"
+            )
+        self.board = self
+        self.failed: list[int] = []
+        self._total, self._done = len(runtimes), 0
+        self._idle_timeout, self._last = terms.workers.idle_timeout, terms.workers.last
+        self._rules, self._allocation = terms.donation or _NO_RULES, terms.allocation
+        self._learner = RuntimeLearner(
+            initial=terms.initial_tr,
+            factor=terms.growth_factor,
+            longest=terms.possible,
+            even_odds=terms.traits.even_odds,
+        )
+        self._ids: list[int] = []
+        """The pilots by row."""
+        self._nodes: dict[int, DonatedNode] = {}
+        """By pilot on a donated node."""
+        self._left: dict[int, Served] = {}
+        self._saved: tuple[int, list[Array]] | None = None
+        """Where the tasks were run ahead to, and how all was before."""
+        self._hazard = UNLEARNED
+        self._t = self._state_of(runtimes, cluster.processors, cluster.now)
+        self._estimate()
+
+    def _state_of(self, runtimes: Array, width: int, now: int) -> k.State:
+        total = len(runtimes)
+        levels = [
+            math.inf if least <= 0 else -math.log(least)
+            for least in (least_probability(self._allocation, self._rules), self._rules.last_fit)
+        ]
+        t = k.State(
+            s=np.zeros(k.SCALARS, np.int64),
+            tasks=np.zeros((4, total), np.int64),
+            queue=np.zeros((2, total), np.int64),
+            over=np.zeros(total, np.int64),
+            pilots=np.zeros((1, k.PILOT_COLUMNS), np.int64),
+            slots=np.full((4, width), -1, np.int64),
+            heap=np.zeros(width, np.int64),
+            hazard=_numbers(self._hazard),
+            levels=np.array(levels),
+        )
+        t.tasks[k.RUNTIME] = runtimes
+        t.s[[k.LEASTS, k.LEASTS + 1]] = NEVER
+        t.s[[k.LAST, k.ENDED, k.FORMAL]] = now, -1, -1
+        t.s[k.NO_OTHER_PLACE] = self._allocation == "transparent"
+        return t
+
+    @property
+    def ended(self) -> bool:
+        return self._done + len(self.failed) == self._total
+
+    @property
+    def waiting(self) -> int:
+        s = self._t.s
+        return int(self._total - s[k.FRESH] + s[k.BACKS] + s[k.HELDS])
+
+    @property
+    def last_end(self) -> int:
+        return int(self._t.s[k.LAST])
+
+    @property
+    def learned(self) -> LearnedRuntimes:
+        return self._learner.learned
+
+    # --- the board -------------------------------------------------------------------------------
+
+    def demands(self, site: str) -> tuple[Demand, ...]:
+        if self.ended or self._allocation == "transparent":
+            return ()
+        again = {*self._stack(k.BACK).tolist(), *self._stack(k.HELD).tolist()}
+        # What ran in vain for so long needs more, in a pilot too.
+        ran = self._t.tasks[k.RAN]
+        estimates = [max(self._learner.estimate_of(task), float(ran[task])) for task in again]
+        if self._t.s[k.FRESH] < self._total or not again:
+            estimates.append(self._learner.estimate)
+        return (
+            Demand(
+                waiting=self.waiting,
+                running=int(self._rows[:, k.BUSY].sum()),
+                runtime=max(estimates),
+                shortest=min(estimates),
+                times=self._times(),
+            ),
+        )
+
+    def _times(self) -> TaskTimes:
+        known, slots = self._learner.learned, self._t.slots
+        started = slots[k.START, slots[k.TASK] >= 0]
+        return TaskTimes(
+            finished=known.finished,
+            mean=self._learner.mean or 0.0,
+            longest=known.longest,
+            not_enough=known.not_enough,
+            mean_start=float(started.mean()) if len(started) else None,
+            first_start=float(started.min()) if len(started) else None,
+        )
+
+    def sharers(self, site: str, demand: Demand) -> dict[int, float]:
+        return {BAG: float(self.waiting)} if self.waiting else {}
+
+    def groups(self) -> tuple[TaskGroup, ...]:
+        return tuple(TaskGroup(demand.waiting, {SITE: demand}) for demand in self.demands(SITE))
+
+    def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
+        s, apart = self._t.s, 0 if self._allocation == "transparent" else int(self._t.s[k.HELDS])
+        wanted = []
+        if self.waiting > apart:
+            again = [self._stack(k.BACK), *([] if apart else [self._stack(k.HELD)])]
+            fresh = s[k.FRESH] < self._total
+            least = 0 if fresh else self._least_own(np.concatenate(again))
+            wanted.append(self._donation_demand(self.waiting - apart, least, None))
+        if apart and s[k.FORMAL] >= 0:
+            least = self._least_own(self._stack(k.HELD))
+            wanted.append(self._donation_demand(apart, least, float(s[k.FORMAL])))
+        return tuple(BagDonationDemand(BAG, None, demand) for demand in wanted)
+
+    def _donation_demand(self, waiting: int, least: int, held_until: float | None) -> DonationDemand:
+        return DonationDemand(
+            waiting=waiting,
+            needs=float(max(int(self._t.s[k.NEEDED]), least)),
+            allocation=self._allocation,
+            held_until=held_until,
+        )
+
+    def _least_own(self, tasks: Array) -> int:
+        """Seconds that the shortest of these tasks needs by itself."""
+        return int(np.maximum(self._t.tasks[k.OWN, tasks], self._t.tasks[k.RAN, tasks]).min())
+
+    def has_work_for(self, site: str) -> bool:
+        return not self.ended
+
+    def use_node(self, pilot: int, node: DonatedNode) -> None:
+        known, self._nodes[pilot] = self._nodes.get(pilot), node
+        if known is not None and pilot in self._ids:
+            self._t.pilots[self._ids.index(pilot), k.PLANNED] = _second(node.until)
+
+    def learn_hazard(self, site: str, hazard: Hazard) -> None:
+        if hazard is not self._hazard:
+            self._hazard = hazard
+            self._t.hazard[:] = _numbers(hazard)
+
+    def expect_requests(self, site: str, starts: dict[int | None, float]) -> None:
+        self._t.s[k.FORMAL] = math.ceil(starts[None]) if None in starts else -1
+
+    # --- pilots ----------------------------------------------------------------------------------
+
+    def add_pilot(
+        self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
+    ) -> None:
+        row = len(self._ids)
+        if row == len(self._t.pilots):
+            self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
+        numbers = self._numbered(processors) if not slots else np.array(slots)
+        self._ids.append(pilot)
+        self._t.s[k.ROWS] += 1
+        since, planned = -1, -1
+        if (node := self._nodes.get(pilot)) is not None:
+            since, planned = _second(node.since), _second(node.until)
+        ends = max(started, deadline - self._last)
+        self._t.pilots[row] = processors, ends, 0, started, 0, 0, numbers[0], since, planned
+        self._t.slots[k.PILOT, numbers] = row
+        self._t.slots[k.NEXT, numbers] = [*numbers[1:], -1]
+        k.fill_row(self._t, row, started)
+
+    def _numbered(self, processors: int) -> Array:
+        """The slots of a pilot, behind those of the pilots that run."""
+        used = np.flatnonzero(self._t.slots[k.PILOT] >= 0)
+        first = int(used[-1]) + 1 if len(used) else 0
+        if first + processors > self._t.slots.shape[1]:
+            self._move(used, processors)
+            first = len(used)
+        return np.arange(first, first + processors)
+
+    def _move(self, used: Array, more: int) -> None:
+        """Number the slots in use from 0 on, with room for more behind them."""
+        t, numbers = self._t, np.arange(len(used))
+        size = max(t.slots.shape[1], 2 * (len(used) + more))
+        if size > k.MOST_SLOTS:
+            raise ValueError(f"running pilots of {len(used) + more} processors are beyond this replay")
+        slots, heap = np.full((4, size), -1, np.int64), np.zeros(size, np.int64)
+        renumbered = np.full(t.slots.shape[1] + 1, -1, np.int64)
+        renumbered[used] = numbers
+        slots[:, numbers] = t.slots[:, used]
+        slots[k.NEXT, numbers] = renumbered[slots[k.NEXT, numbers]]
+        t.pilots[:, k.FIRST] = renumbered[t.pilots[:, k.FIRST]]
+        keys = t.heap[: t.s[k.HEAP]]
+        heap[: len(keys)] = keys >> k.SHIFT << k.SHIFT | renumbered[keys & (k.MOST_SLOTS - 1)]
+        self._t = t._replace(slots=slots, heap=heap)
+
+    def end_pilot(self, pilot: int, now: int) -> Served:
+        row = self._ids.index(pilot)
+        near = self._t.pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
+        served = self._remove(row, now, learn=bool(near))
+        k.fill(self._t, now)
+        return served
+
+    def ahead(self, until: int) -> int:
+        stop = min(int(k.next_stop(self._t, self._idle_timeout)), until)
+        saved = self._save()
+        stop = min(int(k.run(self._t, stop)), stop)
+        self._saved = stop, saved
+        return stop
+
+    def settle(self, now: int) -> bool:
+        if self._saved is not None:
+            stop, saved = self._saved
+            self._saved = None
+            if now < stop:
+                self._restore(saved)
+        before = self._learner.estimate
+        self._go_on(now)
+        while k.run(self._t, now) != NEVER:
+            self._go_on(now)
+        self._learn()
+        self._time_up(now)
+        k.fill(self._t, now)
+        return self._learner.estimate != before
+
+    def leave(self, now: int) -> dict[int, Served]:
+        self._time_up(now)
+        idle = self._rows[:, k.BUSY] == 0
+        if not self.ended:
+            donated = self._rows[:, k.SINCE] >= 0
+            idle &= donated | (self._rows[:, k.IDLE] + self._idle_timeout <= now)
+        for row in np.flatnonzero(idle)[::-1].tolist():
+            pilot = self._ids[row]
+            self._left[pilot] = self._remove(row, now, learn=False)
+        left, self._left = self._left, {}
+        return left
+
+    def _go_on(self, now: int) -> None:
+        """Learn what is to be learned, then start tasks in the pilot that waits for that."""
+        self._learn()
+        row = int(self._t.s[k.ROW])
+        if row >= 0:
+            k.fill_row(self._t, row, now)
+
+    def _time_up(self, now: int) -> None:
+        """Workers end their tasks as the end of their pilot is near, one after the other: donated nodes first,
+        in the order of their slots."""
+        while len(rows := np.flatnonzero(self._rows[:, k.DEADLINE] <= now)):
+            formal = self._rows[rows, k.SINCE] < 0
+            order = np.lexsort((np.where(formal, rows, self._rows[rows, k.FIRST]), formal))
+            row = int(rows[order[0]])
+            pilot = self._ids[row]
+            self._left[pilot] = self._remove(row, now, learn=True)
+            k.fill(self._t, now)
+
+    def _remove(self, row: int, now: int, *, learn: bool) -> Served:
+        """A pilot is over: what ran in it waits again. Returns what was done in it."""
+        slots, donated = self._t.slots, self._rows[row, k.SINCE] >= 0
+        places = np.flatnonzero((slots[k.PILOT] == row) & (slots[k.TASK] >= 0))
+        tasks, ran = slots[k.TASK, places].tolist(), (now - slots[k.START, places]).tolist()
+        done, work = self._rows[row, [k.DONE, k.WORK]].tolist()
+        k.remove_pilot(self._t, row)
+        self._nodes.pop(self._ids.pop(row), None)
+        for task, seconds in zip(tasks, ran, strict=True):
+            if learn:
+                self._learner.cut(task, seconds)
+            elif donated:
+                self._preempt(task, seconds)
+            if self._learner.hopeless(task):
+                self._give_up(task, now)
+            else:
+                self._put_back(task)
+        self._estimate()
+        return Served(done, work, len(tasks), sum(ran))
+
+    def _preempt(self, task: int, ran: int) -> None:
+        known = self._t.tasks[:, task]
+        known[k.RAN] = max(known[k.RAN], ran)
+        known[k.PREEMPTED] += 1
+
+    def _give_up(self, task: int, now: int) -> None:
+        self.failed.append(task)
+        self._learner.forget(task)
+        self._t.s[k.LAST] = now
+
+    def _put_back(self, task: int) -> None:
+        s, known = self._t.s, self._t.tasks[:, task]
+        if task in self._learner.cut_tasks:
+            known[k.OWN] = math.ceil(self._learner.needed_by(task))
+        stack = k.HELD if held(int(known[k.PREEMPTED]), self._rules) else k.BACK
+        self._t.queue[stack, s[k.BACKS + stack]] = task
+        s[k.BACKS + stack] += 1
+        s[k.LEASTS + stack] = min(int(s[k.LEASTS + stack]), max(int(known[k.OWN]), int(known[k.RAN])))
+
+    # --- what is learned ---------------------------------------------------------------------------
+
+    def _learn(self) -> None:
+        """Learn from the tasks that are done."""
+        s = self._t.s.tolist()
+        if not s[k.COUNT]:
+            return
+        self._done += s[k.COUNT]
+        self._learner.finished_together(
+            s[k.COUNT], float(s[k.TOTAL]), float(s[k.SQUARES]), float(s[k.LONGEST])
+        )
+        for task in self._t.over[: s[k.OVER]].tolist():
+            self._learner.forget(task)
+        self._t.s[[k.COUNT, k.TOTAL, k.SQUARES, k.OVER]] = 0
+        self._estimate()
+
+    def _estimate(self) -> None:
+        s, estimate = self._t.s, math.ceil(self._learner.estimate)
+        learned = self._learner.mean is not None or bool(self._learner.cut_tasks)
+        s[[k.ESTIMATE, k.NEEDED]] = estimate, estimate if learned else 0
+        s[[k.KNOWN, k.KNOWN_TOTAL]] = self._learner.odds or (-1, 0.0)
+
+    # --- the arrays ----------------------------------------------------------------------------------
+
+    @property
+    def _rows(self) -> Array:
+        return self._t.pilots[: len(self._ids)]
+
+    def _stack(self, stack: int) -> Array:
+        return self._t.queue[stack, : self._t.s[k.BACKS + stack]]
+
+    def _changing(self) -> list[Array]:
+        """All that `run` changes."""
+        t = self._t
+        return [t.s, self._rows, t.slots, t.heap[: t.s[k.HEAP]], self._stack(k.BACK), self._stack(k.HELD)]
+
+    def _save(self) -> list[Array]:
+        return [part.copy() for part in self._changing()]
+
+    def _restore(self, saved: list[Array]) -> None:
+        self._t.s[:] = saved[0]
+        for part, before in zip(self._changing(), saved, strict=True):
+            part[:] = before
+
+
+def tasks_of(runtimes: Array, terms: GridTerms, cluster: Cluster) -> Tasks:
+    """In the compiled kernel where it knows all that the terms ask for, else of the broker (`MakeTasks`)."""
+    return (KernelTasks if terms.compiled else BrokerTasks)(runtimes, terms, cluster)
+
+
+def _numbers(hazard: Hazard) -> k.Floats:
+    """(3, pieces): the hazard as the kernels take it."""
+    return np.array([EDGES, hazard.cumulative, hazard.rates])
+
+
+def _second(time: float) -> int:
+    return NEVER if math.isinf(time) else int(time)

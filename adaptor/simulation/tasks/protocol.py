@@ -1,0 +1,113 @@
+"""The tasks of one bag in the slots of running pilots, whoever stands in for the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from adaptor.crafting.learning import LearnedRuntimes
+from adaptor.crafting.situation import Demand, TaskGroup
+from adaptor.donation.idleness import Hazard
+from adaptor.scheduling.demand import BagDonationDemand
+from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.simulation.grid_job import GridTerms
+from adaptor.simulation.kernels import Array
+from adaptor.simulation.pilot_requests import Cluster
+
+BAG = 1
+SITE = "site"
+"""The only bag, and the name of the only site."""
+
+
+class Served(msgspec.Struct):
+    """What was done in a pilot, in tasks and in processor-seconds."""
+
+    tasks: int = 0
+    work: int = 0
+    """Of tasks that finished there."""
+    cut: int = 0
+    """Tasks that were ended before they had finished."""
+    lost: int = 0
+    """Of these."""
+
+
+class TaskBoard(Protocol):
+    """What decisions ask of the tasks, and tell of the site: the methods of the `Broker` with these names."""
+
+    def demands(self, site: str) -> tuple[Demand, ...]: ...
+
+    def sharers(self, site: str, demand: Demand) -> dict[int, float]: ...
+
+    def groups(self) -> tuple[TaskGroup, ...]: ...
+
+    def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]: ...
+
+    def has_work_for(self, site: str) -> bool: ...
+
+    def use_node(self, pilot: int, node: DonatedNode) -> None: ...
+
+    def learn_hazard(self, site: str, hazard: Hazard) -> None: ...
+
+    def expect_requests(self, site: str, starts: dict[int | None, float]) -> None: ...
+
+
+class Tasks(Protocol):
+    """The tasks of one bag in the slots of running pilots. All times are whole seconds of the trace.
+
+    A worker per pilot pulls tasks as soon as it has a free slot (eager scheduling, De Rose §4.3). It ends
+    its tasks `last` seconds before its pilot's end; they are learned from and wait again at the head of the
+    queue. A worker without work leaves after its idle time, or at once when all tasks have ended.
+    """
+
+    @property
+    def board(self) -> TaskBoard: ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether every task is done or given up."""
+
+    @property
+    def waiting(self) -> int:
+        """Tasks that no worker has."""
+
+    @property
+    def last_end(self) -> int:
+        """When the last of the tasks that have ended did so."""
+
+    @property
+    def failed(self) -> Sequence[int]:
+        """Tasks that were given up: they had all the time that a request can give, and were cut."""
+
+    @property
+    def learned(self) -> LearnedRuntimes:
+        """What is known of the tasks' runtimes."""
+
+    def add_pilot(
+        self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
+    ) -> None:
+        """A pilot has started now; its worker takes tasks at once.
+
+        On a donated node if the board knows that of it (`use_node`). `slots`: their numbers, ascending; tasks
+        that end in one second do so in the order of these. Empty: slots are numbered as they come.
+        """
+
+    def end_pilot(self, pilot: int, now: int) -> Served:
+        """The scheduler ends a pilot now, its worker gets a signal; returns what was done in it."""
+
+    def ahead(self, until: int) -> int:
+        """The next second, `until` at the latest, in which something may happen that matters to the cluster.
+
+        The tasks may have been run ahead to it; `settle` takes back what is not reached.
+        """
+
+    def settle(self, now: int) -> bool:
+        """Let all happen up to and including `now`; whether the estimated runtime has changed."""
+
+    def leave(self, now: int) -> dict[int, Served]:
+        """Pilots whose workers have left since the last call, and what was done in each."""
+
+
+MakeTasks = Callable[[Array, GridTerms, Cluster], Tasks]
+"""The tasks of a bag with these runtimes (whole seconds), on these terms, submitted now to this cluster."""

@@ -1,0 +1,90 @@
+"""The tasks in the compiled kernel and those of the broker, side by side: after each call they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from adaptor.crafting.situation import Demand
+from adaptor.scheduling.demand import BagDonationDemand
+from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.simulation.grid_job import GridTerms
+from adaptor.simulation.kernels import Array
+from adaptor.simulation.pilot_requests import Cluster
+from adaptor.simulation.tasks.broker_tasks import BrokerTasks
+from adaptor.simulation.tasks.kernel_tasks import KernelTasks
+from adaptor.simulation.tasks.protocol import SITE, Served, TaskBoard, Tasks
+
+Answer = TypeVar("Answer")
+
+SHOWN = ("ended", "waiting", "last_end", "failed", "learned")
+
+
+class BothTasks:
+    """`Tasks`, and their board, that ask both and compare all that they show."""
+
+    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
+        self._kernel = KernelTasks(runtimes, terms, cluster)
+        self._broker = BrokerTasks(runtimes, terms, cluster)
+        self.board = self
+        self.calls = 0
+        self._donates = terms.donation is not None
+
+    def __getattr__(self, name: str) -> object:
+        assert name in SHOWN, name
+        return getattr(self._kernel, name)
+
+    def _both(self, ask: Callable[[Tasks], Answer]) -> Answer:
+        answer = ask(self._kernel)
+        assert ask(self._broker) == answer
+        return answer
+
+    def _board(self, ask: Callable[[TaskBoard], Answer]) -> Answer:
+        return self._both(lambda tasks: ask(tasks.board))
+
+    def _act(self, do: Callable[[Tasks], Answer]) -> Answer:
+        answer = self._both(do)
+        self.calls += 1
+        assert self.calls < 20_000, "the bag never ends"
+        for name in SHOWN:
+            self._both(lambda tasks: getattr(tasks, name))
+        demands = self.demands(SITE)
+        assert demands == () or self._board(lambda board: board.sharers(SITE, demands[0])) is not None
+        self._board(lambda board: board.groups())
+        self._board(lambda board: board.has_work_for(SITE))
+        if self._donates:
+            self.donation_demands(SITE)
+        return answer
+
+    def demands(self, site: str) -> tuple[Demand, ...]:
+        return self._board(lambda board: board.demands(site))
+
+    def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
+        return self._board(lambda board: board.donation_demands(site))
+
+    def use_node(self, pilot: int, node: DonatedNode) -> None:
+        self._board(lambda board: board.use_node(pilot, node))
+
+    def learn_hazard(self, site, hazard) -> None:
+        self._board(lambda board: board.learn_hazard(site, hazard))
+
+    def expect_requests(self, site, starts) -> None:
+        self._board(lambda board: board.expect_requests(site, starts))
+
+    def add_pilot(self, pilot, processors, started, deadline, slots: Sequence[int] = ()) -> None:
+        self._act(lambda tasks: tasks.add_pilot(pilot, processors, started, deadline, slots))
+
+    def end_pilot(self, pilot: int, now: int) -> Served:
+        return self._act(lambda tasks: tasks.end_pilot(pilot, now))
+
+    def ahead(self, until: int) -> int:
+        """The kernel runs on over ends of tasks that matter to nobody."""
+        stop = self._kernel.ahead(until)
+        assert self._broker.ahead(until) <= stop
+        return stop
+
+    def settle(self, now: int) -> bool:
+        return self._act(lambda tasks: tasks.settle(now))
+
+    def leave(self, now: int) -> dict[int, Served]:
+        return self._act(lambda tasks: tasks.leave(now))
