@@ -8,26 +8,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
-from adaptor.crafting.situation import Demand, TaskGroup, TaskTimes
+from adaptor.crafting.situation import Demand, TaskGroup, TaskShape, TaskTimes
 from adaptor.donation.fitting import held, least_probability
 from adaptor.donation.idleness import EDGES, Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
+from adaptor.scheduling.workers import Worker
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.tasks import kernels as k
-from adaptor.simulation.tasks.broker_tasks import BrokerTasks
+from adaptor.simulation.tasks.broker_tasks import BrokerTasks, site_terms
 from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks
 
 _NO_RULES = DonationRules()
 
 
-class KernelTasks:
-    """`Tasks`, and their `TaskBoard`, without reserve, latency and replicas; one processor per task."""
+class KernelTasks(Broker):
+    """`Tasks`, and a broker whose bag they are, without reserve, latency and replicas; one processor per task."""
 
     def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         """`runtimes` are whole seconds.
@@ -41,6 +43,7 @@ class KernelTasks:
                 " only, and on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
                 " seconds"
             )
+        super().__init__({SITE: site_terms(terms)})
         self.board = self
         self.failed: list[int] = []
         self._total, self._done = len(runtimes), 0
@@ -167,8 +170,14 @@ class KernelTasks:
         """Seconds that the shortest of these tasks needs by itself."""
         return int(np.maximum(self._t.tasks[k.OWN, tasks], self._t.tasks[k.RAN, tasks]).min())
 
+    def shapes(self, site: str) -> set[TaskShape]:
+        return {demand.shape for demand in self.demands(site)}
+
     def has_work_for(self, site: str) -> bool:
         return not self.ended
+
+    def has_waiting(self, site: str) -> bool:
+        return self.waiting > 0
 
     def use_node(self, pilot: int, node: DonatedNode) -> None:
         known, self._nodes[pilot] = self._nodes.get(pilot), node
@@ -202,6 +211,16 @@ class KernelTasks:
         self._t.slots[k.PILOT, numbers] = row
         self._t.slots[k.NEXT, numbers] = [*numbers[1:], -1]
         k.fill_row(self._t, row, started)
+        self.state.workers[str(pilot)] = Worker(
+            str(pilot),
+            pilot=pilot,
+            site=SITE,
+            node="",
+            processors=processors,
+            memory=0,
+            deadline=float(deadline),
+            seen=float(started),
+        )
 
     def _numbered(self, processors: int) -> Array:
         """The slots of a pilot, behind those of the pilots that run."""
@@ -294,7 +313,9 @@ class KernelTasks:
         tasks, ran = slots[k.TASK, places].tolist(), (now - slots[k.START, places]).tolist()
         done, work = self._rows[row, [k.DONE, k.WORK]].tolist()
         k.remove_pilot(self._t, row)
-        self._nodes.pop(self._ids.pop(row), None)
+        pilot = self._ids.pop(row)
+        self._nodes.pop(pilot, None)
+        del self.state.workers[str(pilot)]
         for task, seconds in zip(tasks, ran, strict=True):
             if learn:
                 self._learner.cut(task, seconds)

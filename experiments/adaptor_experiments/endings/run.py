@@ -14,8 +14,9 @@ from adaptor.decisions.outlook.endings import bags_ahead, end_of
 from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import Limits, TaskState
 from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.scene.driver import SimulatedDriver
+from adaptor.simulation.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
@@ -57,7 +58,7 @@ class _Run:
         terms = SiteTerms(initial_tr=3600.0, growth_factor=2, longest=rules.longest_task)
         self._driver = SimulatedDriver(
             {SITE: self._site},
-            {SITE: terms},
+            Broker({SITE: terms}),
             {SITE: Tariff(price_explicit=1.0, price_donated=1.0)},
             watched={SITE: piece.queue.shares},
         )

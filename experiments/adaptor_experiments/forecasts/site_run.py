@@ -19,10 +19,11 @@ from adaptor.decisions.forecasts import knowledge_of
 from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import Limits, Preference, TaskState
 from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import facts_of
 from adaptor.scheduling.state import SiteTerms
+from adaptor.simulation.driver import SimulatedDriver
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.scene.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
@@ -114,7 +115,7 @@ def submitted(
 ) -> tuple[SimulatedDriver, World, Bag]:
     """A bag that was submitted at the site just now, who decides for it, and the world; see `run_bag`."""
     cluster = SimulatedSite(site.place)
-    driver = SimulatedDriver({SITE: cluster}, {SITE: site.terms}, {SITE: site.tariff})
+    driver = SimulatedDriver({SITE: cluster}, Broker({SITE: site.terms}), {SITE: site.tariff})
     world = World({SITE: cluster}, driver)
     spec = BagSpec(
         name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline, order=order
