@@ -58,8 +58,9 @@ class SimulatedWorkers:
     """The workers of all pilots of a simulation.
 
     In each second tasks end first, by worker and by slot, and each end is reported at once; then workers
-    whose time is up end what runs, first those on donated nodes with numbered slots; then workers with free processors report again (where messages take no
-    time), so that they get what the second has freed; those without work leave after their idle time.
+    whose time is up end what runs, first those on donated nodes with numbered slots; then workers with free
+    processors report again (where messages take no time), so that they get what the second has freed; those
+    without work leave after their idle time.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ class _Driver:
         self._idle: list[int] = []
         """Pilots of requests whose workers have left."""
         self._cut_at_limit = False
-        """Whether tasks of such a pilot were cut since `_advance` went on: the planner is not asked for that."""
+        """Whether tasks of one of them were cut just now: the planner is not asked for that alone."""
         self._held = self._requests = self._reclaims = 0
         self._served = Served()
         """On donated processors."""
@@ -249,7 +249,8 @@ class _Driver:
             board.use_node(self._pilot_on[p], self._node(p, closing))
         self._planned = lot[PLANNED].copy()
         if in_numbers(self._rules):
-            uses = dict.fromkeys(to_use(lot, now, place.learner.hazard, self._rules, demands).tolist(), math.inf)
+            found = to_use(lot, now, place.learner.hazard, self._rules, demands)
+            uses = dict.fromkeys(found.tolist(), math.inf)
             if self._rules.choose != "all":
                 uses = {p: _time(lot[PLANNED, p]) for p in uses}
         else:

@@ -28,7 +28,7 @@ _UNLIMITED = 1 << 62
 
 
 class BrokerTasks:
-    """`Tasks` of the broker of the daemon, which is their `TaskBoard`."""
+    """`Tasks` of the broker of the daemon, which is their board."""
 
     def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         self._runtimes = runtimes.tolist()

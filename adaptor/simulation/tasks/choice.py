@@ -13,10 +13,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from adaptor.donation.fitting import demanded_probability
-from adaptor.donation.idleness import EDGES, Hazard
+from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
-from adaptor.simulation.donation import processors as lot_of
+from adaptor.simulation.donation.processors import OWNER, PLANNED, SINCE, USED
 from adaptor.simulation.kernels import Array
+from adaptor.simulation.tasks.kernels import Floats, numbers
 
 
 def in_numbers(rules: DonationRules) -> bool:
@@ -28,15 +29,17 @@ def to_use(
     lot: Array, now: int, hazard: Hazard, rules: DonationRules, demands: Iterable[DonationDemand]
 ) -> Array:
     """The processors of a lot (`Processors.lot`) to take into use now, ascending."""
-    free = np.flatnonzero((lot[lot_of.OWNER] < 0) & (lot[lot_of.USED] < 0))
+    free = np.flatnonzero((lot[OWNER] < 0) & (lot[USED] < 0))
     chosen: list[Array] = []
     for demand in demands:
         least = demanded_probability(demand, rules, float(now))
         if least > 1.0:
             continue
-        fitting = free if least <= 0 else _likely(lot, free, now, hazard, least, rules.useful_time, demand.needs)
+        fitting = (
+            free if least <= 0 else _likely(lot, free, now, hazard, least, rules.useful_time, demand.needs)
+        )
         if len(fitting) > demand.waiting:
-            order = np.lexsort((-fitting, lot[lot_of.SINCE, fitting], -lot[lot_of.PLANNED, fitting]))
+            order = np.lexsort((-fitting, lot[SINCE, fitting], -lot[PLANNED, fitting]))
             fitting = fitting[order[: demand.waiting]]
         chosen.append(fitting)
         free = np.setdiff1d(free, fitting)
@@ -47,18 +50,18 @@ def _likely(
     lot: Array, free: Array, now: int, hazard: Hazard, least: float, useful: float, needs: float
 ) -> Array:
     """Those on which a task of so many seconds is likely to finish."""
-    until_planned = lot[lot_of.PLANNED, free] - now
+    until_planned = lot[PLANNED, free] - now
     free, until_planned = free[until_planned > useful], until_planned[until_planned > useful]
-    longest = np.minimum(until_planned, _longest(hazard, now - lot[lot_of.SINCE, free], least))
+    longest = np.minimum(until_planned, _longest(hazard, now - lot[SINCE, free], least))
     fitting: Array = free[(longest > 0) & (longest >= needs)]
     return fitting
 
 
-def _longest(hazard: Hazard, age: Array, probability: float) -> Array:
-    """As `Hazard.longest`, for many ages; float64."""
-    edges, cumulative, rates = np.array([EDGES, hazard.cumulative, hazard.rates])
+def _longest(hazard: Hazard, age: Array, probability: float) -> Floats:
+    """As `Hazard.longest`, for many ages."""
+    edges, cumulative, rates = numbers(hazard)
     piece = np.searchsorted(edges, age, side="right") - 1
     reached = cumulative[piece] + rates[piece] * (age - edges[piece]) - math.log(probability)
     piece = np.searchsorted(cumulative, reached, side="right") - 1
-    longest: Array = edges[piece] + (reached - cumulative[piece]) / rates[piece] - age
+    longest: Floats = edges[piece] + (reached - cumulative[piece]) / rates[piece] - age
     return longest

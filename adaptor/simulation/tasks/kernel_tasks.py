@@ -10,8 +10,9 @@ import numpy as np
 from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
 from adaptor.crafting.situation import Demand, TaskGroup, TaskShape, TaskTimes
 from adaptor.donation.fitting import held, least_probability
-from adaptor.donation.idleness import EDGES, Hazard
+from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.resources import TaskSize
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
@@ -29,7 +30,7 @@ _NO_RULES = DonationRules()
 
 
 class KernelTasks(Broker):
-    """`Tasks`, and a broker whose bag they are, without reserve, latency and replicas; one processor per task."""
+    """`Tasks`, and the broker of their bag: without reserve, latency and replicas, of one processor each."""
 
     def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         """`runtimes` are whole seconds.
@@ -39,8 +40,8 @@ class KernelTasks(Broker):
         """
         if not terms.compiled:
             raise ReplayError(
-                "the compiled kernel knows tasks of one processor, workers without reserve, latency and replicas"
-                " only, and on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
+                "the compiled kernel knows tasks of one processor, and workers without reserve, latency and"
+                " replicas; on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
                 " seconds"
             )
         super().__init__({SITE: site_terms(terms)})
@@ -55,6 +56,8 @@ class KernelTasks(Broker):
             longest=terms.possible,
             even_odds=terms.traits.even_odds,
         )
+        self._demands: tuple[Demand, ...] | None = None
+        """As last asked for; None: tasks have gone on since."""
         self._ids: list[int] = []
         """The pilots by row."""
         self._nodes: dict[int, DonatedNode] = {}
@@ -80,7 +83,7 @@ class KernelTasks(Broker):
             pilots=np.zeros((1, k.PILOT_COLUMNS), np.int64),
             slots=np.full((4, width), -1, np.int64),
             heap=np.zeros(width, np.int64),
-            hazard=_numbers(self._hazard),
+            hazard=k.numbers(self._hazard),
             levels=np.array(levels),
         )
         t.tasks[k.RUNTIME] = runtimes
@@ -108,7 +111,12 @@ class KernelTasks(Broker):
 
     # --- the board -------------------------------------------------------------------------------
 
-    def demands(self, site: str) -> tuple[Demand, ...]:
+    def demands(self, _site: str) -> tuple[Demand, ...]:
+        if self._demands is None:
+            self._demands = self._demanded()
+        return self._demands
+
+    def _demanded(self) -> tuple[Demand, ...]:
         if self.ended or self._allocation == "transparent":
             return ()
         again = {*self._stack(k.BACK).tolist(), *self._stack(k.HELD).tolist()}
@@ -139,13 +147,13 @@ class KernelTasks(Broker):
             first_start=float(started.min()) if len(started) else None,
         )
 
-    def sharers(self, site: str, demand: Demand) -> dict[int, float]:
+    def sharers(self, _site: str, _demand: Demand) -> dict[int, float]:
         return {BAG: float(self.waiting)} if self.waiting else {}
 
     def groups(self) -> tuple[TaskGroup, ...]:
         return tuple(TaskGroup(demand.waiting, {SITE: demand}) for demand in self.demands(SITE))
 
-    def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
+    def donation_demands(self, _site: str) -> tuple[BagDonationDemand, ...]:
         s, apart = self._t.s, 0 if self._allocation == "transparent" else int(self._t.s[k.HELDS])
         wanted = []
         if self.waiting > apart:
@@ -170,13 +178,13 @@ class KernelTasks(Broker):
         """Seconds that the shortest of these tasks needs by itself."""
         return int(np.maximum(self._t.tasks[k.OWN, tasks], self._t.tasks[k.RAN, tasks]).min())
 
-    def shapes(self, site: str) -> set[TaskShape]:
-        return {demand.shape for demand in self.demands(site)}
+    def shapes(self, _site: str) -> set[TaskShape]:
+        return {(TaskSize(), None)}
 
-    def has_work_for(self, site: str) -> bool:
+    def has_work_for(self, _site: str) -> bool:
         return not self.ended
 
-    def has_waiting(self, site: str) -> bool:
+    def has_waiting(self, _site: str) -> bool:
         return self.waiting > 0
 
     def use_node(self, pilot: int, node: DonatedNode) -> None:
@@ -184,12 +192,12 @@ class KernelTasks(Broker):
         if known is not None and pilot in self._ids:
             self._t.pilots[self._ids.index(pilot), k.PLANNED] = _second(node.until)
 
-    def learn_hazard(self, site: str, hazard: Hazard) -> None:
+    def learn_hazard(self, _site: str, hazard: Hazard) -> None:
         if hazard is not self._hazard:
             self._hazard = hazard
-            self._t.hazard[:] = _numbers(hazard)
+            self._t.hazard[:] = k.numbers(hazard)
 
-    def expect_requests(self, site: str, starts: dict[int | None, float]) -> None:
+    def expect_requests(self, _site: str, starts: dict[int | None, float]) -> None:
         self._t.s[k.FORMAL] = math.ceil(starts[None]) if None in starts else -1
 
     # --- pilots ----------------------------------------------------------------------------------
@@ -197,13 +205,14 @@ class KernelTasks(Broker):
     def add_pilot(
         self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
     ) -> None:
+        self._demands = None
         row = len(self._ids)
         if row == len(self._t.pilots):
             self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
         numbers = self._numbered(processors) if not slots else np.array(slots)
         self._ids.append(pilot)
         self._t.s[k.ROWS] += 1
-        since, planned = -1, -1
+        since, planned = NEVER, NEVER
         if (node := self._nodes.get(pilot)) is not None:
             since, planned = _second(node.since), _second(node.until)
         ends = max(started, deadline - self._last)
@@ -248,6 +257,7 @@ class KernelTasks(Broker):
         self._t = t._replace(slots=slots, heap=heap)
 
     def end_pilot(self, pilot: int, now: int) -> Served:
+        self._demands = None
         row = self._ids.index(pilot)
         near = self._t.pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
         served = self._remove(row, now, learn=bool(near))
@@ -255,6 +265,7 @@ class KernelTasks(Broker):
         return served
 
     def ahead(self, until: int) -> int:
+        self._demands = None
         stop = min(int(k.next_stop(self._t, self._idle_timeout)), until)
         saved = self._save()
         stop = min(int(k.run(self._t, stop)), stop)
@@ -262,6 +273,7 @@ class KernelTasks(Broker):
         return stop
 
     def settle(self, now: int) -> bool:
+        self._demands = None
         if self._saved is not None:
             stop, saved = self._saved
             self._saved = None
@@ -277,12 +289,10 @@ class KernelTasks(Broker):
         return self._learner.estimate != before
 
     def leave(self, now: int) -> dict[int, Served]:
+        self._demands = None
         self._time_up(now)
-        idle = self._rows[:, k.BUSY] == 0
-        if not self.ended:
-            donated = self._rows[:, k.SINCE] >= 0
-            idle &= donated | (self._rows[:, k.IDLE] + self._idle_timeout <= now)
-        for row in np.flatnonzero(idle)[::-1].tolist():
+        timeout = 0 if self.ended else self._idle_timeout
+        while (row := k.last_idle(self._t, now, timeout)) >= 0:
             pilot = self._ids[row]
             self._left[pilot] = self._remove(row, now, learn=False)
         left, self._left = self._left, {}
@@ -296,19 +306,15 @@ class KernelTasks(Broker):
             k.fill_row(self._t, row, now)
 
     def _time_up(self, now: int) -> None:
-        """Workers end their tasks as the end of their pilot is near, one after the other: donated nodes first,
-        in the order of their slots."""
-        while len(rows := np.flatnonzero(self._rows[:, k.DEADLINE] <= now)):
-            formal = self._rows[rows, k.SINCE] < 0
-            order = np.lexsort((np.where(formal, rows, self._rows[rows, k.FIRST]), formal))
-            row = int(rows[order[0]])
+        """Workers end their tasks as the end of their pilot is near, one after the other."""
+        while (row := k.first_over(self._t, now)) >= 0:
             pilot = self._ids[row]
             self._left[pilot] = self._remove(row, now, learn=True)
             k.fill(self._t, now)
 
     def _remove(self, row: int, now: int, *, learn: bool) -> Served:
         """A pilot is over: what ran in it waits again. Returns what was done in it."""
-        slots, donated = self._t.slots, self._rows[row, k.SINCE] >= 0
+        slots, donated = self._t.slots, self._rows[row, k.SINCE] < NEVER
         places = np.flatnonzero((slots[k.PILOT] == row) & (slots[k.TASK] >= 0))
         tasks, ran = slots[k.TASK, places].tolist(), (now - slots[k.START, places]).tolist()
         done, work = self._rows[row, [k.DONE, k.WORK]].tolist()
@@ -380,8 +386,8 @@ class KernelTasks(Broker):
 
     def _changing(self) -> list[Array]:
         """All that `run` changes."""
-        t = self._t
-        return [t.s, self._rows, t.slots, t.heap[: t.s[k.HEAP]], self._stack(k.BACK), self._stack(k.HELD)]
+        t, slots = self._t, self._t.slots[: k.START + 1]
+        return [t.s, self._rows, slots, t.heap[: t.s[k.HEAP]], self._stack(k.BACK), self._stack(k.HELD)]
 
     def _save(self) -> list[Array]:
         return [part.copy() for part in self._changing()]
@@ -395,11 +401,6 @@ class KernelTasks(Broker):
 def tasks_of(runtimes: Array, terms: GridTerms, cluster: Cluster) -> Tasks:
     """In the compiled kernel where it knows all that the terms ask for, else of the broker (`MakeTasks`)."""
     return (KernelTasks if terms.compiled else BrokerTasks)(runtimes, terms, cluster)
-
-
-def _numbers(hazard: Hazard) -> k.Floats:
-    """(3, pieces): the hazard as the kernels take it."""
-    return np.array([EDGES, hazard.cumulative, hazard.rates])
 
 
 def _second(time: float) -> int:

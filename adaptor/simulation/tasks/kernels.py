@@ -1,8 +1,8 @@
 """The inner loop of the tasks in the slots of pilots, compiled by numba; `kernel_tasks.py` is its face.
 
-It does what `adaptor.scheduling` does with one bag at one site: workers hold nothing in reserve, tasks have one
-processor each, and so have donated nodes. `tests/simulation/tasks/` holds both together, call by call. All
-times are whole seconds of the trace.
+It does what `adaptor.scheduling` does with one bag at one site: workers hold nothing in reserve, tasks have
+one processor each, and so have donated nodes. `tests/simulation/tasks/` holds both together, call by call.
+All times are whole seconds of the trace.
 
 A slot of a pilot has a deadline. That of a pilot on a donated node may also be taken at any time: tasks are
 started there by the hazard of the site (`adaptor.donation.fitting`).
@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.crafting.learning import ENOUGH
+from adaptor.donation import idleness
+from adaptor.donation.idleness import Hazard
 from adaptor.simulation.kernels import NEVER, Array, kernel
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +75,10 @@ P, DEADLINE = 0, 1  # processors, and when the worker ends its tasks
 BUSY, IDLE = 2, 3  # slots with a task, and since when there is none
 DONE, WORK = 4, 5  # tasks that are done, and their runtimes
 FIRST = 6  # its first slot
-SINCE, PLANNED = 7, 8  # of a donated node: when it became idle, when a job is planned there; -1: it is formal
+SINCE, PLANNED = (
+    7,
+    8,
+)  # of a donated node: when it became idle, when a job is planned there; NEVER: it is formal
 PILOT_COLUMNS = 9
 # slots
 TASK, START, PILOT, NEXT = 0, 1, 2, 3
@@ -81,6 +86,11 @@ TASK, START, PILOT, NEXT = 0, 1, 2, 3
 EDGES, CUMULATIVE, RATES = 0, 1, 2
 SHIFT = 24
 MOST_SLOTS = 1 << SHIFT
+
+
+def numbers(hazard: Hazard) -> Floats:
+    """(3, pieces): a hazard as the kernels take it."""
+    return np.array([idleness.EDGES, hazard.cumulative, hazard.rates])
 
 
 @kernel
@@ -235,7 +245,7 @@ def _next_donated(t: State, row: int, now: int) -> int:
 @kernel
 def _start_next(t: State, row: int, slot: int, now: int) -> bool:
     """Start the next task that can finish in time in an idle slot; whether there was one."""
-    task = _next(t, row, now) if t.pilots[row, SINCE] < 0 else _next_donated(t, row, now)
+    task = _next(t, row, now) if t.pilots[row, SINCE] == NEVER else _next_donated(t, row, now)
     if task < 0:
         return False
     t.slots[TASK, slot] = task
@@ -251,7 +261,7 @@ def fill_row(t: State, row: int, now: int) -> None:
     pilots = t.pilots
     if pilots[row, BUSY] == pilots[row, P] or pilots[row, DEADLINE] <= now:
         return
-    if pilots[row, SINCE] < 0:
+    if pilots[row, SINCE] == NEVER:
         if pilots[row, DEADLINE] - now < _needed(t):
             return
     elif pilots[row, IDLE] < now:
@@ -319,7 +329,7 @@ def run(t: State, until: int) -> int:
             _start_next(t, row, slot, now)
         else:  # at even odds, others of its slots may have stood idle although tasks wait
             fill_row(t, row, now)
-        if pilots[row, BUSY] == 0 and pilots[row, SINCE] < 0:
+        if pilots[row, BUSY] == 0 and pilots[row, SINCE] == NEVER:
             return int(now)
     s[ROW] = -1
     return NEVER
@@ -331,11 +341,35 @@ def next_stop(t: State, idle_timeout: int) -> int:
     soonest = NEVER
     for row in range(t.s[ROWS]):
         idle = t.pilots[row, BUSY] == 0
-        if not idle or t.pilots[row, SINCE] < 0:
+        if not idle or t.pilots[row, SINCE] == NEVER:
             soonest = min(soonest, t.pilots[row, DEADLINE])
-        if idle and t.pilots[row, SINCE] < 0:
+        if idle and t.pilots[row, SINCE] == NEVER:
             soonest = min(soonest, t.pilots[row, IDLE] + idle_timeout)
     return soonest
+
+
+@kernel
+def first_over(t: State, now: int) -> int:
+    """The pilot whose worker is to end its tasks by now; -1: none. On donated nodes first, by their slots."""
+    found, pilots = -1, t.pilots
+    for row in range(t.s[ROWS]):
+        if pilots[row, DEADLINE] <= now:
+            donated = pilots[row, SINCE] < NEVER
+            if found < 0 or (
+                donated and (pilots[found, SINCE] == NEVER or pilots[row, FIRST] < pilots[found, FIRST])
+            ):
+                found = row
+    return found
+
+
+@kernel
+def last_idle(t: State, now: int, idle_timeout: int) -> int:
+    """The last pilot whose worker has left by now because it had no task; -1: none."""
+    for row in range(t.s[ROWS] - 1, -1, -1):
+        timeout = idle_timeout if t.pilots[row, SINCE] == NEVER else 0
+        if t.pilots[row, BUSY] == 0 and t.pilots[row, IDLE] + timeout <= now:
+            return row
+    return -1
 
 
 @kernel

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.simulation.core_execution import CoreExecution
-from adaptor.simulation.kernel_execution import KernelExecution
+from adaptor.simulation.tasks.broker_tasks import BrokerTasks
+from adaptor.simulation.tasks.kernel_tasks import KernelTasks
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.sample import load, run_sample
 
@@ -27,7 +27,7 @@ def same(workload: Workload, path: Path, sample: int) -> None:
             msgspec.structs.replace(each, planning=0.0)
             for each in run_sample(workload, jobs, SETTINGS, sample, make)
         ]
-        for make in (KernelExecution, CoreExecution)
+        for make in (KernelTasks, BrokerTasks)
     )
     assert len(by_kernel) == SETTINGS.jobs_per_sample
     assert by_kernel == by_core

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.simulation.donation.core_bag import CoreBag
+from adaptor.simulation.tasks.broker_tasks import BrokerTasks
 from adaptor_experiments.transparent.design import MACHINES, Piece, Settings
 from adaptor_experiments.transparent.sample import run_piece
 
@@ -17,7 +17,7 @@ SP2 = next(machine for machine in MACHINES if machine.key == "sdsc-sp2")
 
 def both(path: Path, load: float, tasks: tuple[int, ...], means: tuple[int, ...]) -> None:
     piece = Piece(SP2, path, load, 0, Settings(tasks=tasks, means=means))
-    assert run_piece(piece, CoreBag) == run_piece(piece)
+    assert run_piece(piece, BrokerTasks) == run_piece(piece)
 
 
 @pytest.mark.parametrize("load", [1.3, 0.7])

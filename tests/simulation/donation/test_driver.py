@@ -9,14 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.crafting.situation import SiteRules
+from adaptor.donation.hours import closes
 from adaptor.donation.idleness import IdleLearner
-from adaptor.donation.situation import DonationRules
+from adaptor.donation.situation import DonationRules, Hours
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.donation import driver
 from adaptor.simulation.donation.driver import run_donation
-from adaptor.simulation.donation.processors import OWNER, Processors
+from adaptor.simulation.donation.processors import OWNER, USED, Processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
+from adaptor.simulation.tasks.broker_tasks import BrokerTasks
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
@@ -31,6 +34,14 @@ rules = st.builds(
 
 def instant_terms() -> st.SearchStrategy[GridTerms]:
     return terms().map(lambda terms: msgspec.structs.replace(terms, workers=INSTANT_WORKERS))
+
+
+def jobs(longest: int) -> st.SearchStrategy[tuple[int, int, int, int]]:
+    """Local jobs: submit, processors, estimate, run."""
+    times = st.tuples(st.integers(1, longest), st.integers(1, longest)).map(sorted)
+    return st.tuples(st.integers(0, 3000), st.integers(1, PROCESSORS), times).map(
+        lambda job: (job[0], job[1], job[2][1], job[2][0])
+    )
 
 
 def place_of(scene) -> Processors[Simulation]:
@@ -142,3 +153,67 @@ def test_workers_that_are_not_instant_are_refused():
     place = Processors(Simulation(jobs_from([]), PROCESSORS, "conservative"), IdleLearner())
     with pytest.raises(ReplayError, match="instant"):
         run_donation(place, np.array([1]), terms, DonationRules(), "mixed")
+
+
+# --- rules that the kernel does not know -------------------------------------------------------------
+
+HOURS = (Hours(600.0, 1200.0),)
+
+
+def watched(place: Processors[Simulation], rules: DonationRules):
+    """The tasks of the broker; after each step of the donation, its rules hold."""
+
+    class Watched(BrokerTasks):
+        def ahead(self, until: int) -> int:
+            lot, now = place.lot, float(place.cluster.now)
+            idle = int(((lot[OWNER] < 0) & (lot[USED] < 0)).sum())
+            assert rules.max_nodes is None or len(place.used) <= rules.max_nodes
+            assert not len(place.used) or idle >= rules.reserve_nodes
+            assert not len(place.used) or closes(rules.hours, now, 0.0) > now
+            return super().ahead(until)
+
+    return Watched
+
+
+any_rules = st.builds(
+    DonationRules,
+    choose=st.sampled_from(["likely", "all"]),
+    max_nodes=st.none() | st.integers(1, 8),
+    reserve_nodes=st.integers(0, 7),
+    hours=st.sampled_from([(), HOURS]),
+    useful_time=st.sampled_from([0.0, 60.0]),
+)
+
+
+@given(
+    st.lists(jobs(200), max_size=20),
+    st.lists(st.integers(1, 199), min_size=1, max_size=20),
+    any_rules,
+    st.sampled_from(["transparent", "mixed"]),
+)
+@settings(max_examples=100)
+def test_max_nodes_reserve_and_hours_hold_at_every_instant(rows, runtimes, rules, allocation):
+    place = Processors(Simulation(jobs_from(rows), PROCESSORS, "conservative"), IdleLearner())
+    place.cluster.advance(0)
+    place.watch()
+    tasks = watched(place, rules)
+    result = run_donation(place, np.array(runtimes), terms_of(), rules, allocation, tasks)
+    assert result.donated <= sum(runtimes)
+    assert result.donated + result.lost <= result.used
+
+
+def test_rules_that_the_kernels_do_not_know_are_the_cores():
+    assert one([10] * 6, max_nodes=2).turnaround == 30
+    assert one([10] * 6, reserve_nodes=6).turnaround == 30
+    assert one([10] * 8, hours=HOURS, useful_time=0.0).turnaround == 610
+
+
+def test_the_reserve_is_given_back_when_a_job_takes_other_nodes():
+    result = one([10] * 4, [(5, 4, 30, 30)], reserve_nodes=4)
+    assert result.lost == 20, "four processors are idle after the job has started, and all are in reserve"
+
+
+def test_rules_that_leave_no_node_are_refused_at_last(monkeypatch):
+    monkeypatch.setattr(driver, "_NO_HOPE", 86400)
+    with pytest.raises(ReplayError, match="leave no node"):
+        one([5], reserve_nodes=PROCESSORS)

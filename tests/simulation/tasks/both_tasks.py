@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from adaptor.crafting.situation import Demand
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.simulation.grid_job import GridTerms
@@ -13,7 +14,7 @@ from adaptor.simulation.kernels import Array
 from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.tasks.broker_tasks import BrokerTasks
 from adaptor.simulation.tasks.kernel_tasks import KernelTasks
-from adaptor.simulation.tasks.protocol import SITE, Served, TaskBoard, Tasks
+from adaptor.simulation.tasks.protocol import SITE, Served, Tasks
 
 Answer = TypeVar("Answer")
 
@@ -39,17 +40,16 @@ class BothTasks:
         assert ask(self._broker) == answer
         return answer
 
-    def _board(self, ask: Callable[[TaskBoard], Answer]) -> Answer:
+    def _board(self, ask: Callable[[Broker], Answer]) -> Answer:
         return self._both(lambda tasks: ask(tasks.board))
 
     def _act(self, do: Callable[[Tasks], Answer]) -> Answer:
         answer = self._both(do)
         self.calls += 1
         assert self.calls < 20_000, "the bag never ends"
-        for name in SHOWN:
-            self._both(lambda tasks: getattr(tasks, name))
-        demands = self.demands(SITE)
-        assert demands == () or self._board(lambda board: board.sharers(SITE, demands[0])) is not None
+        self._both(lambda tasks: {name: getattr(tasks, name) for name in SHOWN})
+        for demand in self.demands(SITE):
+            self._board(lambda board, demand=demand: board.sharers(SITE, demand))
         self._board(lambda board: board.groups())
         self._board(lambda board: board.has_work_for(SITE))
         if self._donates:

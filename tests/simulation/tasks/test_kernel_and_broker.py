@@ -24,7 +24,7 @@ from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from adaptor.simulation.kernels import NEVER
 from adaptor.simulation.tasks.kernel_tasks import KernelTasks
 from adaptor.simulation.tasks.protocol import SITE, Served
-from tests.simulation.donation.test_driver import instant_terms, terms_of
+from tests.simulation.donation.test_driver import instant_terms, jobs, terms_of
 from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
 from tests.simulation.tasks.both_tasks import BothTasks
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
@@ -98,12 +98,16 @@ class Life:
 
     def live(self, steps: list[int], expected: dict[int, int] | None = None) -> None:
         expected = expected or {}
-        for step in sorted({*steps, *expected, 0, 110, *(at for pilot in self._drawn for at in moments(pilot))}):
+        for step in sorted(
+            {*steps, *expected, 0, 110, *(at for pilot in self._drawn for at in moments(pilot))}
+        ):
             while self._now < step:
                 self._now = min(step, self.tasks.ahead(NEVER))
                 self.tasks.settle(self._now)
                 self._leave()
-            for id in [id for id, pilot in self._here.items() if ends(pilot) <= step and pilot.taken is not None]:
+            for id in [
+                id for id, pilot in self._here.items() if ends(pilot) <= step and pilot.taken is not None
+            ]:
                 self._gone("taken", id, self.tasks.end_pilot(id, step))
             if step in expected:
                 self.tasks.expect_requests(SITE, {None: float(step + expected[step])})
@@ -118,7 +122,9 @@ class Life:
         if self._numbered and len(self._free) < processors:
             return
         self._here[id] = pilot
-        self._slots[id], self._free = (self._free[:processors], self._free[processors:]) if self._numbered else ([], self._free)
+        self._slots[id], self._free = (
+            (self._free[:processors], self._free[processors:]) if self._numbered else ([], self._free)
+        )
         self._know(later=False)
         self.tasks.add_pilot(id, processors, self._now, self._now + pilot.tr, self._slots[id])
 
@@ -193,14 +199,6 @@ def test_a_grid_job_goes_the_same_way(scene, runtimes, terms):
 def test_a_bag_on_donated_nodes_goes_the_same_way(scene, runtimes, terms, rules, learner, allocation):
     place = Processors(cluster_of(scene), learner)
     run_donation(place, np.array(runtimes), terms, rules, allocation, BothTasks)
-
-
-def jobs(longest: int) -> st.SearchStrategy[tuple[int, int, int, int]]:
-    """Local jobs: submit, processors, estimate, run."""
-    times = st.tuples(st.integers(1, longest), st.integers(1, longest)).map(sorted)
-    return st.tuples(st.integers(0, 3000), st.integers(1, PROCESSORS), times).map(
-        lambda job: (job[0], job[1], job[2][1], job[2][0])
-    )
 
 
 @given(
