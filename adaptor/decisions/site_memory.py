@@ -419,6 +419,8 @@ class SiteMemory:
 
 def _facts(pilot: Pilot, workers: Sequence[Worker], now: float) -> PilotFacts:
     """The pilot as a decision sees it. `workers`: its own."""
+    if not workers:
+        return pilot.facts(None)
     there = [worker for worker in workers if not worker.awaited]
     facts = pilot.facts(None, tuple(worker.whole for worker in there))
     if pilot.first_hello is None or not there:

@@ -177,8 +177,7 @@ class SimulatedDriver:
         simulated = self._simulated[site]
         match what:
             case Ask.PILOTS:
-                jobs = [(pilot.id, pilot.job) for pilot in self.sites[site].pilots.values()]
-                news = [PilotNews(pilot=id, report=simulated.job(job)) for id, job in jobs if job is not None]
+                news = [PilotNews(pilot=pilot, report=report) for pilot, report in simulated.news()]
                 return Reply(now=now, pilots=news)
             case Ask.NODES:
                 return Reply(now=now, nodes=simulated.nodes())

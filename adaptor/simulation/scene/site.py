@@ -96,6 +96,8 @@ class SimulatedSite:
         """By processor that we use as a donated node."""
         self._seen = self._cluster.changes
         self._changes: list[Change] = []
+        self._news: dict[str, _Job] = {}
+        """Jobs that were submitted, started or ended since `news` was asked last."""
 
     @property
     def now(self) -> int:
@@ -167,7 +169,7 @@ class SimulatedSite:
             )
             number = submit(self._cluster, rules, task, request, nodes)
         id = f"{self.name}-{pilot}" if number is None else str(number)
-        job = self._jobs[id] = self._live[id] = _Job(id, tag, pilot, request, node, number)
+        job = self._jobs[id] = self._live[id] = self._news[id] = _Job(id, tag, pilot, request, node, number)
         if node:
             job.started, job.state = self.now, JobState.RUNNING
             self._used[_place(node)] = job
@@ -188,17 +190,12 @@ class SimulatedSite:
 
     def jobs(self) -> list[JobReport]:
         """All of our pilots that are in the system or ended lately."""
-        return [self.job(id) for id in self._jobs]
+        return [_report(job) for job in self._jobs.values()]
 
-    def job(self, id: str) -> JobReport:
-        job = self._jobs[id]
-        return JobReport(
-            id=id,
-            tag=job.tag,
-            state=job.state,
-            start=None if job.started is None else float(job.started),
-            end=None if job.ended is None else float(job.ended),
-        )
+    def news(self) -> list[tuple[int, JobReport]]:
+        """By pilot: its job, of those that were submitted, started or ended since the last call."""
+        news, self._news = self._news, {}
+        return [(job.pilot, _report(job)) for job in news.values()]
 
     def cancel(self, ids: Collection[str]) -> None:
         for id in ids:
@@ -220,7 +217,7 @@ class SimulatedSite:
         self._look()
 
     def _end(self, job: _Job, state: JobState) -> None:
-        job.ended, job.state = self.now, state
+        job.ended, job.state, self._news[job.id] = self.now, state, job
         del self._live[job.id]
         if job.node:
             del self._used[_place(job.node)]
@@ -253,10 +250,20 @@ class SimulatedSite:
     def _follow(self, job: _Job, number: int) -> None:
         known = self._cluster.outside_job(number)
         if known.started is not None and job.started is None:
-            job.started, job.state = known.started, JobState.RUNNING
+            job.started, job.state, self._news[job.id] = known.started, JobState.RUNNING, job
             self._changes.append(Change(job.pilot, known.started, job.request, ""))
         if known.ended is not None:
             self._end(job, JobState.WALLTIME)
+
+
+def _report(job: _Job) -> JobReport:
+    return JobReport(
+        id=job.id,
+        tag=job.tag,
+        state=job.state,
+        start=None if job.started is None else float(job.started),
+        end=None if job.ended is None else float(job.ended),
+    )
 
 
 def _queue_of(cluster: Cluster) -> QueueState:
