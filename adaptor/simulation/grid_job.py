@@ -71,9 +71,10 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not self.workers.compiled or self.task != TaskSize():
             return False
+        if self.donation is None:
+            return True
         whole_seconds = self.initial_tr.is_integer() and self.possible.is_integer()
-        donation = self.donation
-        return donation is None or (in_numbers(donation) and whole_seconds and not self.traits.even_odds)
+        return in_numbers(self.donation) and whole_seconds and not self.traits.even_odds
 
     @property
     def traits(self) -> Traits:
