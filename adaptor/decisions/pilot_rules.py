@@ -191,6 +191,8 @@ def _overhead(site: SiteFacts, pilot: PilotFacts) -> float:
         return 0.0
     if pilot.known_since > pilot.started:  # its workers may have called while no daemon listened
         return 0.0
+    if pilot.first_hello <= pilot.started:  # its start-up was not seen: simulated workers need none
+        return 0.0
     overhead = pilot.first_hello - pilot.started + LAST_SECONDS + 1
     return min(overhead, site.rules.limits.max_tr / 2)
 

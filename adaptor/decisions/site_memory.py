@@ -6,6 +6,7 @@ Times are epoch seconds, and arguments.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
@@ -161,6 +162,12 @@ class SiteMemory:
         shapes = broker.shapes(self.name)
         for backoffs in (self.refusals, self.stuck, self.fruitless):
             backoffs.keep(shapes)
+
+    def next_try(self, now: float) -> float:
+        """When formal requests are made again that are held off after failures; `math.inf`: none are."""
+        held_off = (self.refusals.holdoffs, self.stuck.holdoffs, self.fruitless.holdoffs)
+        ends = [each.until for found in held_off for each in (found.of_all, *found.by_shape.values())]
+        return min((end for end in ends if end > now), default=math.inf)
 
     # --- what a decision looks at ----------------------------------------------------------------
 
@@ -412,6 +419,8 @@ class SiteMemory:
 
 def _facts(pilot: Pilot, workers: Sequence[Worker], now: float) -> PilotFacts:
     """The pilot as a decision sees it. `workers`: its own."""
+    if not workers:
+        return pilot.facts(None)
     there = [worker for worker in workers if not worker.awaited]
     facts = pilot.facts(None, tuple(worker.whole for worker in there))
     if pilot.first_hello is None or not there:

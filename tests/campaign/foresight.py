@@ -20,10 +20,12 @@ import statistics
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, Request
@@ -80,13 +82,14 @@ def _replay(base: Simulation, runtimes: Array, terms: GridTerms, script: Sequenc
     """By these decisions first, then by the heuristic."""
     steps: list[Step] = []
 
-    def planner(view: PlanningView) -> list[Decision]:
+    def planner(view: PlanningView, _part: SitePart | None = None) -> list[Decision]:
         decisions = script[len(steps)] if len(steps) < len(script) else plan(view)
         steps.append(Step(view, decisions))
         return decisions
 
     try:
-        return Replay(run_grid_job(base.fork(), runtimes, terms, planner=planner).turnaround, steps)
+        with patch("adaptor.decisions.decide.plan", planner):
+            return Replay(run_grid_job(base.fork(), runtimes, terms).turnaround, steps)
     except ReplayError:  # no request is made, and none is there
         return Replay(math.inf, steps)
 

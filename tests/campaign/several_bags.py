@@ -26,8 +26,9 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import Limits
 from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.scene.driver import SimulatedDriver
+from adaptor.simulation.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
@@ -65,7 +66,7 @@ def turnarounds(
     site = SimulatedSite(ScenePlace(settings=settings, jobs=queue.jobs, processors=processors, startup=15))
     driver = SimulatedDriver(
         {SITE: site},
-        {SITE: SiteTerms(initial_tr=3600.0, growth_factor=2, longest=rules.longest_task)},
+        Broker({SITE: SiteTerms(initial_tr=3600.0, growth_factor=2, longest=rules.longest_task)}),
         {SITE: Tariff(price_explicit=1.0, price_donated=1.0)},
         watched={SITE: queue.shares},
     )

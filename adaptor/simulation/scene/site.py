@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -12,7 +11,7 @@ from adaptor.crafting.queues import rules_in
 from adaptor.decisions.site_memory import SiteSettings
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import NodeUse
-from adaptor.model import PendingJob, QueueState, Request, RunningJob
+from adaptor.model import QueueState, Request
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize
 from adaptor.simulation.cluster import Policy, Simulation
@@ -26,7 +25,7 @@ from adaptor.simulation.pilot_requests import Cluster, among, reshape, submit
 from adaptor.simulation.queue_view import queue_state
 from backends.partitions import together
 
-_AnyJob = TypeVar("_AnyJob", RunningJob, PendingJob)
+Show = Callable[[], QueueState]
 
 
 class ScenePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,16 +81,23 @@ class SimulatedSite:
     them; what ran there is preempted.
     """
 
-    def __init__(self, place: ScenePlace) -> None:
+    def __init__(self, place: ScenePlace, cluster: Cluster | None = None, show: Show | None = None) -> None:
+        """`cluster`: that of the place, at some second; None: it is made, at second 0. `show`: the queue as
+        its scheduler shows it; None: every job of it."""
         self.place = place
         self.name = place.settings.name
-        self._cluster = _cluster_of(place)
-        self._cluster.advance(0)
-        self._processors = _processors_of(self._cluster)
+        self._cluster = _cluster_of(place) if cluster is None else cluster
+        self._show = show or (lambda: _queue_of(self._cluster))
+        self._processors = _processors_of(self._cluster) if place.settings.donation is not None else None
         self._jobs: dict[str, _Job] = {}
+        self._live: dict[str, _Job] = {}
+        """Those that have not ended."""
         self._used: dict[int, _Job] = {}
         """By processor that we use as a donated node."""
+        self._seen = self._cluster.changes
         self._changes: list[Change] = []
+        self._news: dict[str, _Job] = {}
+        """Jobs that were submitted, started or ended since `news` was asked last."""
 
     @property
     def now(self) -> int:
@@ -109,31 +115,36 @@ class SimulatedSite:
             self._cluster.advance(int(at))
             self._look()
         self._cluster.advance(until)
+        return self.changes()
+
+    def changes(self) -> list[Change]:
+        """What became of our pilots since the last call."""
         self._look()
         changes, self._changes = self._changes, []
         return changes
 
+    @property
+    def in_system(self) -> int:
+        """Requests that wait or run."""
+        return len(self._live)
+
+    @property
+    def some_queued(self) -> bool:
+        """Whether a request waits."""
+        return any(job.started is None for job in self._live.values())
+
     # --- what a backend is asked -----------------------------------------------------------------
 
     def queue_state(self) -> QueueState:
-        """Our own jobs by the ids that `submit` has given them."""
-        state = self._with_ids()
+        """The queue by the ids that `submit` gives."""
         names = self.place.settings.rules.limits.partitions
+        state = self._show()
         if not names:
             return state
         return together({name: among(state, self.place.partitions.get(name)) for name in names})
 
-    def _with_ids(self) -> QueueState:
-        cluster = self._cluster
-        queue = node_queue(cluster) if isinstance(cluster, NodeCluster) else queue_state(cluster)
-        own = {str(job.number): job.id for job in self._jobs.values() if job.ended is None}
-        return msgspec.structs.replace(
-            queue,
-            running=tuple(_named(job, own) for job in queue.running),
-            pending=tuple(_named(job, own) for job in queue.pending),
-        )
-
     def nodes(self) -> list[NodeReport]:
+        assert self._processors is not None, "the place donates its nodes"
         self._processors.plan_ahead()
         lot = self._processors.lot
         return [
@@ -150,17 +161,20 @@ class SimulatedSite:
         self, pilot: int, tag: str, request: Request, node: str, task: TaskSize, partition: str = ""
     ) -> str:
         """The job's id; on nodes it asks for chunks that hold tasks of this size."""
-        job = _Job(f"{self.name}-{pilot}", tag, pilot, request, node)
-        self._jobs[job.id] = job
+        number = None
+        if not node:
+            rules, nodes = (
+                rules_in(self.place.settings.rules, partition),
+                self.place.partitions.get(partition),
+            )
+            number = submit(self._cluster, rules, task, request, nodes)
+        id = f"{self.name}-{pilot}" if number is None else str(number)
+        job = self._jobs[id] = self._live[id] = self._news[id] = _Job(id, tag, pilot, request, node, number)
         if node:
             job.started, job.state = self.now, JobState.RUNNING
             self._used[_place(node)] = job
             self._changes.append(Change(pilot, self.now, request, node))
-        else:
-            rules = rules_in(self.place.settings.rules, partition)
-            job.number = submit(self._cluster, rules, task, request, self.place.partitions.get(partition))
-            self._look()
-        return job.id
+        return id
 
     def reshape(self, id: str, request: Request, task: TaskSize, partition: str = "") -> bool:
         """Let a job that waits ask for another request in its place; whether it does."""
@@ -172,21 +186,16 @@ class SimulatedSite:
         if not reshape(self._cluster, job.number, rules, task, request, nodes):
             return False
         job.request = request
-        self._look()
         return True
 
     def jobs(self) -> list[JobReport]:
         """All of our pilots that are in the system or ended lately."""
-        return [
-            JobReport(
-                id=job.id,
-                tag=job.tag,
-                state=job.state,
-                start=None if job.started is None else float(job.started),
-                end=None if job.ended is None else float(job.ended),
-            )
-            for job in self._jobs.values()
-        ]
+        return [_report(job) for job in self._jobs.values()]
+
+    def news(self) -> list[tuple[int, JobReport]]:
+        """By pilot: its job, of those that were submitted, started or ended since the last call."""
+        news, self._news = self._news, {}
+        return [(job.pilot, _report(job)) for job in news.values()]
 
     def cancel(self, ids: Collection[str]) -> None:
         for id in ids:
@@ -196,9 +205,8 @@ class SimulatedSite:
 
     def leave(self, pilot: int) -> None:
         """The last worker of a pilot has left."""
-        for job in self._jobs.values():
-            if job.pilot == pilot and job.ended is None:
-                self._stop(job, JobState.COMPLETED)
+        for job in [job for job in self._live.values() if job.pilot == pilot]:
+            self._stop(job, JobState.COMPLETED)
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -209,45 +217,67 @@ class SimulatedSite:
         self._look()
 
     def _end(self, job: _Job, state: JobState) -> None:
-        job.ended, job.state = self.now, state
+        job.ended, job.state, self._news[job.id] = self.now, state, job
+        del self._live[job.id]
         if job.node:
             del self._used[_place(job.node)]
         self._changes.append(Change(job.pilot, self.now, job.request, job.node, state))
 
     def _look(self) -> None:
         """Take in what started and ended in this second."""
-        ended, started = self._processors.changes()
+        if self._processors is not None:
+            self._look_at_nodes(self._processors)
+        if self._seen == self._cluster.changes:
+            return
+        self._seen = self._cluster.changes
+        for job in list(self._live.values()):
+            if job.number is not None:
+                self._follow(job, job.number)
+
+    def _look_at_nodes(self, processors: Processors[Simulation] | Processors[NodeCluster]) -> None:
+        ended, started = processors.changes()
         for number in ended:
-            self._processors.vacate(number)
+            processors.vacate(number)
         for number in started:
-            self._processors.seat(number)
-        owner = self._processors.lot[OWNER]
+            processors.seat(number)
+        owner = processors.lot[OWNER]
         for place, job in list(self._used.items()):
             if owner[place] >= 0:
                 self._end(job, JobState.PREEMPTED)
             elif job.started is not None and self.now >= job.started + job.request.tr:
                 self._end(job, JobState.WALLTIME)
-        for job in self._jobs.values():
-            if job.number is not None and job.ended is None:
-                self._follow(job, job.number)
 
     def _follow(self, job: _Job, number: int) -> None:
         known = self._cluster.outside_job(number)
         if known.started is not None and job.started is None:
-            job.started, job.state = known.started, JobState.RUNNING
+            job.started, job.state, self._news[job.id] = known.started, JobState.RUNNING, job
             self._changes.append(Change(job.pilot, known.started, job.request, ""))
         if known.ended is not None:
             self._end(job, JobState.WALLTIME)
 
 
-def _named(job: _AnyJob, own: Mapping[str, str]) -> _AnyJob:
-    return msgspec.structs.replace(job, id=own[job.id]) if job.id in own else job
+def _report(job: _Job) -> JobReport:
+    return JobReport(
+        id=job.id,
+        tag=job.tag,
+        state=job.state,
+        start=None if job.started is None else float(job.started),
+        end=None if job.ended is None else float(job.ended),
+    )
+
+
+def _queue_of(cluster: Cluster) -> QueueState:
+    return node_queue(cluster) if isinstance(cluster, NodeCluster) else queue_state(cluster)
 
 
 def _cluster_of(place: ScenePlace) -> Cluster:
+    cluster: Cluster
     if place.machine is None:
-        return Simulation(place.jobs, place.processors, place.policy)
-    return NodeCluster(lay_out(place.jobs, place.machine, place.chunk), place.machine, place.policy)
+        cluster = Simulation(place.jobs, place.processors, place.policy)
+    else:
+        cluster = NodeCluster(lay_out(place.jobs, place.machine, place.chunk), place.machine, place.policy)
+    cluster.advance(0)
+    return cluster
 
 
 def _processors_of(cluster: Cluster) -> Processors[Simulation] | Processors[NodeCluster]:

@@ -28,12 +28,12 @@ _UNLIMITED = 1 << 62
 
 
 class BrokerTasks:
-    """`Tasks` of the broker of the daemon, which is their `TaskBoard`."""
+    """`Tasks` of the broker of the daemon, which is their board."""
 
     def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         self._runtimes = runtimes.tolist()
         self._terms, self._cluster = terms, cluster
-        self.board = Broker({SITE: _site_terms(terms)})
+        self.board = Broker({SITE: site_terms(terms)})
         workers = terms.workers
         self._workers = SimulatedWorkers(
             self.board,
@@ -136,7 +136,7 @@ class BrokerTasks:
             served.lost += int(wall) * processors
 
 
-def _site_terms(terms: GridTerms) -> SiteTerms:
+def site_terms(terms: GridTerms) -> SiteTerms:
     """The terms of a grid job as the broker knows them."""
     workers = terms.workers
     return SiteTerms(

@@ -7,27 +7,30 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adaptor.crafting.situation import Demand, TaskGroup, TaskTimes
+from adaptor.crafting.situation import Demand, TaskGroup, TaskShape, TaskTimes
 from adaptor.donation.fitting import held, least_probability
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeLearner
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
+from adaptor.scheduling.workers import Worker
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.tasks import kernels as k
-from adaptor.simulation.tasks.broker_tasks import BrokerTasks
+from adaptor.simulation.tasks.broker_tasks import BrokerTasks, site_terms
 from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks
 
 _NO_RULES = DonationRules()
 
 
-class KernelTasks:
-    """`Tasks`, and their `TaskBoard`, without reserve, latency and replicas; one processor per task."""
+class KernelTasks(Broker):
+    """`Tasks`, and the broker of their bag: without reserve, latency and replicas, of one processor each."""
 
     def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         """`runtimes` are whole seconds.
@@ -41,6 +44,7 @@ class KernelTasks:
                 " replicas; on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
                 " seconds"
             )
+        super().__init__({SITE: site_terms(terms)})
         self.board = self
         self.failed: list[int] = []
         self._total, self._done = len(runtimes), 0
@@ -52,6 +56,8 @@ class KernelTasks:
             longest=terms.possible,
             even_odds=terms.traits.even_odds,
         )
+        self._demands: tuple[Demand, ...] | None = None
+        """As last asked for; None: tasks have gone on since."""
         self._ids: list[int] = []
         """The pilots by row."""
         self._nodes: dict[int, DonatedNode] = {}
@@ -106,6 +112,11 @@ class KernelTasks:
     # --- the board -------------------------------------------------------------------------------
 
     def demands(self, _site: str) -> tuple[Demand, ...]:
+        if self._demands is None:
+            self._demands = self._demanded()
+        return self._demands
+
+    def _demanded(self) -> tuple[Demand, ...]:
         if self.ended or self._allocation == "transparent":
             return ()
         again = {*self._stack(k.BACK).tolist(), *self._stack(k.HELD).tolist()}
@@ -167,8 +178,14 @@ class KernelTasks:
         """Seconds that the shortest of these tasks needs by itself."""
         return int(np.maximum(self._t.tasks[k.OWN, tasks], self._t.tasks[k.RAN, tasks]).min())
 
+    def shapes(self, _site: str) -> set[TaskShape]:
+        return {(TaskSize(), None)}
+
     def has_work_for(self, _site: str) -> bool:
         return not self.ended
+
+    def has_waiting(self, _site: str) -> bool:
+        return self.waiting > 0
 
     def use_node(self, pilot: int, node: DonatedNode) -> None:
         known, self._nodes[pilot] = self._nodes.get(pilot), node
@@ -188,6 +205,7 @@ class KernelTasks:
     def add_pilot(
         self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
     ) -> None:
+        self._demands = None
         row = len(self._ids)
         if row == len(self._t.pilots):
             self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
@@ -202,6 +220,16 @@ class KernelTasks:
         self._t.slots[k.PILOT, numbers] = row
         self._t.slots[k.NEXT, numbers] = [*numbers[1:], -1]
         k.fill_row(self._t, row, started)
+        self.state.workers[str(pilot)] = Worker(
+            str(pilot),
+            pilot=pilot,
+            site=SITE,
+            node="",
+            processors=processors,
+            memory=0,
+            deadline=float(deadline),
+            seen=float(started),
+        )
 
     def _numbered(self, processors: int) -> Array:
         """The slots of a pilot, behind those of the pilots that run."""
@@ -229,6 +257,7 @@ class KernelTasks:
         self._t = t._replace(slots=slots, heap=heap)
 
     def end_pilot(self, pilot: int, now: int) -> Served:
+        self._demands = None
         row = self._ids.index(pilot)
         near = self._t.pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
         served = self._remove(row, now, learn=bool(near))
@@ -236,6 +265,7 @@ class KernelTasks:
         return served
 
     def ahead(self, until: int) -> int:
+        self._demands = None
         stop = min(int(k.next_stop(self._t, self._idle_timeout)), until)
         saved = self._save()
         stop = min(int(k.run(self._t, stop)), stop)
@@ -243,6 +273,7 @@ class KernelTasks:
         return stop
 
     def settle(self, now: int) -> bool:
+        self._demands = None
         if self._saved is not None:
             stop, saved = self._saved
             self._saved = None
@@ -258,6 +289,7 @@ class KernelTasks:
         return self._learner.estimate != before
 
     def leave(self, now: int) -> dict[int, Served]:
+        self._demands = None
         self._time_up(now)
         timeout = 0 if self.ended else self._idle_timeout
         while (row := k.last_idle(self._t, now, timeout)) >= 0:
@@ -287,7 +319,9 @@ class KernelTasks:
         tasks, ran = slots[k.TASK, places].tolist(), (now - slots[k.START, places]).tolist()
         done, work = self._rows[row, [k.DONE, k.WORK]].tolist()
         k.remove_pilot(self._t, row)
-        self._nodes.pop(self._ids.pop(row), None)
+        pilot = self._ids.pop(row)
+        self._nodes.pop(pilot, None)
+        del self.state.workers[str(pilot)]
         for task, seconds in zip(tasks, ran, strict=True):
             if learn:
                 self._learner.cut(task, seconds)

@@ -7,11 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.crafting.situation import Demand, TaskGroup
-from adaptor.donation.idleness import Hazard
 from adaptor.runtimes.learner import LearnedRuntimes
-from adaptor.scheduling.demand import BagDonationDemand
-from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.broker import Broker
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import Array
 from adaptor.simulation.pilot_requests import Cluster
@@ -33,26 +30,6 @@ class Served(msgspec.Struct):
     """Of these."""
 
 
-class TaskBoard(Protocol):
-    """What decisions ask of the tasks, and tell of the site: the methods of the `Broker` with these names."""
-
-    def demands(self, site: str, /) -> tuple[Demand, ...]: ...
-
-    def sharers(self, site: str, demand: Demand, /) -> dict[int, float]: ...
-
-    def groups(self) -> tuple[TaskGroup, ...]: ...
-
-    def donation_demands(self, site: str, /) -> tuple[BagDonationDemand, ...]: ...
-
-    def has_work_for(self, site: str, /) -> bool: ...
-
-    def use_node(self, pilot: int, node: DonatedNode) -> None: ...
-
-    def learn_hazard(self, site: str, hazard: Hazard, /) -> None: ...
-
-    def expect_requests(self, site: str, starts: dict[int | None, float], /) -> None: ...
-
-
 class Tasks(Protocol):
     """The tasks of one bag in the slots of running pilots. All times are whole seconds of the trace.
 
@@ -62,7 +39,8 @@ class Tasks(Protocol):
     """
 
     @property
-    def board(self) -> TaskBoard: ...
+    def board(self) -> Broker:
+        """What decisions ask of the tasks, and tell of the site."""
 
     @property
     def ended(self) -> bool:

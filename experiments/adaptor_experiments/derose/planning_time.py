@@ -1,24 +1,24 @@
-"""How long the planner takes for its decisions."""
+"""How long the decisions of a site take."""
 
 from __future__ import annotations
 
 import time
 
-from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Decision, PlanningView
+from adaptor.decisions.decide import Decision, decide
+from adaptor.decisions.snapshot import Snapshot
 
 
-class TimedPlanner:
-    """Asks the planner, and takes the time."""
+class TimedDecider:
+    """Decides, and takes the time."""
 
     def __init__(self) -> None:
         self.decisions = 0
         self.seconds = 0.0
         """Of processor time."""
 
-    def __call__(self, view: PlanningView) -> list[Decision]:
+    def __call__(self, snapshot: Snapshot) -> Decision:
         begin = time.process_time()
-        decisions = plan(view)
+        decision = decide(snapshot)
         self.seconds += time.process_time() - begin
         self.decisions += 1
-        return decisions
+        return decision

@@ -21,7 +21,7 @@ from adaptor.simulation.traces.swf_read import read_trace
 from adaptor.simulation.yardstick import Yardstick
 from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
 from adaptor_experiments.derose.local_waits import LocalWaits
-from adaptor_experiments.derose.planning_time import TimedPlanner
+from adaptor_experiments.derose.planning_time import TimedDecider
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +77,8 @@ def run_sample(
             for heuristic in settings.heuristics:
                 terms = terms_of(workload, settings, pending, heuristic)
                 cluster = base.fork()
-                planner = TimedPlanner()
-                result = run_grid_job(cluster, runtimes, terms, make, planner)
+                decider = TimedDecider()
+                result = run_grid_job(cluster, runtimes, terms, make, decider)
                 outcomes.append(
                     Outcome(
                         trace=workload.key,
@@ -95,8 +95,8 @@ def run_sample(
                         held=result.held,
                         work=result.work,
                         local_wait=waits.added(cluster, at + result.turnaround),
-                        decisions=planner.decisions,
-                        planning=round(planner.seconds, 6),
+                        decisions=decider.decisions,
+                        planning=round(decider.seconds, 6),
                     )
                 )
     return outcomes

@@ -22,9 +22,10 @@ from adaptor.decisions.site_memory import SiteSettings
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import Limits, Preference, TaskState
 from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
+from adaptor.simulation.driver import SimulatedDriver
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.scene.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
@@ -103,7 +104,7 @@ class Submitted:
         self.site = SimulatedSite(site.place)
         watched = {} if site.shares is None else {SITE: site.shares}
         self.driver = SimulatedDriver(
-            {SITE: self.site}, {SITE: site.terms}, {SITE: site.tariff}, watched=watched
+            {SITE: self.site}, Broker({SITE: site.terms}), {SITE: site.tariff}, watched=watched
         )
         self.world = World({SITE: self.site}, self.driver)
         self.bag = Bag(number, spec, len(runtimes))

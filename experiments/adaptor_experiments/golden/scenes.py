@@ -18,10 +18,11 @@ from adaptor.decisions.site_memory import DonationSettings, SiteSettings
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits
 from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
+from adaptor.simulation.driver import SimulatedDriver
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.nodes.machine import parse_machine
-from adaptor.simulation.scene.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
@@ -128,7 +129,7 @@ def run_scene(name: str) -> Iterator[SceneRow]:
     sites = {place.settings.name: SimulatedSite(place) for place in places}
     terms = {key: _terms(site.place.settings) for key, site in sites.items()}
     price = {key: Tariff(price_explicit=9.0 if key == "near" else 3.0, price_donated=1.0) for key in sites}
-    driver = SimulatedDriver(sites, terms, price)
+    driver = SimulatedDriver(sites, Broker(terms), price)
     world = World(sites, driver)
     for number, (spec, tasks, seconds, budget) in enumerate(bags, 1):
         if budget is not None:

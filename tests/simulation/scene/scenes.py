@@ -28,8 +28,8 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.orders import DraftOrders
+from adaptor.simulation.driver import Decided, SimulatedDriver
 from adaptor.simulation.nodes.machine import Machine, parse_machine
-from adaptor.simulation.scene.driver import Decided, SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
@@ -164,7 +164,7 @@ def simulate(scene: Scene) -> Played:
     sites = scene.simulated()
     costs = costs_of(scene.configs)
     terms = {name: terms_of(config, scene.limits(name)) for name, config in scene.configs.items()}
-    driver = SimulatedDriver(sites, terms, {name: each.tariff for name, each in costs.items()})
+    driver = SimulatedDriver(sites, Broker(terms), {name: each.tariff for name, each in costs.items()})
     world = World(sites, driver)
     for number, given in enumerate(scene.bags, 1):
         if given.budget is not None:

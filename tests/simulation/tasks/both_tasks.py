@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from adaptor.crafting.situation import Demand
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.simulation.grid_job import GridTerms
@@ -13,7 +14,7 @@ from adaptor.simulation.kernels import Array
 from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.tasks.broker_tasks import BrokerTasks
 from adaptor.simulation.tasks.kernel_tasks import KernelTasks
-from adaptor.simulation.tasks.protocol import SITE, Served, TaskBoard, Tasks
+from adaptor.simulation.tasks.protocol import SITE, Served, Tasks
 
 Answer = TypeVar("Answer")
 
@@ -39,7 +40,7 @@ class BothTasks:
         assert ask(self._broker) == answer
         return answer
 
-    def _board(self, ask: Callable[[TaskBoard], Answer]) -> Answer:
+    def _board(self, ask: Callable[[Broker], Answer]) -> Answer:
         return self._both(lambda tasks: ask(tasks.board))
 
     def _act(self, do: Callable[[Tasks], Answer]) -> Answer:
