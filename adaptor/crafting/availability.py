@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from adaptor.crafting.nodes.schedule import (
+    OVERRUN,
     NodeSchedule,
     has_numba,
     holding,
@@ -17,7 +18,7 @@ from adaptor.crafting.nodes.schedule import (
 )
 from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.crafting.profile import Profile
-from adaptor.model import PendingJob, QueueState
+from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need
 
 
@@ -76,6 +77,14 @@ class Availability:
 
     def without(self, gone: str) -> Availability:
         """What is left free if a job leaves, by its id; the others keep their planned starts."""
+        jobs: list[RunningJob | PendingJob] = [*self._queue.running, *self._queue.pending]
+        job = next((job for job in jobs if job.id == gone), None)
+        if self.nodes is not None and job is not None and job.parts:
+            now = self._queue.now
+            start, end = now, job.end if isinstance(job, RunningJob) and job.end > now else now + OVERRUN
+            if isinstance(job, PendingJob):
+                start, end = self.starts[gone], self.starts[gone] + job.tr
+            return Availability(self._queue, holding(self.nodes, job.parts, start, end, freed=True))
         stay = [job for job in self._queue.pending if job.id != gone and self.starts[job.id] < math.inf]
         pending = tuple(msgspec.structs.replace(job, planned_start=self.starts[job.id]) for job in stay)
         running = tuple(job for job in self._queue.running if job.id != gone)

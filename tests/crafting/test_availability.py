@@ -7,9 +7,10 @@ import math
 import msgspec
 from hypothesis import given
 
-from adaptor.crafting.availability import availability, schedule
+from adaptor.crafting.availability import Availability, availability, schedule
 from adaptor.crafting.nodes.schedule import OVERRUN
 from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.resources import Node
 
 from .crafting_strategies import queues
 
@@ -91,3 +92,18 @@ def test_the_profile_is_what_the_plan_leaves(queue: QueueState) -> None:
         running = sum(job.processors for job in queue.running if time < job.end)
         planned = sum(job.processors for start, job in jobs if start <= time < start + job.tr)
         assert free == max(0, queue.processors - running - planned)
+
+
+def test_without_a_job_the_others_keep_their_planned_starts() -> None:
+    """By processors and on nodes; a job that never starts holds nothing."""
+    nodes = (Node(name="n1", processors=4), Node(name="n2", processors=4))
+    jobs = [PendingJob("first", 8, 50), PendingJob("second", 8, 20), PendingJob("larger", 16, 20)]
+    for queue in (site(8, [], jobs), msgspec.structs.replace(site(8, [], jobs), nodes=nodes)):
+        left = Availability(queue).without("first")
+        assert left.starts == {"second": 150.0}
+        assert left.profile().steps() == [(100, 8), (150, 0), (170, 8)]
+
+
+def test_without_a_running_job_its_processors_are_free() -> None:
+    queue = site(8, [RunningJob("a", 3, 160), RunningJob("b", 2, 130)], [])
+    assert Availability(queue).without("a").profile().steps() == [(100, 6), (130, 8)]

@@ -145,16 +145,23 @@ def parts_of(plan: NodeSchedule, unit: Need, chunks: int, start: float, end: flo
     return tuple(parts)
 
 
-def holding(plan: NodeSchedule, parts: Iterable[Part], start: float, end: float) -> NodeSchedule:
-    """The plan in which these parts are held too during [start, end); those of other nodes do not count."""
+def holding(
+    plan: NodeSchedule, parts: Iterable[Part], start: float, end: float, *, freed: bool = False
+) -> NodeSchedule:
+    """The plan in which these parts are held too during [start, end); those of other nodes do not count.
+
+    `freed`: they are held no longer.
+    """
     steps = list(plan.steps)
     for part in parts:
         found = plan.space.held(part)
         if found is not None:
             node, held = found
             line = Timeline.of(*steps[node])
-            line.hold(start, end, held)
+            line.hold(start, end, tuple(-count for count in held) if freed else held)
             line.clamp()
+            if freed:  # where the holds exceeded the node
+                line.free = [tuple(map(min, step, plan.space.capacity[node])) for step in line.free]
             steps[node] = (line.times, line.free)
     return msgspec.structs.replace(plan, steps=steps)
 

@@ -52,6 +52,12 @@ def test_the_plan_beside_a_request_is_that_of_a_queue_with_it(
     planned = Availability(with_it)
     for seen in (unit, None):
         assert free.beside(request, begin).profile(seen).steps() == planned.profile(seen).steps()
+        if parts:
+            assert planned.without("request").profile(seen).steps() == free.profile(seen).steps()
+        for gone in queue.running:
+            rest = tuple(other for other in queue.running if other is not gone)
+            anew = Availability(msgspec.structs.replace(queue, running=rest))
+            assert free.without(gone.id).profile(seen).steps() == anew.profile(seen).steps()
     room = free.profile(unit).minimum(begin, end) // unit.processors
     assert sum(part.processors for part in parts) == min(chunks, room) * unit.processors
     assert sum(count for part in parts for _, count in part.gpus) == min(chunks, room) * unit.gpus
