@@ -34,15 +34,15 @@ def at(waiting=120, now=0.0, spent=0.0, committed=0.0):
 def test_every_task_has_one_place_within_the_offers_and_the_budget(sites, tasks, prefer, deadline, budget):
     by_site = {each.name: (each,) for each in sites}
     found = split_tasks(Aim(deadline=deadline, budget=budget, prefer=prefer), at(tasks), by_site)
-    assert sum(portion.tasks for portion in found.by_site.values()) == tasks
+    assert sum(share.tasks for share in found.by_site.values()) == tasks
     assert found.by_site.keys() <= by_site.keys()
-    for name, portion in found.by_site.items():
-        assert portion.tasks > 0
-        assert 0 < portion.slots <= by_site[name][0].processors
-        assert f"{portion.tasks}" in found.reason
+    for name, share in found.by_site.items():
+        assert share.tasks > 0
+        assert 0 < share.slots <= by_site[name][0].processors
+        assert f"{share.tasks}" in found.reason
         assert name in found.reason
     if budget is not None and math.isfinite(found.seconds):
-        assert sum(portion.cost for portion in found.by_site.values()) <= budget * (1 + 1e-5)
+        assert sum(share.cost for share in found.by_site.values()) <= budget * (1 + 1e-5)
 
 
 def test_the_cheapest_site_alone_where_there_is_time_enough():
@@ -82,7 +82,7 @@ def test_a_budget_that_does_not_hold_the_tasks_goes_as_far_as_it_can():
 
 def test_some_of_the_budget_is_kept_back_unless_it_is_needed():
     ample = split_tasks(Aim(budget=50.0, prefer="fast"), at(), SITES)
-    assert sum(each.cost for each in ample.portions.values()) <= 45.0
+    assert sum(each.cost for each in ample.by_site.values()) <= 45.0
     needed = 120 * 600 / 3600
     scant = split_tasks(Aim(budget=needed * 1.05, prefer="fast"), at(), SITES)
     assert scant.tasks("cheap") > 110
@@ -96,7 +96,7 @@ def test_who_has_to_be_waited_for_gets_what_the_time_after_that_allows():
     assert 0 < later.tasks("cheap") < sooner.tasks("cheap")
     in_vain = site("cheap 1", price=1.0, processors=10, mean=600.0, wait=3600.0)
     none = split_tasks(Aim(deadline=3700.0, prefer="cheap"), at(60), {"cheap": (in_vain,), "fast": (FAST,)})
-    assert none.portions.keys() == {"fast"}
+    assert none.by_site.keys() == {"fast"}
 
 
 def test_processors_that_are_free_at_several_instants_are_one_portion():
