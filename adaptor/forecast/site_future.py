@@ -24,9 +24,9 @@ from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes
 from adaptor.crafting.unit import unit_of
-from adaptor.forecast.bag_simulation import Moment, PilotAhead
 from adaptor.forecast.buying import Bounds, Buyer
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
+from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import PendingJob, PilotState, Request, RunningJob
 
 _FEWEST_WAITS = 5

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.forecast.bag_simulation import Course, Moment, PilotAhead, Work, course_of
+from adaptor.forecast.bag_simulation import Course, Work, course_of
+from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import Request
 from adaptor.runtimes.learner import ENOUGH, LearnedRuntimes, RuntimeRule
 
