@@ -41,7 +41,7 @@ def bags_ahead(
         bag
         for bag in state.bags.values()
         if not bag.ended
-        and _is_due(bag, made.get(bag.id), now)
+        and (_is_due(bag, made.get(bag.id), now) or _has_a_cost_now(state, bag, made[bag.id]))
         and (kept is None or (bag.id in state.alone and _is_needed(bag, kept)))
     ]
     due.sort(key=lambda bag: made[bag.id].at if bag.id in made else -math.inf)
@@ -51,6 +51,18 @@ def bags_ahead(
 def _is_needed(bag: Bag, kept: Set[int]) -> bool:
     unkept = bag.id not in kept and worth_telling(bag.count(TaskState.DONE), bag.total)
     return bag.spec.deadline is not None or unkept
+
+
+def _has_a_cost_now(state: SchedulingState, bag: Bag, made: MadeForecast) -> bool:
+    """Whether enough tasks have finished since to name the cost: that forecast is the one that is judged."""
+    if (
+        bag.id not in state.alone
+        or made.forecast.cost is not None
+        or bag.open
+        or bag.count(TaskState.BLOCKED)
+    ):
+        return False
+    return worth_telling(bag.count(TaskState.DONE), bag.total)
 
 
 def _is_due(bag: Bag, made: MadeForecast | None, now: float) -> bool:
