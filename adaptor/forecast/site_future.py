@@ -257,7 +257,7 @@ class SiteFuture:
             pilots=pilots,
         )
         place = Place(name="", queue=queue, rules=rules, allowed=allowed)
-        made = PLANNERS[known.heuristic].plan(view, [place], wanted)
+        made = PLANNERS[known.heuristic](view, [place], wanted)
         return [crafted.request for crafted in made.crafted]
 
     def _views(self, moment: Moment) -> list[PilotView]:
