@@ -8,7 +8,7 @@ DEMO   := demo-out
 SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 
 # The rooms of rules: pure, so that their tests need nothing and wait for nothing.
-RULES  := runtimes crafting scheduling donation budget decisions config bagfile
+RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
 .PHONY: help demo quick test releases campaign lint bench derose golden snakemake slurm pbs install dev dist pex docs clean

@@ -12,7 +12,7 @@ import pytest
 from tests.source_tree import ROOT, Module, Tree, circles, ours, reached, read_tree
 
 PURE = (
-    *("runtimes", "crafting", "scheduling", "donation", "budget", "decisions", "kinds"),
+    *("runtimes", "crafting", "forecast", "scheduling", "donation", "budget", "decisions", "kinds"),
     *("model", "units", "errors", "backoff", "bag_spec", "option_kinds"),
 )
 """Rooms that decide. Their results depend on their arguments alone, so that a simulation can ask them too."""

@@ -6,8 +6,6 @@ import math
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import partial
 
-import msgspec
-
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
 from adaptor.crafting.completion.rule import by_completion
@@ -21,7 +19,6 @@ from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
     Decision,
     Demand,
-    Heuristic,
     Issue,
     PilotView,
     PlanningView,
@@ -34,20 +31,12 @@ from adaptor.crafting.static import static
 from adaptor.model import PilotState, QueueState
 from adaptor.units import counted
 
-
-class Planner(msgspec.Struct, frozen=True):
-    """How a heuristic makes requests."""
-
-    plan: Plan
-    proposal: Heuristic
-    """Its requests for tasks that nothing covers yet, as forecasts of ends take them."""
-
-
-PLANNERS: dict[str, Planner] = {
-    "static": Planner(by_free_slots(static, partial(one_by_one, static)), static),
-    "adaptive": Planner(by_free_slots(adaptive, spread), adaptive),
-    "completion": Planner(by_completion, adaptive),
+PLANNERS: dict[str, Plan] = {
+    "static": by_free_slots(static, partial(one_by_one, static)),
+    "adaptive": by_free_slots(adaptive, spread),
+    "completion": by_completion,
 }
+"""How each heuristic makes requests."""
 
 
 def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
@@ -144,7 +133,7 @@ def _requests(
     pilots of its own only.
     """
     decisions: list[Decision] = []
-    planner, places = PLANNERS[view.heuristic], places_of(view, queue)
+    planned, places = PLANNERS[view.heuristic], places_of(view, queue)
     serving = pilots_by_demand(view, served)
     allowed = view.requests_left
     for index, peers in turns(view.demands, uncovered, served):
@@ -157,7 +146,7 @@ def _requests(
             pilots=tuple(serving[index]),
             part=part,
         )
-        made = planner.plan(view, places, wanted)
+        made = planned(view, places, wanted)
         decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]
         if not made.crafted and not made.withdrawn:
             decisions.append(Withhold(demand.why_most or made.reason))

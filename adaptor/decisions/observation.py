@@ -37,7 +37,7 @@ def take_snapshot(
         sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
         presets: how boldly hosts are bought, by what users prefer.
-        foresees: whether all bags are forecast, else only those whose decisions depend on it.
+        foresees: whether all bags are forecast, else only those for whom `bags_ahead` needs it.
     """
     demands, state = broker.demands(site), broker.state
     made = {bag: forecast for bag, forecast in memory.forecasts.items() if bag in state.bags}
@@ -56,7 +56,7 @@ def take_snapshot(
         presets=presets,
         memory=msgspec.structs.replace(memory, forecasts=made),
         forecast_kept=frozenset(forecast_kept & state.bags.keys()),
-        ahead=bags_ahead(state, made, now, needed=not foresees),
+        ahead=bags_ahead(state, made, now, None if foresees else forecast_kept),
         work=broker.has_work_for(site),
     )
 

@@ -10,8 +10,8 @@ import msgspec
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Pace, advise, situation_of
-from adaptor.forecast.bag_simulation import Moment
 from adaptor.forecast.known import KnownAims, KnownSite
+from adaptor.forecast.supply import Moment
 from adaptor.units import round_up
 
 

@@ -96,8 +96,6 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     """All that a forecast is made from."""
 
     now: float
-    tasks: int
-    """Those that have a result or may still have one."""
     waiting: int
     running: int
     runtimes: RuntimeKnowledge

@@ -24,9 +24,9 @@ from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes
-from adaptor.forecast.bag_simulation import Moment, PilotAhead
 from adaptor.forecast.buying import Bounds, Buyer
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
+from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import PendingJob, PilotState, Request, RunningJob
 
 _FEWEST_WAITS = 5
@@ -257,7 +257,7 @@ class SiteFuture:
             pilots=pilots,
         )
         place = Place(name="", queue=queue, rules=rules, allowed=allowed)
-        made = PLANNERS[known.heuristic].plan(view, [place], wanted)
+        made = PLANNERS[known.heuristic](view, [place], wanted)
         return [crafted.request for crafted in made.crafted]
 
     def _views(self, moment: Moment) -> list[PilotView]:

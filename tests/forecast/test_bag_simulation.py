@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.forecast.bag_simulation import Course, Moment, PilotAhead, Work, course_of
+from adaptor.forecast.bag_simulation import Course, Work, course_of
+from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import Request
 from adaptor.runtimes.learner import ENOUGH, LearnedRuntimes, RuntimeRule
 
@@ -77,12 +78,11 @@ def course(
 
 @pytest.mark.parametrize("factor", [2, 3, 5])
 def test_a_task_that_was_cut_is_asked_for_by_the_growth_factor_of_the_site(factor: int) -> None:
-    """As the learner of the bag itself says, told of the same cuts."""
+    """40 s, 40 s times the factor and so on, until the task of 300 s fits."""
     rule, supply = msgspec.structs.replace(RULE, factor=factor), Exactly()
-    learner, expected = rule.learner(), [40.0]
+    expected = [40.0]
     while expected[-1] < 300.0:
-        learner.cut(0, expected[-1])
-        expected.append(learner.estimate_of(0))
+        expected.append(min(rule.longest, expected[-1] * factor))
     found = course(300.0, supply, rule=rule)
     assert supply.needed == expected
     assert found.end == pytest.approx(sum(expected[:-1]) + 300.0)

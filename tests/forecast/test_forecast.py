@@ -40,7 +40,6 @@ def known(waiting: int = 160, at: KnownSite | None = None, **runtimes: Any) -> K
     )
     return KnownBag(
         now=0.0,
-        tasks=waiting + len(finished),
         waiting=waiting,
         running=0,
         runtimes=RuntimeKnowledge(**fields),

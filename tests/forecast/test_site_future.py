@@ -11,10 +11,10 @@ from adaptor.crafting.futures.drawn_queue import planned
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, PlanningView, TaskTimes
-from adaptor.forecast.bag_simulation import Moment, PilotAhead
 from adaptor.forecast.known import KnownSite
 from adaptor.forecast.site_future import CraftBudget, SitesFuture
 from adaptor.forecast.site_future import SiteFuture as Future
+from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import QueueState, RunningJob
 from adaptor.runtimes.sums import RuntimeSums
 from tests.forecast.test_forecast import RULE, RULES, known, site

@@ -46,7 +46,6 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
     others = [pilot for pilot in _own(sites, bag) if (pilot.job or "") not in shown]
     return KnownBag(
         now=now,
-        tasks=bag.tasks,
         waiting=max(0, bag.tasks - bag.finished - len(bag.starts)),
         running=len(bag.starts),
         again=bag.again,

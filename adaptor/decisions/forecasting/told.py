@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import msgspec
 
@@ -29,22 +29,40 @@ OLD = 300.0
 
 
 def bags_ahead(
-    state: SchedulingState, made: Mapping[int, MadeForecast], now: float, *, needed: bool = False
+    state: SchedulingState, made: Mapping[int, MadeForecast], now: float, kept: Set[int] | None = None
 ) -> tuple[BagAhead, ...]:
     """The unfinished bags that are to be forecast now: the oldest forecasts first.
 
     Args:
-        needed: only those whose decisions depend on a forecast.
+        kept: bags whose first forecast is kept. If given, only those are forecast whose decisions depend on
+        it, and those that pay whose first one is still to be kept.
     """
     due = [
         bag
         for bag in state.bags.values()
         if not bag.ended
-        and _is_due(bag, made.get(bag.id), now)
-        and (not needed or (bag.id in state.alone and bag.spec.deadline is not None))
+        and (_is_due(bag, made.get(bag.id), now) or _has_a_cost_now(state, bag, made[bag.id]))
+        and (kept is None or (bag.id in state.alone and _is_needed(bag, kept)))
     ]
     due.sort(key=lambda bag: made[bag.id].at if bag.id in made else -math.inf)
     return tuple(_ahead(state, bag) for bag in due[:MOST])
+
+
+def _is_needed(bag: Bag, kept: Set[int]) -> bool:
+    unkept = bag.id not in kept and worth_telling(bag.count(TaskState.DONE), bag.total)
+    return bag.spec.deadline is not None or unkept
+
+
+def _has_a_cost_now(state: SchedulingState, bag: Bag, made: MadeForecast) -> bool:
+    """Whether enough tasks have finished since to name the cost: that forecast is the one that is judged."""
+    if (
+        bag.id not in state.alone
+        or made.forecast.cost is not None
+        or bag.open
+        or bag.count(TaskState.BLOCKED)
+    ):
+        return False
+    return worth_telling(bag.count(TaskState.DONE), bag.total)
 
 
 def _is_due(bag: Bag, made: MadeForecast | None, now: float) -> bool:

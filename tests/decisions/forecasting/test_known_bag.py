@@ -35,4 +35,7 @@ def test_the_first_guess(
     snapshot = core.snapshot("here", core.now())
     known = known_bag(snapshot, BagAhead(facts_of(core.broker.state, bag), alone=False))
     assert (known.runtimes.guess, known.runtimes.surety) == (pytest.approx(guess), pytest.approx(surety))
+    assert known.sites[0].rule == core.broker.state.learner(bag.id, "here").rule
+    assert known.sites[0].rule.factor == core.terms["here"].growth_factor
+    assert known.sites[0].heuristic == snapshot.sites["here"].heuristic
     site.journal.close()

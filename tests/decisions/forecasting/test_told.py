@@ -70,7 +70,7 @@ def test_only_what_a_decision_depends_on_is_forecast_where_nobody_asks(site: Fak
     free, bound = submit(site, 5), submit(site, 5, deadline=1e12)
     state, now = site.state.core.broker.state, site.state.core.now()
     assert [ahead.facts.id for ahead in bags_ahead(state, {}, now)] == [free.id, bound.id]
-    assert [ahead.facts.id for ahead in bags_ahead(state, {}, now, needed=True)] == [bound.id]
+    assert [ahead.facts.id for ahead in bags_ahead(state, {}, now, set())] == [bound.id]
 
 
 def kept(site: FakeSite) -> dict[int, tuple[float, int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import msgspec
@@ -19,6 +20,7 @@ from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import settings_of, terms_of
 from adaptor.decisions.decide import Decision, decide
+from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.snapshot import Arrival, Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState
@@ -189,7 +191,7 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
             _add(world, daemon.broker, number, given)
         with (
             patch("adaptor.daemon.acting.at_once", return_value=1),  # else threads race for the order
-            patch("adaptor.decisions.observation.bags_ahead", return_value=()),  # no driver tells ends
+            patch("adaptor.daemon.core.take_snapshot", _foreseeing_what_it_must),
         ):
             world.run(scene.until)
         ledger = daemon.core.treasury.ledger
@@ -197,6 +199,11 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
         return _played(world, daemon.log, charged)
     finally:
         daemon.core.journal.close()
+
+
+def _foreseeing_what_it_must(*given: Any, **_: Any) -> Snapshot:
+    """As the simulation does, whose bags nobody looks at."""
+    return take_snapshot(*given)
 
 
 def _add(world: World, broker: Broker, number: int, given: SceneBag) -> None:

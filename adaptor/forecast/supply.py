@@ -1,0 +1,82 @@
+"""What a course of a bag asks of the sites, and the pilots that it gets. Frozen types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.runtimes.learner import RuntimeLearner
+from adaptor.runtimes.sums import RuntimeSums
+
+
+class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that runs, or will. Epoch seconds."""
+
+    site: str = ""
+    p: int = 0
+    """Processors that it holds there."""
+    slots: int
+    began: float = 0.0
+    """When its request starts, from when on it is charged."""
+    start: float
+    """When its slots take their first tasks."""
+    end: float
+    """From when on no task runs in it."""
+    elapsed: Sequence[float] = ()
+    """Seconds for which the tasks that run in it have run."""
+    bounds: Sequence[float] = ()
+    """Seconds for which each of these ran before, when it was cut; 0: it was not."""
+    useful: float = 0.0
+    """Seconds of a slot for tasks, as planned."""
+    tariff: Tariff | None = None
+    """None: it is not charged to the bag."""
+    kind: Allocation = "explicit"
+    unit: float = math.inf
+    """It may end with each of these, seconds."""
+    lead: float = 0.0
+    """Seconds before the end of a unit at which that is decided."""
+
+    def charge(self, until: float) -> int:
+        """Millionths of a credit if it ends then; 0 if it has not started by then."""
+        if self.tariff is None or until <= self.began:
+            return 0
+        return self.tariff.charge(self.kind, self.p, until - self.began)
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a bag stands when requests are considered."""
+
+    now: float
+    uncovered: int
+    """Waiting tasks that no pilot covers."""
+    waiting: int
+    learners: Mapping[str, RuntimeLearner]
+    """By site."""
+    longest_cut: Mapping[str, float]
+    """By site: what the waiting task needs that was cut latest, seconds; 0: none was cut."""
+    sums: RuntimeSums
+    """Of all tasks of the bag."""
+    oldest: float | None
+    """The first start of a task that runs; None: none does."""
+    held: Sequence[PilotAhead] = ()
+    """The pilots in the system."""
+
+    def needed(self, site: str) -> float:
+        """That the longest of the waiting tasks is taken to need there, seconds."""
+        return max(self.learners[site].estimate, self.longest_cut[site])
+
+
+class Supply(Protocol):
+    @property
+    def paced(self) -> bool:
+        """Whether requests are bought step by step, as tasks finish."""
+
+    def asked(self, moment: Moment) -> list[PilotAhead]:
+        """The pilots of the requests that are made then."""
+
+    def goes_on(self, moment: Moment, pilot: PilotAhead, ages: Sequence[float]) -> bool:
+        """Whether a pilot is kept for another charging unit, whose tasks have run for so long."""
