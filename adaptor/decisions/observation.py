@@ -37,6 +37,7 @@ def take_snapshot(
         told: the forecasts of ends that were made last, by bag; None: none is wanted.
     """
     demands = broker.demands(site)
+    some_donate = any(known.donation is not None for known in sites.values())
     return Snapshot(
         now=now,
         site=site,
@@ -46,7 +47,7 @@ def take_snapshot(
         demands=demands,
         payers=tuple(broker.sharers(site, demand) for demand in demands),
         groups=broker.groups() if len(sites) > 1 or sites[site].donation is not None else (),
-        donation_demands=broker.donation_demands(site),
+        donation_demands=broker.donation_demands(site) if some_donate else (),
         bags=bags_facts(broker),
         ledger=ledger.fork(),
         presets=presets,
