@@ -41,6 +41,7 @@ def take_snapshot(
     """
     demands, state = broker.demands(site), broker.state
     made = {bag: forecast for bag, forecast in memory.forecasts.items() if bag in state.bags}
+    some_donate = any(known.donation is not None for known in sites.values())
     return Snapshot(
         now=now,
         site=site,
@@ -50,7 +51,7 @@ def take_snapshot(
         demands=demands,
         payers=tuple(broker.sharers(site, demand) for demand in demands),
         groups=broker.groups() if len(sites) > 1 or sites[site].donation is not None else (),
-        donation_demands=broker.donation_demands(site),
+        donation_demands=broker.donation_demands(site) if some_donate else (),
         bags=bags_facts(broker),
         ledger=ledger.fork(),
         presets=presets,

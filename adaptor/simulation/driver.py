@@ -288,7 +288,8 @@ class _GridJob:
         return GridResult(
             submitted=self._submitted,
             turnaround=self._tasks.last_end - self._submitted,
-            requests=tuple(self._request(pilot) for pilot in self._driver.pilots.values()),
+            # One that starts with the end of the last task is of no use, and not counted.
+            requests=tuple(self._request(p) for p in self._driver.pilots.values() if p.ended is not None),
             work=int(self._runtimes.sum() - self._runtimes[failed].sum()) * self._terms.task.processors,
             failed=len(failed),
         )

@@ -179,7 +179,7 @@ class KernelTasks(Broker):
         return int(np.maximum(self._t.tasks[k.OWN, tasks], self._t.tasks[k.RAN, tasks]).min())
 
     def shapes(self, _site: str) -> set[TaskShape]:
-        return {(TaskSize(), None)}
+        return set() if self.ended or self._allocation == "transparent" else {(TaskSize(), None)}
 
     def has_work_for(self, _site: str) -> bool:
         return not self.ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from adaptor.crafting.situation import Demand
@@ -32,8 +33,14 @@ class BothTasks:
         self._donates = terms.donation is not None
 
     def __getattr__(self, name: str) -> object:
-        assert name in SHOWN, name
-        return getattr(self._kernel, name)
+        """What else a step asks of a broker is told to both."""
+        if name in SHOWN or not callable(getattr(Broker, name, None)):
+            return getattr(self._kernel, name)
+        return partial(self._tell, name)
+
+    def _tell(self, name: str, *args: object) -> object:
+        getattr(self._broker.board, name)(*args)
+        return getattr(self._kernel, name)(*args)
 
     def _both(self, ask: Callable[[Tasks], Answer]) -> Answer:
         answer = ask(self._kernel)
@@ -51,7 +58,8 @@ class BothTasks:
         for demand in self.demands(SITE):
             self._board(lambda board, demand=demand: board.sharers(SITE, demand))
         self._board(lambda board: board.groups())
-        self._board(lambda board: board.has_work_for(SITE))
+        for ask in (Broker.has_work_for, Broker.has_waiting, Broker.shapes):
+            self._board(lambda board, name=ask.__name__: getattr(board, name)(SITE))
         if self._donates:
             self.donation_demands(SITE)
         return answer
