@@ -126,9 +126,19 @@ def _instead_of(kept: Choice, search: Search, pilots: list[PilotView], worth: fl
 
 def _settled(pilot: PilotView, search: Search) -> bool:
     """Whether a pilot may make room: what runs has shown what it brings, and local jobs have taken the place
-    of what was queued just before."""
-    since = pilot.started if pilot.state is PilotState.RUNNING else pilot.reshaped or pilot.submitted
-    return pilot.job is not None and (since is None or search.now - since >= settled_after(search.max_tr))
+    of what was queued just before. A request that should have started by now and is planned for later has
+    lost its hole: the planned starts from which it was made were out of date."""
+    patience = settled_after(search.max_tr)
+    if pilot.job is None:
+        return False
+    if pilot.state is PilotState.RUNNING:
+        since = pilot.started
+    else:
+        since = pilot.reshaped or pilot.submitted
+        predicted = pilot.predicted_start
+        if predicted is not None and predicted <= search.now and search.wait(pilot) >= patience:
+            return True
+    return since is None or search.now - since >= patience
 
 
 def _too_short(pilot: PilotView, search: Search) -> bool:

@@ -282,9 +282,13 @@ class Search:
         if pilot.state is PilotState.RUNNING:
             age = max(1.0, mean_age(self.demand.times, self.now))
             return Member(0.0, max(0.0, (pilot.ends or self.now) - self.now), slots, age)
-        start = self._free[place].starts.get(job_of(pilot), self.now)
         slots = min(1, slots) if self.demand.alone else slots
-        return Member(SOONER * max(0.0, start - self.now), float(pilot.request.tr), slots)
+        return Member(SOONER * self.wait(pilot), float(pilot.request.tr), slots)
+
+    def wait(self, pilot: PilotView) -> float:
+        """Seconds until the planned start of a queued pilot."""
+        starts = self._free[self.place_of(pilot.partition)].starts
+        return max(0.0, starts.get(job_of(pilot), self.now) - self.now)
 
 
 def _bounded(place: Place, wanted: Wanted, *, usable: bool) -> Place:

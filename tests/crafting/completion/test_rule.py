@@ -136,6 +136,15 @@ def test_a_request_that_was_just_made_keeps_its_place() -> None:
     assert isinstance(plan(fresh)[0], Withhold)
 
 
+def test_a_request_that_was_just_made_and_has_missed_its_hole_may_make_room() -> None:
+    """The queue showed planned starts of before the last job ended."""
+    missed = msgspec.structs.replace(queued(7, 64, 6000, submitted=-5.0), predicted_start=-5.0)
+    (withdrawn,) = plan(msgspec.structs.replace(freed(), pilots=(missed,)))
+    assert isinstance(withdrawn, Withdraw)
+    waiting = msgspec.structs.replace(missed, predicted_start=30_000.0)
+    assert isinstance(plan(msgspec.structs.replace(freed(), pilots=(waiting,)))[0], Withhold)
+
+
 def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took() -> None:
     """Else its worker leaves at once, and the same request is made again, for ever."""
     seen = view(waiting=1, runtime=1200.0, running=(RunningJob("1", 64, 3600.0),))
