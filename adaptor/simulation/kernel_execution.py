@@ -71,7 +71,7 @@ class KernelExecution:
     def demands(self) -> tuple[Demand, ...]:
         if self.ended:
             return ()
-        back, fresh = int(self._scalars[k.BACK]), self._total - int(self._scalars[k.FRESH])
+        back, fresh = int(self._scalars[k.BACK]), self._fresh
         estimates = [self._learner.estimate_of(task) for task in set(self._back[:back].tolist())]
         if fresh or not back:
             estimates.append(self._learner.estimate)
@@ -97,6 +97,14 @@ class KernelExecution:
             mean_start=float(started.mean()) if len(started) else None,
             first_start=float(started.min()) if len(started) else None,
         )
+
+    @property
+    def _fresh(self) -> int:
+        return self._total - int(self._scalars[k.FRESH])
+
+    @property
+    def _waiting(self) -> int:
+        return self._fresh + int(self._scalars[k.BACK])
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         if processors > self._tasks.shape[1]:
@@ -144,7 +152,9 @@ class KernelExecution:
     def leave(self, now: int) -> dict[int, Served]:
         self._time_up(now)
         for row in reversed(range(len(self._ids))):
-            over = self.ended or self._pilots[row, k.IDLE] + self._idle_timeout <= now
+            idle = self._pilots[row, k.IDLE]
+            lacks_time = idle == now and self._waiting > 0 and self._learner.mean is not None
+            over = self.ended or lacks_time or idle + self._idle_timeout <= now
             if over and not self._pilots[row, k.BUSY]:
                 pilot = self._ids[row]
                 self._left[pilot] = self._remove(row, now, learn=False)

@@ -169,4 +169,6 @@ def test_a_pilot_that_ends_in_the_same_second_is_heeded_before_idle_slots_get_ta
     drawn = [Pilot(0, 1, 1, None), Pilot(0, 2, 17, None), Pilot(0, 2, 35, None), Pilot(33, 1, 32, None)]
     by_kernel = life(KernelExecution, runtimes, terms, drawn, [])
     assert by_kernel == life(CoreExecution, runtimes, terms, drawn, [])
-    assert ("left", 36, 3, Served(0, 0)) in by_kernel[0]  # a task that was cut there at 34 had 32 s
+    assert ("left", 33, 3, Served(0, 0)) in by_kernel[
+        0
+    ]  # the task that is cut at 34 had 32 s, and needs more
