@@ -27,6 +27,7 @@ from adaptor.protocol.messages import (
     Welcome,
     decode_from_worker,
 )
+from adaptor.scheduling.broker import NO_TIME
 from adaptor.scheduling.changes import AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT
 from adaptor.scheduling.workers import Worker
@@ -123,6 +124,8 @@ class WorkerEndpoint:
                 return (worker, self._greet(worker, message, now))
             case Report():
                 self._core.broker.report(worker, message, now)
+                if self._core.broker.lacks_time(worker, now):
+                    self._core.broker.tell_to_leave(worker, NO_TIME)
             case Goodbye():
                 self._bid_farewell(worker, message, now)
         return None
@@ -165,7 +168,8 @@ class WorkerEndpoint:
         if pilot is not None and pilot.node and goodbye.why is Leaving.SIGNAL:
             pilot.yielded = goodbye.took
         site.wake.set()
-        if goodbye.why is Leaving.IDLE:
+        told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
+        if goodbye.why is Leaving.IDLE or told:
             task = asyncio.create_task(self._release(site, worker))
             self._background.add(task)
             task.add_done_callback(self._background.discard)

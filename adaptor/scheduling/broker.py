@@ -28,7 +28,7 @@ from adaptor.scheduling.demand import (
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.guards import forgive, pause, resume, room_of, tell_time_limits
-from adaptor.scheduling.leasing import dispatch, feed
+from adaptor.scheduling.leasing import dispatch, feed, lacks_time
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
 from adaptor.scheduling.orders import DraftOrders
@@ -45,6 +45,8 @@ _ROUND_TRIPS = 6
 
 ALL_ENDED = "all tasks have ended"
 """The reason in the order to leave, when no unfinished task may run in a worker's pilot."""
+NO_TIME = "its pilot ends too soon for the tasks that wait"
+"""The reason in the order to leave, when the worker `lacks_time`."""
 
 
 class Broker:
@@ -461,6 +463,11 @@ class Broker:
         worker = self.state.workers[id]
         if not self.has_work_in(worker.pilot, worker.site):
             self.tell_to_leave(id, ALL_ENDED)
+
+    def lacks_time(self, id: str, now: float) -> bool:
+        """True if a worker holds nothing, and its pilot ends too soon for every task that waits."""
+        worker = self.state.workers.get(id)
+        return worker is not None and lacks_time(self.state, worker, now)
 
     def _mark_started(self, worker: Worker, keys: list[AttemptKey], now: float) -> None:
         for key in keys:

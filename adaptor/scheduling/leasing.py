@@ -20,6 +20,7 @@ from adaptor.scheduling.donated_nodes import reach, take_for_donated
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import (
     feed_suspects,
+    is_empty,
     keep_for,
     lines_of,
     places_for,
@@ -59,6 +60,27 @@ def feed(state: SchedulingState, worker: Worker, now: float) -> None:
             feed_suspects(state, worker, now)
     elif worker.free.processors > 0:
         feed_idle(state, worker, now)
+
+
+def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
+    """True if a worker holds nothing, and its pilot ends too soon for every task that waits.
+
+    Only runtimes that were learned count, and no open bag waits: its next tasks may be shorter.
+    """
+    bags = waiting_bags(state, worker)
+    if not bags or not is_empty(worker) or worker.pilot in state.donated:
+        return False
+    if any(bag.open and state.serves(worker, bag) for bag in state.bags.values()):
+        return False
+    left, site = worker.time_left(now), worker.site
+    return all(
+        state.learner_of(bag, site, line).mean is not None
+        and all(
+            state.needs(bag, site, task) > left
+            for task in islice(line.waiting, reach(state, bag, line, site))
+        )
+        for bag, line in lines_of(bags)
+    )
 
 
 def _lease_next(state: SchedulingState, worker: Worker, room: Room, now: float) -> bool:

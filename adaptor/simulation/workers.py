@@ -189,12 +189,14 @@ class SimulatedWorkers:
             self._beat(worker, now)
 
     def _note_idle(self, worker: SimulatedWorker, now: float) -> None:
-        """A worker without work leaves when its idle time is over, unless it gets some."""
+        """A worker without work leaves when its idle time is over, unless it gets some; or at once if it
+        lacks time for the tasks that wait."""
         if worker.id not in self._workers or not worker.welcomed:
             return
         if worker.idle and worker.idle_since is None:
             worker.idle_since = now
-            over = now + self._idle_timeout[worker.pilot.site]
+            lacks_time = self.broker.lacks_time(worker.id, now)
+            over = now if lacks_time else now + self._idle_timeout[worker.pilot.site]
             self._plan(over, _IDLE, worker, partial(self._leave_idle, worker, now))
 
     def _leave_idle(self, worker: SimulatedWorker, since: float, now: float) -> None:

@@ -17,6 +17,7 @@ import json
 import math
 import os
 import random
+import sqlite3
 import statistics
 import tempfile
 import threading
@@ -79,6 +80,8 @@ class Outcome(msgspec.Struct, frozen=True):
     turnaround: float
     requests: int
     withdrawn: int
+    reshaped: int
+    """Changes of requests that waited."""
     wasted: float
     """Processor-seconds that requests held in which no task ran."""
 
@@ -129,8 +132,7 @@ def play(slurm: ThrowawaySlurm, scene: Scene, heuristic: str, folder: Path) -> O
         bag = lab.submit("tasks.bag")
         lab.wait(bag, timeout=LONGEST)
         status = lab.status(bag)
-        requests, withdrawn, wasted = _used(lab, scene)
-        return Outcome(_at(status["ended"]) - _at(status["submitted"]), requests, withdrawn, wasted)
+        return Outcome(_at(status["ended"]) - _at(status["submitted"]), *_used(lab, scene))
     finally:
         stop.set()
         lab.close()
@@ -154,8 +156,8 @@ def _at(told: str) -> float:
     return datetime.fromisoformat(told).timestamp()
 
 
-def _used(lab: Lab, scene: Scene) -> tuple[int, int, float]:
-    """Requests, those that were withdrawn, and the processor-seconds that they held beyond the tasks'."""
+def _used(lab: Lab, scene: Scene) -> tuple[int, int, int, float]:
+    """Requests, those that were withdrawn, changes, and the processor-seconds held beyond the tasks'."""
     pilots, now = lab.pilots(), time.time()
     held = sum(
         each["p"] * ((_at(each["ended"]) if each["ended"] else now) - _at(each["started"]))
@@ -163,7 +165,9 @@ def _used(lab: Lab, scene: Scene) -> tuple[int, int, float]:
         if each["started"] is not None
     )
     withdrawn = sum(each["state"] == "withdrawn" for each in pilots)
-    return len(pilots), withdrawn, held - scene.tasks * scene.seconds
+    with sqlite3.connect(f"file:{lab.state / 'journal.sqlite'}?mode=ro", uri=True) as journal:
+        ((reshaped,),) = journal.execute("SELECT count(*) FROM decision WHERE kind = 'reshaped'")
+    return len(pilots), withdrawn, reshaped, held - scene.tasks * scene.seconds
 
 
 def interval(ratios: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
@@ -203,6 +207,7 @@ def main() -> None:
         print(
             f"{heuristic}: {statistics.fmean(o.requests for o in each):.1f} requests a bag, "
             f"{statistics.fmean(o.withdrawn for o in each):.1f} withdrawn, "
+            f"{statistics.fmean(o.reshaped for o in each):.1f} reshaped, "
             f"{statistics.fmean(o.wasted for o in each):.0f} processor-seconds wasted"
         )
 

@@ -15,10 +15,20 @@ from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
 from adaptor.model import CraftedRequest, PilotState, Request
-from adaptor.protocol.messages import Hello, Report, ToWorker, Welcome, decode_to_worker, encode
+from adaptor.protocol.messages import (
+    FromWorker,
+    Hello,
+    Orders,
+    Report,
+    ToWorker,
+    Welcome,
+    decode_to_worker,
+    encode,
+)
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.layout import LATENCY
 from adaptor.protocol.spool.seal import Seal
+from adaptor.scheduling.broker import NO_TIME
 from tests.daemon.fake_site import LIMITS, FakeSite
 
 TIMEOUT = 30.0
@@ -57,17 +67,22 @@ def with_spool(site: FakeSite, tmp_path: Path) -> SpoolEndpoint:
 
 def greet(site: FakeSite) -> Welcome:
     """A worker says Hello; what it is told."""
+    (welcome,) = [message for message in hear(site, 6000.0) if isinstance(message, Welcome)]
+    return welcome
+
+
+def hear(site: FakeSite, time_left: float, *more: FromWorker) -> list[ToWorker]:
+    """What a worker is told that says Hello, and then more."""
     told: list[ToWorker] = []
 
     async def send_worker(identity: bytes, data: bytes) -> None:
         told.append(decode_to_worker(data))
 
     site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
-    deadline = site.state.core.now() + 6000
+    deadline = site.state.core.now() + time_left
     hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=deadline)
-    asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(hello))]))
-    (welcome,) = [message for message in told if isinstance(message, Welcome)]
-    return welcome
+    asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(said)) for said in (hello, *more)]))
+    return told
 
 
 def endpoint_of(site: FakeSite) -> WorkerEndpoint:
@@ -85,6 +100,18 @@ def test_a_pilot_whose_worker_has_called_is_shown_as_running(site: FakeSite) -> 
     (after,) = site.journal.pilots_in_system()
     assert after.state == PilotState.RUNNING.value
     assert after.started is not None
+
+
+def test_a_worker_that_lacks_time_for_the_tasks_that_wait_leaves_at_once(site: FakeSite) -> None:
+    idle = Report(free_processors=1, free_memory=1, queued=0)
+    broker = site.state.core.broker
+    (bag,) = broker.state.bags.values()
+    broker.state.finished(bag, "here", 0, 50.0)
+    (orders,) = [message for message in hear(site, 20.0, idle) if isinstance(message, Orders)]
+    assert orders.leave == NO_TIME
+    (orders,) = [message for message in hear(site, 6000.0, idle) if isinstance(message, Orders)]
+    assert not orders.leave
+    assert orders.leases
 
 
 def lost(site: FakeSite, silent_for: float) -> bool:

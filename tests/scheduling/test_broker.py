@@ -378,3 +378,36 @@ def test_a_task_that_gets_a_signal_before_its_end_starts_only_where_the_longest_
     for took in MIXED:
         world.finish(player, took=took)
     assert not world.join("short", time_left=70).running
+
+
+def test_a_worker_whose_pilot_ends_too_soon_for_every_waiting_task_lacks_time(world: World) -> None:
+    world.submit(9)
+    first = world.join("first")
+    world.join("short", time_left=20.0)
+    assert not world.broker.lacks_time("short", world.now), "nothing is known of the tasks"
+    world.now += 50.0
+    world.finish(first, took=50.0)
+    world.join("as short", time_left=20.0)
+    world.join("long", time_left=500.0)
+    assert world.broker.lacks_time("as short", world.now)
+    assert not world.broker.lacks_time("long", world.now), "it runs a task"
+    assert not world.broker.lacks_time("unknown", world.now)
+
+
+def test_a_worker_waits_for_an_open_bag_whose_next_tasks_may_be_short(world: World) -> None:
+    world.submit(9)
+    first = world.join("first")
+    world.now += 50.0
+    world.finish(first, took=50.0)
+    world.open()
+    world.join("short", time_left=20.0)
+    assert not world.broker.lacks_time("short", world.now)
+
+
+def test_a_worker_waits_while_no_task_does(world: World) -> None:
+    world.submit(2)
+    first = world.join("first")
+    world.now += 50.0
+    world.finish(first, took=50.0)
+    world.join("short", time_left=20.0)
+    assert not world.broker.lacks_time("short", world.now), "a task that fails is short"

@@ -292,7 +292,8 @@ class KernelTasks(Broker):
         self._demands = None
         self._time_up(now)
         timeout = 0 if self.ended else self._idle_timeout
-        while (row := k.last_idle(self._t, now, timeout)) >= 0:
+        lacks_time = self.waiting > 0 and self._learner.mean is not None
+        while (row := k.last_idle(self._t, now, timeout, lacks_time)) >= 0:
             pilot = self._ids[row]
             self._left[pilot] = self._remove(row, now, learn=False)
         left, self._left = self._left, {}

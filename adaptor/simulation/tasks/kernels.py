@@ -363,12 +363,17 @@ def first_over(t: State, now: int) -> int:
 
 
 @kernel
-def last_idle(t: State, now: int, idle_timeout: int) -> int:
-    """The last pilot whose worker has left by now because it had no task; -1: none."""
+def last_idle(t: State, now: int, idle_timeout: int, lacks_time: bool) -> int:
+    """The last pilot whose worker has left by now because it had no task; -1: none.
+
+    `lacks_time`: whether one that has none from this second on has too little time for those that wait.
+    """
     for row in range(t.s[ROWS] - 1, -1, -1):
         timeout = idle_timeout if t.pilots[row, SINCE] == NEVER else 0
-        if t.pilots[row, BUSY] == 0 and t.pilots[row, IDLE] + timeout <= now:
-            return row
+        if t.pilots[row, BUSY] == 0:
+            idle = t.pilots[row, IDLE]
+            if idle + timeout <= now or (lacks_time and idle == now):
+                return row
     return -1
 
 

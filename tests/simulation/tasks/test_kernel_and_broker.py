@@ -309,7 +309,7 @@ def test_a_pilot_that_ends_in_the_same_second_is_heeded_before_idle_slots_get_ta
     drawn = [Pilot(0, 1, 1, None), Pilot(0, 2, 17, None), Pilot(0, 2, 35, None), Pilot(33, 1, 32, None)]
     life = Life([30, 30, 1, 1, 1, 1, 2, 36, 30], by_completion(2, pad=1, workers=workers), drawn)
     life.live([])
-    assert ("left", 36, 3, Served()) in life.seen  # a task that was cut there at 34 had 32 s
+    assert ("left", 33, 3, Served()) in life.seen  # the task that is cut at 34 had 32 s, and needs more
 
 
 # --- what the kernel does not know -------------------------------------------------------------------
