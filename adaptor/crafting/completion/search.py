@@ -159,31 +159,37 @@ class Search:
         several = len(self.places) > 1  # each has a limit of its own
         beside = 0 if self.one_at_a_time or several or ended or not allowed else BESIDE
         while allowed or beside:
+            latest = FAR * found.cost if allowed else 0.0
             offers = [
                 offer
-                for offer in self._offers(profiles, most, FAR * found.cost if allowed else 0.0)
-                if left[offer.place] > 0 or not several
+                for offer in self._offers(profiles, most, latest)
+                if (left[offer.place] > 0 or not several) and (allowed or self._wide(offer))
             ]
-            if not allowed:
-                offers = [offer for offer in offers if self._wide(offer)]
-            members = [offer.member for offer in offers]
-            if gone and allowed + beside == 1:
-                addition = found.best_addition(members, least, mark.places)
-            else:
-                addition = found.best_addition(members, BETTER, None if made else self._as_is.places)
-            if addition is None:
+            last = gone and allowed + beside == 1
+            worth, beaten = (least, mark.places) if last else (BETTER, None if made else self._as_is.places)
+            best = None
+            while best is None and (
+                addition := found.best_addition([offer.member for offer in offers], worth, beaten)
+            ):
+                number, completions = addition
+                placed = self._placed(offers[number], profiles)
+                if placed == offers[number]:
+                    best = placed
+                elif placed.member.start <= latest:
+                    offers[number] = placed
+                else:
+                    del offers[number]
+            if best is None:
                 break
-            number, completions = addition
-            best = self._placed(offers[number], profiles)
+            self._take(profiles, best)
             if beside and not best.member.start:
                 beside -= 1
             else:
                 allowed -= 1
                 left[best.place] -= 1
-            if best.member.start < math.inf:
-                known = completions if found.members and best == offers[number] else None
-                found, most = found.joined(best.member, known), most - best.processors
-                made.append(best)
+            found = found.joined(best.member, completions if found.members else None)
+            most -= best.processors
+            made.append(best)
         if not several:
             made.sort(key=lambda each: (-each.member.slots, each.member.length))
         made.sort(key=lambda each: each.member.start)  # of several places: the next has what the first leaves
@@ -232,23 +238,26 @@ class Search:
 
     def _placed(self, made: Made, profiles: Sequence[Profile]) -> Made:
         """The request at the time when it fits: where one node comes free as another one is taken, the sum of
-        both is no hole. Takes its processors."""
-        start, length = self.now + made.member.start, made.member.length
-        length += self.places[made.place].rules.slot_margin
-        fits = profiles[made.place].earliest_start(made.processors, length, start)
-        if fits < math.inf:
-            self._take(profiles, made.place, fits, length, made.processors)
-        return made._replace(member=made.member._replace(start=fits - self.now))
+        both is no hole."""
+        start = self._fits(made, profiles) - self.now
+        if start <= made.member.start + TINY:
+            return made
+        return made._replace(member=made.member._replace(start=start))
 
-    def _take(
-        self, profiles: Sequence[Profile], number: int, start: float, length: float, processors: int
-    ) -> None:
+    def _fits(self, made: Made, profiles: Sequence[Profile]) -> float:
+        """When a request fits from its start on, epoch seconds; `math.inf`: never."""
+        length = made.member.length + self.places[made.place].rules.slot_margin
+        return profiles[made.place].earliest_start(made.processors, length, self.now + made.member.start)
+
+    def _take(self, profiles: Sequence[Profile], made: Made) -> None:
         """Of its place, and of those that share nodes with it: which nodes it gets is not known."""
+        start = self._fits(made, profiles)
+        end = start + made.member.length + self.places[made.place].rules.slot_margin
         for place, profile in zip(self.places, profiles, strict=True):
-            if place.shares_with(self.places[number]):
-                there = min(processors, profile.minimum(start, start + length))
+            if place.shares_with(self.places[made.place]):
+                there = min(made.processors, profile.minimum(start, end))
                 if there > 0:
-                    profile.take(start, length, there)
+                    profile.take(start, end - start, there)
 
     def _left_by(self, pilot: PilotView) -> list[Profile]:
         """What is free without a pilot. The other jobs are taken to keep their planned starts."""

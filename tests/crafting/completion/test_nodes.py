@@ -69,6 +69,27 @@ def test_a_node_without_memory_is_no_hole() -> None:
     assert (first.crafted.predicted_start, first.crafted.request.p) == (0.0, 4)
 
 
+def test_a_request_that_fits_later_than_it_was_offered_is_weighed_anew() -> None:
+    """One node comes free as another one is taken: their sum is no hole, and was chosen again and again."""
+    halves = (Part(node="n1", processors=2),)
+    ends = ((0, 2880.0), (2, 3360.0), (3, 1560.0))
+    running = (
+        *(RunningJob(f"r{node}", 4, end, (FOUR[node].whole,)) for node, end in ends),
+        RunningJob("r1", 2, 2340.0, halves),
+    )
+    pending = tuple(
+        PendingJob(f"p{number}", chunks, tr, need=Need(chunks=chunks, processors=1))
+        for number, (chunks, tr) in enumerate([(8, 4020.0), (4, 420.0), (1, 4860.0)])
+    )
+    queue = QueueState(now=0.0, processors=16, running=running, pending=pending, nodes=FOUR)
+    seen = view(queue, 1, pending=3)
+    limits = Limits(max_pending_requests=3, max_proc=8, max_tr=3600)
+    rules = msgspec.structs.replace(seen.rules, limits=limits, slot_margin=60.0, pad=6.0)
+    demand = msgspec.structs.replace(seen.demands[0], waiting=200)
+    found = issued(msgspec.structs.replace(seen, rules=rules, demands=(demand,)))
+    assert 0 < len(found) <= 3
+
+
 def test_a_place_that_is_given_up_counts_on_its_nodes() -> None:
     """One request that waits behind nodes that will be free late, and others that are free now."""
     kept = FOUR[0]
