@@ -105,9 +105,8 @@ def state_of(replicas: int, paying: bool, finished: list[float]) -> tuple[Schedu
     state.bags[1] = bag
     if paying:
         state.alone.add(1)
-    for wall in finished:
-        state.finished(bag, "here", 0, wall)
-    for task in range(8, 8 + len(finished)):
+    for task, wall in enumerate(finished, 8):
+        state.finished(bag, "here", task, wall)
         bag.waiting.remove(task)
         bag.lease(task)
         bag.end(task, bag.state(0).DONE)

@@ -144,8 +144,8 @@ CASES = {
     ),
     "endings": Case(
         run=_endings,
-        groups=("kind", "moment"),
-        figures=("at", "low", "value", "high", "end", "pace", "planned"),
+        groups=("bag", "moment"),
+        figures=("at", "end_low", "end_value", "end_high", "end", "pace", "planned"),
     ),
     "budget-check": Case(run=_budget_check, groups=("bag", "moment"), figures=_FORECAST),
     "holes": Case(
