@@ -23,7 +23,6 @@ from adaptor.decisions.requests import (
     host_terms,
     known_shortest,
     most_slots,
-    paid_until,
     pilot_start,
     shape_of,
     sites_of,
@@ -181,7 +180,7 @@ def _lasting(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: PilotFac
 def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: PilotFacts, slots: int) -> Hosts:
     """The same, until the end of the unit that is paid."""
     lasting, start = _lasting(snapshot, bag, site, pilot, slots), pilot_start(pilot, snapshot.now)
-    paid = paid_until(pilot, start, host_terms(snapshot.ledger, site), snapshot.now)
+    paid = host_terms(snapshot.ledger, site).paid_until(start, pilot.granted, snapshot.now)
     return msgspec.structs.replace(lasting, ends=min(lasting.ends, paid))
 
 
@@ -223,7 +222,7 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts)
         return ""
     if not ends_with_units(bag, snapshot.ledger, site):
         return ""
-    ends = paid_until(pilot, pilot.started, host_terms(snapshot.ledger, site), snapshot.now)
+    ends = host_terms(snapshot.ledger, site).paid_until(pilot.started, pilot.granted, snapshot.now)
     if ends >= pilot.started + pilot.granted or ends - snapshot.now > end_takes(site):
         return ""
     slots = slots_of(site, pilot, bag)

@@ -113,11 +113,6 @@ def end_takes(site: SiteFacts) -> float:
     return site.poll + site.rules.pad
 
 
-def paid_until(pilot: PilotFacts, start: float, terms: HostTerms, now: float) -> float:
-    """The end of the unit that is under way, or of the first one; epoch seconds."""
-    return terms.paid_until(start, pilot.granted, now)
-
-
 def pilot_start(pilot: PilotFacts, now: float) -> float:
     """When it started, or will at the earliest; epoch seconds."""
     return max(now, pilot.predicted_start or now) if pilot.started is None else pilot.started
@@ -128,5 +123,5 @@ def expected_end(bag: BagFacts, ledger: Statements, site: SiteFacts, pilot: Pilo
     start = pilot_start(pilot, now)
     if not ends_with_units(bag, ledger, site):
         return start + pilot.granted
-    ends = paid_until(pilot, start, host_terms(ledger, site), now)
+    ends = host_terms(ledger, site).paid_until(start, pilot.granted, now)
     return ends if ends == start + pilot.granted else max(now, ends - end_takes(site))

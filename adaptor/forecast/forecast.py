@@ -15,7 +15,7 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.crafting.fits import placeable, width
+from adaptor.crafting.fits import most_slots, width
 from adaptor.crafting.futures.drawn_queue import planned
 from adaptor.forecast.bag_simulation import Course, Work, course_of
 from adaptor.forecast.estimate import Estimate, estimate
@@ -190,7 +190,7 @@ def _futures_for(sites: Sequence[KnownSite]) -> int:
 
 def _work(known: KnownBag) -> Work:
     slots = sum(pilot.slots for site in known.sites for pilot in site.pilots)
-    most = max(slots, sum(_most_slots(site) for site in known.sites))
+    most = max(slots, sum(most_slots(site.rules, site.queue, site.task) for site in known.sites))
     if known.at_once is not None:
         most = min(most, known.at_once)
     return Work(
@@ -203,10 +203,3 @@ def _work(known: KnownBag) -> Work:
         most=max(1, min(most, known.waiting + known.running)),
         at_once=known.at_once,
     )
-
-
-def _most_slots(site: KnownSite) -> int:
-    limits = site.rules.limits
-    processors = placeable(site.queue, site.task) if site.queue is not None else limits.max_proc
-    asked = min(processors, limits.max_pending_requests * limits.max_proc)
-    return asked // max(1, width(site.queue, site.task))

@@ -172,16 +172,18 @@ class Search:
                 addition := found.best_addition([offer.member for offer in offers], worth, beaten)
             ):
                 number, completions = addition
-                placed = self._placed(offers[number], profiles)
-                if placed == offers[number]:
-                    best = placed
-                elif placed.member.start <= latest:
-                    offers[number] = placed
+                offer = offers[number]
+                fits = self._fits(offer, profiles)
+                start = fits - self.now
+                if start <= offer.member.start + TINY:
+                    best = offer
+                elif start <= latest:
+                    offers[number] = offer._replace(member=offer.member._replace(start=start))
                 else:
                     del offers[number]
             if best is None:
                 break
-            self._take(profiles, best)
+            self._take(profiles, best, fits)
             if beside and not best.member.start:
                 beside -= 1
             else:
@@ -236,22 +238,16 @@ class Search:
         slots = self.shapes[place].slots(processors)
         return min(1, slots) if self.demand.alone else slots
 
-    def _placed(self, made: Made, profiles: Sequence[Profile]) -> Made:
-        """The request at the time when it fits: where one node comes free as another one is taken, the sum of
-        both is no hole."""
-        start = self._fits(made, profiles) - self.now
-        if start <= made.member.start + TINY:
-            return made
-        return made._replace(member=made.member._replace(start=start))
-
     def _fits(self, made: Made, profiles: Sequence[Profile]) -> float:
-        """When a request fits from its start on, epoch seconds; `math.inf`: never."""
+        """When a request fits from its start on, epoch seconds; `math.inf`: never.
+
+        Where one node comes free as another one is taken, the sum of both is no hole, and it is later.
+        """
         length = made.member.length + self.places[made.place].rules.slot_margin
         return profiles[made.place].earliest_start(made.processors, length, self.now + made.member.start)
 
-    def _take(self, profiles: Sequence[Profile], made: Made) -> None:
+    def _take(self, profiles: Sequence[Profile], made: Made, start: float) -> None:
         """Of its place, and of those that share nodes with it: which nodes it gets is not known."""
-        start = self._fits(made, profiles)
         end = start + made.member.length + self.places[made.place].rules.slot_margin
         for place, profile in zip(self.places, profiles, strict=True):
             if place.shares_with(self.places[made.place]):

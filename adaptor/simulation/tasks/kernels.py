@@ -75,10 +75,8 @@ P, DEADLINE = 0, 1  # processors, and when the worker ends its tasks
 BUSY, IDLE = 2, 3  # slots with a task, and since when there is none
 DONE, WORK = 4, 5  # tasks that are done, and their runtimes
 FIRST = 6  # its first slot
-SINCE, PLANNED = (
-    7,
-    8,
-)  # of a donated node: when it became idle, when a job is planned there; NEVER: it is formal
+# Of a donated node: when it became idle, and when a job is planned there; NEVER: it is formal.
+SINCE, PLANNED = 7, 8
 PILOT_COLUMNS = 9
 # slots
 TASK, START, PILOT, NEXT = 0, 1, 2, 3
