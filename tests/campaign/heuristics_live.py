@@ -17,13 +17,12 @@ import json
 import math
 import os
 import random
-import sqlite3
 import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -165,9 +164,8 @@ def _used(lab: Lab, scene: Scene) -> tuple[int, int, int, float]:
         if each["started"] is not None
     )
     withdrawn = sum(each["state"] == "withdrawn" for each in pilots)
-    with sqlite3.connect(f"file:{lab.state / 'journal.sqlite'}?mode=ro", uri=True) as journal:
-        ((reshaped,),) = journal.execute("SELECT count(*) FROM decision WHERE kind = 'reshaped'")
-    return len(pilots), withdrawn, reshaped, held - scene.tasks * scene.seconds
+    reshaped = lab.ask("why", "--kind", "reshaped", "--limit", "100000")
+    return len(pilots), withdrawn, len(reshaped), held - scene.tasks * scene.seconds
 
 
 def interval(ratios: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
@@ -191,7 +189,8 @@ def main() -> None:
     kept: list[dict[str, Outcome]] = []
     with ProcessPoolExecutor(chosen.clusters) as pool:
         play_it = partial(repetition, seed=chosen.seed, heuristics=(base, new))
-        for scene, found in pool.map(play_it, range(chosen.repetitions)):
+        for played in as_completed([pool.submit(play_it, number) for number in range(chosen.repetitions)]):
+            scene, found = played.result()
             kept.append(found)
             print(f"{len(kept)}: {scene.tasks} × {scene.seconds} s: {_words(found, base, new)}", flush=True)
             if chosen.json is not None:
