@@ -11,12 +11,13 @@ SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test releases campaign lint bench derose golden snakemake slurm pbs install dev dist pex docs clean
+.PHONY: help demo quick test nightly releases campaign lint bench derose golden snakemake slurm pbs install dev dist pex docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
 	@echo "make quick   lint, types, the rules and one bag on this machine, in under two minutes"
-	@echo "make test    lint and test everything, on a real Slurm too"
+	@echo "make test    lint, and the tests of every change, on a real Slurm too"
+	@echo "make nightly the longer tests: packages, browsers, fuzzing, a short campaign, the commands of the experiments"
 	@echo "make releases the tests on a real Slurm, with Slurm and Python of three releases of Debian (needs root); RELEASES='--on sid tests/e2e'"
 	@echo "make campaign bags on real clusters under 300 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
 	@echo "make lint    ruff and mypy --strict"
@@ -59,10 +60,14 @@ quick: dev lint
 
 test: dev
 	./tests/clusters/install-slurm
-	./tests/dashboard/install-chromium
 	$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest -n 4 --maxschedchunk 1 --durations=10
+	$(BIN)/python -m pytest -m 'not nightly' -n 4 --maxschedchunk 1 --durations=10
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
+
+nightly: dev
+	./tests/clusters/install-slurm
+	./tests/dashboard/install-chromium
+	$(BIN)/python -m pytest -m nightly -n 4 --maxschedchunk 1 --durations=10
 
 # RELEASES holds arguments of `python -m tests.clusters.releases`.
 releases:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.examples import register_profiles
+
+NIGHTLY = ("campaign", "experiments/commands", "packaging")
+"""Folders whose tests are too long for each change: `make nightly` runs them, with fuzzing and real browsers."""
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
@@ -12,6 +17,11 @@ register_profiles()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long ones first, so that they run beside each other and nobody waits for the last one."""
-    whole = {"e2e", "campaign"}
-    items.sort(key=lambda item: "test_slurm" not in item.path.name or whole.isdisjoint(item.path.parts))
+    here = Path(__file__).parent
+    nightly = [here / folder for folder in NIGHTLY]
+    for item in items:
+        marked = item.get_closest_marker("fuzz") or item.get_closest_marker("browser")
+        if marked or any(folder in item.path.parents for folder in nightly):
+            item.add_marker(pytest.mark.nightly)
+    # The long ones first, so that they run beside each other and nobody waits for the last one.
+    items.sort(key=lambda item: "test_slurm" not in item.path.name or item.path.parent != here / "e2e")
