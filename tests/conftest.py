@@ -9,7 +9,7 @@ import pytest
 from tests.examples import register_profiles
 
 NIGHTLY = ("campaign", "experiments/commands", "packaging")
-"""Folders whose tests are too long for each change: `make nightly` runs them, with fuzzing and real browsers."""
+"""Folders too long for each change: `make nightly` runs them, with fuzzing and real browsers."""
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
