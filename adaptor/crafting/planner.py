@@ -13,7 +13,7 @@ from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_f
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.queues import places_of
-from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer, too_short
+from adaptor.crafting.reasons import everything_covered, hour_used_up, no_answer, nothing_left, too_short
 from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
@@ -111,9 +111,7 @@ def _refused(view: PlanningView, uncovered: int, part: SitePart | None) -> str:
     """Why no request is made for so many tasks that no pilot covers; empty: one may be."""
     if not uncovered:
         return part.reason if part else everything_covered(view)
-    if not view.places_left:
-        return limit_reached(view, uncovered)
-    return hour_used_up(view, uncovered) if view.requests_left <= 0 else ""
+    return nothing_left(view, uncovered)
 
 
 def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int]:

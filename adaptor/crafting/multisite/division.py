@@ -31,7 +31,7 @@ import msgspec
 from adaptor.crafting.coverage import joint_coverage, largest_share_first
 from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
-from adaptor.crafting.refusal import limit_used_up, no_answer
+from adaptor.crafting.reasons import limit_used_up, no_answer
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskGroup
 from adaptor.units import counted, format_duration
 
