@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.reasons import none_left, nothing_possible
@@ -38,8 +39,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that the site allows in the system."""
     pilots: tuple[PilotView, ...] = ()
     """Those in the system that serve the demand."""
-    part: str = ""
-    """Why the site gets these tasks, where several sites share them; empty: they do not."""
+    elsewhere: Elsewhere | None = Elsewhere()
+    """What other sites do for the same tasks; None: the tasks were divided by cost or time, and those that
+    remain are this site's part."""
 
 
 class Made(msgspec.Struct, frozen=True):

@@ -10,15 +10,16 @@ from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRule
 from adaptor.model import PilotState
 
 
-def nobodys(view: PlanningView, needless: Collection[int]) -> set[int]:
+def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection[int]) -> set[int]:
     """Of the queued pilots that no waiting task needs (see `coverage`), those that no demand keeps.
 
-    One keeps its pilots while tasks wait, and while tasks run that may be cut when their own pilots end.
+    A replanned one keeps its pilots while tasks wait, and while tasks run that may be cut when their own
+    pilots end.
     """
     if not needless:
         return set()
     keeping = [
-        index for index, demand in enumerate(view.demands) if demand.waiting or _may_be_cut(view, demand)
+        index for index in replanned if view.demands[index].waiting or _may_be_cut(view, view.demands[index])
     ]
     kept = pilots_by_demand(view, keeping).values()
     return set(needless) - {pilot.id for pilots in kept for pilot in pilots}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from adaptor.crafting.completion.beliefs import Belief, mean_age
 from adaptor.crafting.fits import TINY
@@ -49,6 +51,15 @@ def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: 
         return Member(0.0, max(0.0, (pilot.ends or now) - now), slots, age)
     slots = min(1, slots) if demand.alone else slots
     return Member(SOONER * wait, float(pilot.request.tr), slots)
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """What other sites do for the tasks of a demand."""
+
+    running: int = 0
+    """Tasks that run there."""
+    members: Mapping[int, Member] = {}
+    """By pilot."""
 
 
 class Curve(NamedTuple):

@@ -46,11 +46,11 @@ _SHARED = by_free_slots(adaptive, spread)
 def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
     """The requests that complete the tasks of a demand first, or what is withdrawn for them.
 
-    Where several sites share the tasks, `adaptive` makes the requests for the part of this one: the division
-    among the sites counts on requests that are as long as the estimated runtime says.
+    Where the tasks were divided among several sites by cost or time, `adaptive` makes the requests for the
+    part of this one: that division counts on requests as long as the estimated runtime says.
     """
     demand = wanted.demand
-    if wanted.part:
+    if wanted.elsewhere is None:
         return _SHARED(view, places, wanted)
     if demand.most == 0:
         return Made([], places, demand.why_most)

@@ -11,7 +11,7 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Wanted, rules_for
 from adaptor.crafting.completion.beliefs import Belief, beliefs
-from adaptor.crafting.completion.progress import FINE, Member, Progress, RequestSet, member_of
+from adaptor.crafting.completion.progress import FINE, Elsewhere, Member, Progress, RequestSet, member_of
 from adaptor.crafting.coverage import slots_left
 from adaptor.crafting.fits import TINY, RequestShape
 from adaptor.crafting.profile import Profile
@@ -86,7 +86,9 @@ class Search:
             (place.rules for place in self.places if place.usable), key=lambda rules: rules.limits.max_tr
         )
         """Of the usable place with the longest requests."""
-        self.tasks = self.demand.running + self.demand.waiting
+        elsewhere = wanted.elsewhere or Elsewhere()
+        self._elsewhere = list(elsewhere.members.values())
+        self.tasks = self.demand.running + self.demand.waiting + elsewhere.running
         self.one_at_a_time = wanted.limit == 1
         self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
@@ -270,9 +272,9 @@ class Search:
                     profile.take(start, self._held(made), there)
 
     def _without(self, withdrawn: PilotView | None) -> RequestSet:
-        """What is there but for one pilot."""
-        stay = [pilot for pilot in self.pilots if pilot is not withdrawn]
-        return RequestSet(self._by_belief, [self._member(pilot) for pilot in stay])
+        """What is there, at other sites too, but for one pilot."""
+        stay = [self._member(pilot) for pilot in self.pilots if pilot is not withdrawn]
+        return RequestSet(self._by_belief, stay + self._elsewhere)
 
     def _member(self, pilot: PilotView) -> Member:
         slots = slots_left(pilot, self.demand, self.shapes[self._place_of(pilot)].unit)
