@@ -189,9 +189,7 @@ class Search:
             made.append(best)
         if not several:
             made.sort(key=lambda request: (-request.member.slots, request.member.length))
-        made.sort(
-            key=lambda request: request.member.start
-        )  # of several places: the next has what the first leaves
+        made.sort(key=lambda request: request.member.start)  # in several places each has what others leave
         return Choice(withdrawn=withdrawn, set=found, made=made)
 
     def _addition(
