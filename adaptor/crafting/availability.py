@@ -7,7 +7,6 @@ import math
 import msgspec
 
 from adaptor.crafting.nodes.schedule import (
-    OVERRUN,
     NodeSchedule,
     has_numba,
     holding,
@@ -18,7 +17,7 @@ from adaptor.crafting.nodes.schedule import (
 )
 from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.crafting.profile import Profile
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import PendingJob, QueueState
 from adaptor.resources import Need
 
 
@@ -77,18 +76,27 @@ class Availability:
 
     def without(self, gone: str) -> Availability:
         """What is left free if a job leaves, by its id; the others keep their planned starts."""
-        jobs: list[RunningJob | PendingJob] = [*self._queue.running, *self._queue.pending]
-        job = next((job for job in jobs if job.id == gone), None)
-        if self.nodes is not None and job is not None and job.parts:
-            now = self._queue.now
-            start, end = now, job.end if isinstance(job, RunningJob) and job.end > now else now + OVERRUN
-            if isinstance(job, PendingJob):
-                start, end = self.starts[gone], self.starts[gone] + job.tr
-            return Availability(self._queue, holding(self.nodes, job.parts, start, end, freed=True))
-        stay = [job for job in self._queue.pending if job.id != gone and self.starts[job.id] < math.inf]
-        pending = tuple(msgspec.structs.replace(job, planned_start=self.starts[job.id]) for job in stay)
-        running = tuple(job for job in self._queue.running if job.id != gone)
-        return Availability(msgspec.structs.replace(self._queue, running=running, pending=pending))
+        queue, starts = self._queue, self.starts
+        known = {job.id: (job, begin, end) for job, begin, end in spans(queue, starts)}
+        if gone not in known or math.isinf(known[gone][1]):
+            return self
+        job, begin, end = known[gone]
+        if self.nodes is None:
+            profile = self.profile().copy()
+            profile.give(begin, end - begin, job.processors)
+            left = Availability(queue)
+            stay = {id: start for id, start in starts.items() if id != gone and start < math.inf}
+            left._schedule = Schedule(profile, stay)
+            return left
+        if job.parts:
+            return Availability(queue, holding(self.nodes, job.parts, begin, end, freed=True))
+        running = tuple(job for job in queue.running if job.id != gone)
+        pending = tuple(
+            msgspec.structs.replace(job, planned_start=starts[job.id])
+            for job in queue.pending
+            if job.id != gone and starts[job.id] < math.inf
+        )
+        return Availability(msgspec.structs.replace(queue, running=running, pending=pending))
 
     def _planned(self) -> Schedule:
         if self._schedule is None:

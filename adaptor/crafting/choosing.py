@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.queues import Place, with_crafted
-from adaptor.crafting.refusal import none_left, nothing_possible
+from adaptor.crafting.reasons import none_left, nothing_possible
 from adaptor.crafting.situation import (
     CraftingSituation,
     Demand,
@@ -19,7 +20,7 @@ from adaptor.crafting.situation import (
     SiteRules,
     Withdraw,
 )
-from adaptor.model import CraftedRequest, QueueState
+from adaptor.model import CraftedRequest
 from adaptor.units import format_duration
 
 ALIKE = 1 + 1e-9
@@ -38,8 +39,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that the site allows in the system."""
     pilots: tuple[PilotView, ...] = ()
     """Those in the system that serve the demand."""
-    part: str = ""
-    """Why the site gets these tasks, where several sites share them; empty: they do not."""
+    elsewhere: Elsewhere | None = Elsewhere()
+    """What other sites do for the same tasks; None: the tasks were divided by cost or time, and those that
+    remain are this site's part."""
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -96,9 +98,8 @@ def by_free_slots(heuristic: Heuristic, among: Craft) -> Plan:
     """
 
     def plan(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
-        assert view.queue is not None
         if len(view.rules.limits.partitions) > 1:
-            return craft_among(places, wanted, shut_for(view, view.queue, wanted.demand), among)
+            return craft_among(view, places, wanted, among)
         return craft_in(places, wanted, heuristic)
 
     return plan
@@ -114,22 +115,15 @@ def craft_in(places: list[Place], wanted: Wanted, heuristic: Heuristic) -> Made:
     return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
 
 
-def craft_among(places: list[Place], wanted: Wanted, shut: Mapping[str, str], craft: Craft) -> Made:
+def craft_among(view: PlanningView, places: list[Place], wanted: Wanted, craft: Craft) -> Made:
     """The requests for tasks at a site with several partitions, each in the one that suits it.
 
-    A partition whose requests are too short for the tasks gets none while another one allows longer ones.
-
-    Args:
-        shut: partitions that get no request for these tasks, and why.
-        craft: depends on the heuristic.
+    `craft` depends on the heuristic.
     """
     if wanted.allowed <= 0:
         return Made([], places, none_left(wanted.limit, wanted.remaining))
-    reasons = dict(shut)
-    able = long_enough([place for place in places if place.name not in shut], wanted.demand, reasons)
-    made = craft(
-        [msgspec.structs.replace(place, usable=place.name in able) for place in places], wanted, reasons
-    )
+    seen, reasons = opened(view, places, wanted.demand)
+    made = craft(seen, wanted, reasons)
     return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))
 
 
@@ -138,10 +132,17 @@ def by_partition(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {why}" for name, why in reasons.items())
 
 
-def shut_for(view: PlanningView, queue: QueueState, demand: Demand) -> dict[str, str]:
-    """The partitions that get no request for these tasks now, and why."""
-    failed = {name: why for (shape, name), why in view.avoided.items() if shape == demand.shape}
-    return {**failed, **queue.closed}
+def opened(view: PlanningView, places: Sequence[Place], demand: Demand) -> tuple[list[Place], dict[str, str]]:
+    """The places, usable where requests for these tasks may be made now, and why the others are not.
+
+    A partition whose requests are too short for the tasks gets none while another one allows longer ones.
+    """
+    reasons: dict[str, str] = {}
+    if len(places) > 1 and view.queue is not None:
+        failed = {name: why for (shape, name), why in view.avoided.items() if shape == demand.shape}
+        reasons = {**failed, **view.queue.closed}
+    able = _long_enough([place for place in places if place.name not in reasons], demand, reasons)
+    return [msgspec.structs.replace(place, usable=place.name in able) for place in places], reasons
 
 
 def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
@@ -230,7 +231,7 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
     return crafted.tasks / (start + busy - now)
 
 
-def long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
+def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
     """Those whose longest request holds a task; where none does, those with the longest requests."""
     longest = max((rules_for(place.rules, demand).limits.max_tr for place in places), default=0)
     able = set()

@@ -70,11 +70,9 @@ class _Scene:
         """Running ones first, then the others in order of issue; with their slots by group."""
 
     def _slots(self, site: str, pilot: PilotView) -> list[float]:
-        """By group: tasks that run in the pilot at the same time, on the workers that are still connected."""
-        there = pilot.processors if pilot.state is PilotState.RUNNING else None
-        processors = pilot.request.p if there is None else there
+        """By group: tasks that run in the pilot at the same time."""
         return [
-            slots_in(pilot, processors, demand, unit) if demand and unit else 0
+            slots_left(pilot, demand, unit) if demand and unit else 0
             for demand, unit in zip(self.demands[site], self._units[site], strict=True)
         ]
 
@@ -141,6 +139,12 @@ class _Assignment:
 
 def _units(view: PlanningView, demands: Sequence[Demand | None]) -> list[RequestUnit | None]:
     return [None if demand is None else unit_of(view.rules, view.queue, demand.task) for demand in demands]
+
+
+def slots_left(pilot: PilotView, demand: Demand, unit: RequestUnit) -> int:
+    """Tasks of a demand that run in a pilot at the same time, on the workers that are still connected."""
+    there = pilot.processors if pilot.state is PilotState.RUNNING else None
+    return slots_in(pilot, pilot.request.p if there is None else there, demand, unit)
 
 
 def slots_in(pilot: PilotView, processors: int, demand: Demand, unit: RequestUnit) -> int:

@@ -8,12 +8,13 @@ from functools import partial
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
+from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_first
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.queues import places_of
-from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer, too_short
+from adaptor.crafting.reasons import everything_covered, hour_used_up, no_answer, nothing_left, too_short
 from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
@@ -84,14 +85,17 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
 def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
     """Withdrawals first, then the requests for the waiting tasks, in order of urgency.
 
-    Heuristics that replan look again at those that pilots in the system cover (see `coverage`), where no
-    other site shares them.
+    Heuristics that replan look again at those that pilots in the system cover (see `coverage`), but not where
+    the tasks were divided among several sites by cost or time.
     """
-    replans = part is None and HEURISTICS[view.heuristic].replans
     cover = part or coverage(view)
-    needless = nobodys(view, cover.needless) if replans else cover.needless
-    decisions: list[Decision] = [*withdrawals(view, needless)]
-    if part is not None:
+    replanned = [
+        index
+        for index in range(len(view.demands) if HEURISTICS[view.heuristic].replans else 0)
+        if part is None or part.elsewhere[index] is not None
+    ]
+    decisions: list[Decision] = [*withdrawals(view, nobodys(view, cover.needless, replanned))]
+    if part is not None and not replanned:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
     if not any(demand.waiting for demand in view.demands):
         return decisions
@@ -99,21 +103,21 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
         return [*decisions, Withhold(no_answer(view))]
     uncovered = cover.uncovered if part else _with_paced(cover.uncovered, view.demands)
     served = [
-        index for index, tasks in enumerate(uncovered) if tasks or (replans and view.demands[index].waiting)
+        index
+        for index, tasks in enumerate(uncovered)
+        if tasks or (index in replanned and view.demands[index].waiting)
     ]
-    refused = "" if replans else _refused(view, sum(uncovered), part)
+    refused = "" if replanned else _refused(view, sum(uncovered), part)
     if refused:
         return [*decisions, Withhold(refused)]
-    return [*decisions, *_requests(view, view.queue, uncovered, served, part.reason if part else "")]
+    return [*decisions, *_requests(view, view.queue, uncovered, served, part)]
 
 
 def _refused(view: PlanningView, uncovered: int, part: SitePart | None) -> str:
     """Why no request is made for so many tasks that no pilot covers; empty: one may be."""
     if not uncovered:
         return part.reason if part else everything_covered(view)
-    if not view.places_left:
-        return limit_reached(view, uncovered)
-    return hour_used_up(view, uncovered) if view.requests_left <= 0 else ""
+    return nothing_left(view, uncovered)
 
 
 def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int]:
@@ -125,7 +129,11 @@ def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int
 
 
 def _requests(
-    view: PlanningView, queue: QueueState, uncovered: Sequence[int], served: Sequence[int], part: str
+    view: PlanningView,
+    queue: QueueState,
+    uncovered: Sequence[int],
+    served: Sequence[int],
+    part: SitePart | None,
 ) -> list[Decision]:
     """Plan for each demand in turn (see `turns`).
 
@@ -144,7 +152,7 @@ def _requests(
             allowed=math.ceil(allowed / peers),
             limit=view.rules.limits.max_pending_requests,
             pilots=tuple(serving[index]),
-            part=part,
+            elsewhere=part.elsewhere[index] if part else Elsewhere(),
         )
         made = planned(view, places, wanted)
         decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]

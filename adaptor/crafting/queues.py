@@ -87,7 +87,7 @@ def as_pending(pilot: PilotView, rules: SiteRules, queue: QueueState) -> Pending
     """A request that the scheduler may not show yet."""
     task = pilot.shape[0] if pilot.shape else None
     need = need_of(pilot.request, rules, queue, task)
-    return PendingJob(f"pilot {pilot.id}", pilot.request.p, pilot.request.tr, need=need)
+    return PendingJob(pilot.queued_as, pilot.request.p, pilot.request.tr, need=need)
 
 
 def with_crafted(

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside, first_runtime, mean_age
+from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside, mean_age
 from adaptor.crafting.coverage import has_slot, holds, time_left
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskTimes
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes
 from adaptor.model import PilotState
 
 
-def nobodys(view: PlanningView, needless: Collection[int]) -> set[int]:
+def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection[int]) -> set[int]:
     """Of the queued pilots that no waiting task needs (see `coverage`), those that no demand keeps.
 
-    One keeps its pilots while tasks wait, and while tasks run that may be cut when their own pilots end.
+    A replanned one keeps its pilots while tasks wait, and while tasks run that may be cut when their own
+    pilots end.
     """
     if not needless:
         return set()
     keeping = [
-        index for index, demand in enumerate(view.demands) if demand.waiting or _may_be_cut(view, demand)
+        index for index in replanned if view.demands[index].waiting or _may_be_cut(view, view.demands[index])
     ]
     kept = pilots_by_demand(view, keeping).values()
     return set(needless) - {pilot.id for pilots in kept for pilot in pilots}
@@ -33,26 +34,23 @@ def _may_be_cut(view: PlanningView, demand: Demand) -> bool:
     ]
     if not demand.running or not ends or demand.whole is not None:
         return False
-    first, possible = first_runtime(view.rules.limits.max_tr), view.rules.longest_task
-    return may_outlast(min(ends), demand.times, view.now, demand.running, first, possible)
+    return may_outlast(min(ends), demand.times, view.now, demand.running, view.rules)
 
 
-def may_outlast(
-    seconds: float, times: TaskTimes, now: float, running: int, first: float, possible: float
-) -> bool:
-    """Whether a task that runs may need more than so many seconds yet.
+def may_outlast(seconds: float, times: TaskTimes, now: float, running: int, rules: SiteRules) -> bool:
+    """Whether a task that runs may need more than this number of seconds yet.
 
     As long as few have finished, nothing speaks against it, unless these and those that run are alike.
 
     Args:
         seconds: from now on.
-        running, first, possible: as for `beliefs`.
+        running, rules: as for `beliefs`.
     """
-    found, age = beliefs(times, now, running, first, possible), mean_age(times, now)
-    if times.finished and age <= times.longest and all(each.alike for each in found):
+    found, age = beliefs(times, now, running, rules), mean_age(times, now)
+    if times.finished and age <= times.longest and all(belief.alike for belief in found):
         return False
     few = times.finished < MANY and few_beside(times, running)
-    return few or max(each.longest for each in found) - age > seconds
+    return few or max(belief.longest for belief in found) - age > seconds
 
 
 def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, list[PilotView]]:

@@ -142,6 +142,11 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     rooms: tuple[Room, ...] = ()
     """Of its workers that take tasks, as they are when nothing runs there; empty: not known."""
 
+    @property
+    def queued_as(self) -> str:
+        """The name of its request in the queue; `pilot 7` before the scheduler shows it."""
+        return f"pilot {self.id}" if self.job is None else self.job
+
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks of one size that a site may run."""

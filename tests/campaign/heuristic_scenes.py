@@ -29,14 +29,14 @@ MAX_TR = 3600
 
 def ratio(scene: Scene, policy: Policy, stretch: float, pair: tuple[str, str]) -> float:
     """By how much sooner the second heuristic completes the bag."""
-    base = Simulation(_jobs(scene, stretch), CPUS * NODES, policy)
+    base = Simulation(jobs_of(scene, stretch), CPUS * NODES, policy)
     base.advance(round(6 * stretch))
     runtimes = np.full(scene.tasks, round(scene.seconds * stretch), np.int64)
     first, second = (run_grid_job(base.fork(), runtimes, _terms(name, stretch)).turnaround for name in pair)
     return first / second
 
 
-def _jobs(scene: Scene, stretch: float) -> Jobs:
+def jobs_of(scene: Scene, stretch: float) -> Jobs:
     """From the local jobs that are there at second 0 on; the bag comes six seconds later."""
     local = sorted(scene.local, key=lambda job: job.at)
     seconds = np.array([(max(0.0, job.at), job.runs, 60 * job.minutes) for job in local])

@@ -1,4 +1,4 @@
-"""What the runtime of a bag's tasks may be, from what has been seen of them. Pure."""
+"""What the runtime of a bag's tasks may be, from what has been seen of them. Pure; times are seconds."""
 
 from __future__ import annotations
 
@@ -6,37 +6,36 @@ import math
 
 import msgspec
 
-from adaptor.crafting.situation import TaskTimes
+from adaptor.crafting.situation import SiteRules, TaskTimes
 
 ALIKE = 1.02
 """Runtimes within this factor are alike."""
 _FEW, MANY = 8, 64
-"""Finished tasks: fewer may not have shown how long the longest is; so many show it whatever still runs."""
+"""Finished tasks: fewer may not have shown the longest runtime; this number shows it, whatever still runs."""
 _SHARE = 1 / 3
 """Of the started tasks, those that must have finished before their runtimes speak for the others."""
 _LEAST_FACTOR = 2.0
 """The factor within which a foretold mean is expected at best: one standard deviation of its logarithm."""
 _UNIFORM = 0.07
-"""The share of the weight that stays equal for all runtimes: the mean of so many bags of a kind is off that
-of the earlier ones by a factor of ten (`tests/campaign/earlier_bags.py`, three traces)."""
+"""The share of the weight that stays equal for all runtimes: as many bags of a kind have a mean that is off
+that of the earlier ones by a factor of ten (`tests/campaign/earlier_bags.py`, three traces)."""
 _REACH = 8.0
-"""A foretold mean divided by this is the shortest runtime to think of, where that is shorter than usual."""
+"""A foretold mean divided by this is the shortest runtime to consider, where that is shorter than usual."""
 _OUT_OF_REACH = 1e-3
 """The sum of the weights of the runtimes still possible, below which a foretold one says nothing of them."""
 USUAL = 64_800.0
-"""Seconds, the max_tr of De Rose et al. (2008, §4.4), with which the times below were found."""
-_FIRST, _SETTLED = 60.0, 300.0
-_LEAST_SETTLED = 30.0
-"""Slurm's default bf_interval: before that a request may have no planned start."""
+"""The max_tr of De Rose et al. (2008, §4.4), with which the times in seconds were found."""
+_FIRST = 60.0
+"""The shortest runtime to consider before anything is known, where requests last `USUAL` or longer."""
 
 
 class Belief(msgspec.Struct, frozen=True):
-    """One possible distribution of the runtimes, seconds."""
+    """One possible distribution of the runtimes."""
 
     mean: float
     longest: float
-    weight: float
-    """Relative to those of the other beliefs."""
+    weight: float = 1.0
+    """Those of all beliefs make 1."""
 
     @property
     def alike(self) -> bool:
@@ -44,10 +43,10 @@ class Belief(msgspec.Struct, frozen=True):
         return self.longest <= self.mean * ALIKE
 
 
-def beliefs(times: TaskTimes, now: float, running: int, first: float, possible: float) -> list[Belief]:
+def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> list[Belief]:
     """What the runtimes may be: one belief once enough tasks have finished, before that a ladder of them.
 
-    The rungs are `first × 2^k`, all equally likely: nothing speaks for seconds rather than for hours. Where
+    The rungs are `60 s × 2^k`, all equally likely: nothing speaks for seconds rather than for hours. Where
     the user says what a task takes, or earlier bags of the kind do, they are closer and most of the weight is
     near that time. Those that a task has already outlasted are left out. Tasks that still run or were cut
     count with half of what they may need at most, else the short ones, which finish first, would speak for
@@ -55,43 +54,45 @@ def beliefs(times: TaskTimes, now: float, running: int, first: float, possible: 
 
     Args:
         running: tasks that run now.
-        first: the shortest runtime to think of.
-        possible: the longest task that a request can hold.
+        rules: of the place with the longest requests.
     """
-    oldest = 0.0 if times.first_start is None else now - times.first_start
-    outlasted = max(oldest, times.not_enough)
     age = mean_age(times, now)
-    if times.finished and (times.finished >= MANY or not _mostly_running(times, running, age)):
-        return [_learned(times, running, age, outlasted, possible)]
-    return _ladder(times, max(first, 1.0), outlasted, possible)
+    outlasted = max(0.0 if times.first_start is None else now - times.first_start, times.not_enough)
+    longer = running if age > times.longest * ALIKE else 0
+    if times.finished and (times.finished >= MANY or not few_beside(times, longer)):
+        return [_learned(times, running, age, outlasted, rules.longest_task)]
+    first = max(_FIRST * usual_share(rules), 1.0)
+    found = _ladder(times, first, outlasted, rules.longest_task)
+    total = sum(belief.weight for belief in found)
+    return [Belief(belief.mean, belief.longest, belief.weight / total) for belief in found]
+
+
+def usual_share(rules: SiteRules) -> float:
+    """The factor for times found with `USUAL`: where requests last an hour the queue moves in minutes."""
+    return min(1.0, rules.limits.max_tr / USUAL)
 
 
 def mean_age(times: TaskTimes, now: float) -> float:
-    """Seconds for which the tasks that run have run, in the mean; 0: none does."""
+    """Mean time for which the tasks that run have run; 0: none runs."""
     return 0.0 if times.mean_start is None else now - times.mean_start
 
 
-def _mostly_running(times: TaskTimes, running: int, age: float) -> bool:
-    """Whether most of the tasks that were started have outlasted those that have finished."""
-    return few_beside(times, running if age > times.longest * ALIKE else 0)
-
-
 def few_beside(times: TaskTimes, others: int) -> bool:
-    """Whether too few have finished to speak for so many others."""
+    """Whether too few have finished to speak for this number of others."""
     return times.finished < _SHARE * (times.finished + others)
 
 
 def _learned(times: TaskTimes, running: int, age: float, outlasted: float, possible: float) -> Belief:
     alike = times.longest <= times.mean * ALIKE
     if alike and outlasted <= times.longest * ALIKE:
-        return Belief(times.mean, times.longest, 1.0)
+        return Belief(times.mean, times.longest)
     longest = max(times.longest, 1.1 * outlasted)
     if times.finished < _FEW:
         longest *= 1.2
     longest = min(possible, longest)
     rest = (min(age, longest) + longest) / 2
     mean = (times.finished * times.mean + running * rest) / (times.finished + running)
-    return Belief(min(mean, longest / ALIKE**2), longest, 1.0)
+    return Belief(min(mean, longest / ALIKE**2), longest)
 
 
 def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:
@@ -102,16 +103,13 @@ def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -
         least = min(first, max(1.0, expected / _REACH))
         below = max(0, math.floor(2 * math.log2(expected / least)))
         rungs = _rungs(expected, math.sqrt(2.0), possible, below)
-    rungs = [rung for rung in rungs if rung > outlasted]
-    if not rungs:
-        return [_alike(possible)]
+    rungs = [rung for rung in rungs if rung > outlasted] or [possible]
     if expected is None:
-        return [_alike(rung) for rung in rungs]
+        return [Belief(rung, rung) for rung in rungs]
     near = [math.exp(-((math.log(rung / expected) / math.log(factor)) ** 2) / 2) for rung in rungs]
-    total = sum(near)
+    equal, total = _UNIFORM / len(rungs), sum(near)
     if total < _OUT_OF_REACH:  # the tasks have outlasted it by far
-        return [_alike(rung) for rung in rungs]
-    equal = _UNIFORM / len(rungs)
+        return [Belief(rung, rung) for rung in rungs]
     return [
         Belief(rung, rung, equal + (1 - _UNIFORM) * weight / total)
         for rung, weight in zip(rungs, near, strict=True)
@@ -130,17 +128,3 @@ def _foretold(times: TaskTimes) -> tuple[float | None, float]:
     if times.earlier is not None:
         return times.earlier.mean, max(_LEAST_FACTOR, times.earlier.factor)
     return None, _LEAST_FACTOR
-
-
-def _alike(runtime: float) -> Belief:
-    return Belief(runtime, runtime, 1.0)
-
-
-def first_runtime(max_tr: float) -> float:
-    """Seconds, the shortest runtime that is possible before anything is known: shorter where requests are."""
-    return min(1.0, max_tr / USUAL) * _FIRST
-
-
-def settled_after(max_tr: float) -> float:
-    """Seconds after which a request may make room: where requests last an hour the queue moves in minutes."""
-    return max(_LEAST_SETTLED, min(1.0, max_tr / USUAL) * _SETTLED)

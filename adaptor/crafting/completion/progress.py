@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from adaptor.crafting.completion.beliefs import Belief
-from adaptor.crafting.fits import TINY
+import msgspec
 
+from adaptor.crafting.completion.beliefs import Belief, mean_age
+from adaptor.crafting.fits import TINY
+from adaptor.crafting.situation import Demand, PilotView
+from adaptor.model import PilotState
+
+SOONER = 0.7
+"""Expected wait of a queued request relative to the planned one, as jobs end before their limits."""
 LAST = 0.3
-"""Tasks that a slot finishes after it has started its last one: that one, if it takes no longer than most,
-beside what was left of the one before (for runtimes spread evenly from 0.25 to 1.75 of their mean)."""
+"""Expected tasks that a slot finishes after it has started its last one, for runtimes spread evenly over
+0.25 to 1.75 of their mean: that task, where it is no longer than most, and the rest of the one before."""
 FINE = 1.005
-INSTANTS = [FINE**place for place in range(6_000)]
-"""Completions are places in this grid, from 1 to 10^13 s: a mean of places is a geometric mean of times."""
+INSTANTS = [FINE**step for step in range(6_000)]
+"""Completions are steps of this grid, from 1 to 10^13 s: a mean of steps is a geometric mean of times."""
 NEVER = len(INSTANTS) - 1
-_COARSE = [30.0 * 1.4**place for place in range(48)]
-"""Seconds after the end of a request for which is kept what follows it."""
+_COARSE = [30.0 * 1.4**step for step in range(48)]
+"""Seconds after the end of a request at which the table of what follows it has its entries."""
 
 
 class Member(NamedTuple):
@@ -28,9 +34,32 @@ class Member(NamedTuple):
     """0: it runs, or starts now."""
     length: float
     """Seconds that are left of it."""
-    slots: int
+    slots: float
     age: float = 0.0
-    """Mean seconds for which its present tasks have run; 0: it has none yet."""
+    """Mean seconds for which its present tasks have run; 0: none runs in it yet."""
+
+
+def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: float) -> Member:
+    """A pilot that serves a demand.
+
+    Args:
+        slots: tasks of the demand that it runs at the same time.
+        wait: seconds until its planned start, if it is queued.
+    """
+    if pilot.state is PilotState.RUNNING:
+        age = max(1.0, mean_age(demand.times, now))
+        return Member(0.0, max(0.0, (pilot.ends or now) - now), slots, age)
+    slots = min(1, slots) if demand.alone else slots
+    return Member(SOONER * wait, float(pilot.request.tr), slots)
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """What other sites do for the tasks of a demand."""
+
+    running: int = 0
+    """Tasks that run there."""
+    members: Mapping[int, Member] = {}
+    """By pilot."""
 
 
 class Curve(NamedTuple):
@@ -38,22 +67,21 @@ class Curve(NamedTuple):
 
     begin: float
     end: float
-    slots: int
+    slots: float
     most: float
 
 
 class Progress:
-    """What members finish by one belief."""
+    """The tasks that members finish by one belief."""
 
-    def __init__(self, belief: Belief, weight: float, tasks: int, pad: float, pace: float) -> None:
+    def __init__(self, belief: Belief, tasks: int, pad: float, pace: float) -> None:
         """
         Args:
-            weight: of the belief; those of all make 1.
             tasks: of the bag, those that run included.
             pad: seconds of a request without tasks.
             pace: the speed of requests made later, in parts of that of the same requests made now.
         """
-        self.weight, self.tasks = weight, float(tasks)
+        self.weight, self.tasks = belief.weight, float(tasks)
         self._mean, self._alike, self._longest = belief.mean, belief.alike, belief.longest
         self._pad, self._pace = pad, pace
         self._later: list[tuple[float, float]] = []
@@ -68,7 +96,7 @@ class Progress:
             found = self._curves[member] = self._curve(*member)
         return found
 
-    def _curve(self, start: float, length: float, slots: int, age: float) -> Curve:
+    def _curve(self, start: float, length: float, slots: float, age: float) -> Curve:
         mean, longest = self._mean, self._longest
         begin, end = start, start + length
         if not age:
@@ -83,8 +111,8 @@ class Progress:
         return Curve(begin + mean / 2, end, slots, slots * (max(1.0, most) if length >= longest else 0.0))
 
     def foresee(self, offers: Sequence[Member]) -> None:
-        """Keep what follows a request when it ends: the most tasks that one of these offers after the other
-        finishes up to each time of a coarse grid, if the holes of now come again."""
+        """Make the table of what follows a request when it ends: the most tasks that one of these offers
+        after the other finishes up to each time of the coarse grid, if the holes of now come again."""
         curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
         begins = [curve.begin for curve in curves]
         best, since = 0.0, 0.0
@@ -112,8 +140,8 @@ class Progress:
             if at <= begin and at < end:
                 continue
             if at < end:
-                each = (at - begin + TINY) / mean
-                done = slots * (each // 1 if alike else each)
+                rounds = (at - begin + TINY) / mean
+                done = slots * (rounds // 1 if alike else rounds)
                 if done > most:
                     done = most
             else:
@@ -130,30 +158,22 @@ class Progress:
 
 
 class RequestSet:
-    """Requests together."""
+    """Requests together, and by belief when they complete the bag."""
 
     def __init__(
-        self,
-        by_belief: Sequence[Progress],
-        members: Sequence[Member],
-        *,
-        alone: bool = False,
-        places: list[int] | None = None,
+        self, by_belief: Sequence[Progress], members: Sequence[Member], steps: list[int] | None = None
     ) -> None:
         """
         Args:
-            alone: only one request is allowed at a time, so that what follows it is all that counts where it
-                holds no task by a belief.
-            places: the completions, where they are known.
+            steps: the completions, where they are known.
         """
-        self._by_belief, self._alone = by_belief, alone
-        self.members = list(members)
+        self._by_belief, self.members = by_belief, members
         self._curves = [[progress.curve(member) for member in members] for progress in by_belief]
         self._known: list[dict[float, float]] = [{} for _ in by_belief]
-        self.places = places or self._completions()
-        """By belief: the place in the grid of the first instant at which all tasks are done."""
-        self.worth = self._mean(self.places)
-        """The expected completion as a place in the grid: its geometric mean, so that no belief outweighs
+        self.steps = steps or self._completions()
+        """By belief: the first step of the grid at which all tasks are done."""
+        self.worth = self._mean(self.steps)
+        """The expected completion as a step of the grid: its geometric mean, so that no belief outweighs
         the others."""
 
     @property
@@ -164,40 +184,39 @@ class RequestSet:
     @property
     def ends(self) -> list[float]:
         """By belief: seconds until the bag is done."""
-        return [INSTANTS[place] for place in self.places]
-
-    def joined(self, member: Member, places: list[int] | None = None) -> RequestSet:
-        """The set with one more; `places`: the completions with it, where they are known."""
-        return RequestSet(self._by_belief, [*self.members, member], alone=self._alone, places=places)
+        return [INSTANTS[step] for step in self.steps]
 
     def at_pace(self, pace: float) -> float:
-        """What the set is worth if the requests that follow have this speed."""
+        """The worth of the set if the requests that follow have this speed."""
         return self._mean(self._completions(pace))
 
     def best_addition(
-        self, members: Sequence[Member], least: float, marks: list[int] | None = None
+        self, offers: Sequence[Member], least: float, marks: list[int] | None = None, *, alone: bool = False
     ) -> tuple[int, list[int]] | None:
-        """Which one of these shortens the completion most, and the completions with it; None: none by more
-        than `least` places.
+        """The number of the offer that shortens the completion most, and the completions with it.
 
-        The first of several counts for nothing by a belief whose tasks it cannot hold: so one is there for
-        long tasks before others are for short ones. Only where one is sooner than the best so far by some
-        belief, it is compared by all.
+        None: no offer shortens it by more than `least` steps. The first of several requests counts for
+        nothing by a belief whose tasks it cannot hold, so that a request for long tasks comes before others
+        for short ones. An offer is compared by all beliefs only if it is sooner than the best so far by one.
 
         Args:
-            marks: the completions to improve on; None: those without any of them.
+            marks: the completions to improve on; None: those of the set.
+            alone: only one request is allowed at a time, so that what follows it is all that counts where it
+                holds no task by a belief.
         """
-        best, marks = None, marks or self.places
-        for number, member in enumerate(members):
-            found = self._better(member, marks, least if best is None else 0.0)
+        best, marks = None, marks or self.steps
+        any_counts = alone or bool(self.members)
+        for number, offer in enumerate(offers):
+            found = self._better(offer, marks, least if best is None else 0.0, any_counts)
             if found is not None:
                 best, marks = (number, found), found
         return best
 
-    def _better(self, member: Member, marks: Sequence[int], least: float) -> list[int] | None:
-        """The completions with one more; None: they are not sooner than `marks` by more than `least`."""
+    def _better(
+        self, member: Member, marks: Sequence[int], least: float, any_counts: bool
+    ) -> list[int] | None:
+        """The completions with one member more; None: not sooner than `marks` by more than `least`."""
         found, gain, others = list(marks), 0.0, []
-        any_counts = self._alone or bool(self.members)
         for which, progress in enumerate(self._by_belief):
             curve, mark = progress.curve(member), marks[which]
             before = INSTANTS[mark - 1]
@@ -205,18 +224,18 @@ class RequestSet:
             if counts and curve.begin < before and self._done(which, curve, before) >= progress.tasks:
                 found[which] = self._first(which, curve, 0, mark - 1)
                 gain += progress.weight * (mark - found[which])
-            elif mark < self.places[which]:
+            elif mark < self.steps[which]:
                 others.append((which, curve, counts))
         for which, curve, counts in others:
             if gain <= least:
                 return None
-            latest = self.places[which]
+            latest = self.steps[which]
             found[which] = self._first(which, curve, marks[which], latest) if counts else latest
             gain -= self._by_belief[which].weight * (found[which] - marks[which])
         return found if gain > least else None
 
     def _first(self, which: int, curve: Curve, low: int, high: int) -> int:
-        """The first place at which all tasks are done by one belief with one curve more."""
+        """The first step at which all tasks are done by one belief with one curve more."""
         tasks = self._by_belief[which].tasks
         return bisect_left(INSTANTS, tasks, low, high, key=lambda at: self._done(which, curve, at))
 
@@ -236,5 +255,5 @@ class RequestSet:
             for progress, curves in zip(self._by_belief, self._curves, strict=True)
         ]
 
-    def _mean(self, places: Sequence[int]) -> float:
-        return sum(progress.weight * place for progress, place in zip(self._by_belief, places, strict=True))
+    def _mean(self, steps: Sequence[int]) -> float:
+        return sum(progress.weight * step for progress, step in zip(self._by_belief, steps, strict=True))

@@ -1,6 +1,6 @@
 """The completion heuristic: of several sets of requests, that which completes a bag first. Pure.
 
-The sets are what is there with the best requests beside it, and the same without some of the requests.
+The sets are what is there with the best requests beside it, and the same without one of the requests.
 """
 
 from __future__ import annotations
@@ -8,23 +8,16 @@ from __future__ import annotations
 import math
 
 from adaptor.crafting.adaptive import adaptive
-from adaptor.crafting.choosing import (
-    Made,
-    Wanted,
-    by_free_slots,
-    by_partition,
-    long_enough,
-    shut_for,
-    situation_in,
-)
-from adaptor.crafting.completion.beliefs import settled_after
-from adaptor.crafting.completion.search import Choice, Search, places_for
-from adaptor.crafting.completion.wording import compared, completion, nothing_better
+from adaptor.crafting.choosing import Made, Wanted, by_free_slots, by_partition, opened, situation_in
+from adaptor.crafting.completion.beliefs import usual_share
+from adaptor.crafting.completion.search import Choice, Search, steps_for
 from adaptor.crafting.queues import Place, with_crafted
-from adaptor.crafting.refusal import (
-    everything_covered,
-    hour_used_up,
-    limit_reached,
+from adaptor.crafting.reasons import (
+    asked,
+    better_without,
+    end_about,
+    nothing_better,
+    nothing_left,
     nothing_possible,
     too_short,
 )
@@ -32,9 +25,9 @@ from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
 from adaptor.crafting.spreading import spread
 from adaptor.model import CraftedRequest, PilotState
 
-WORTH_WITHDRAWING = places_for(0.9)
+WORTH_WITHDRAWING = steps_for(0.9)
 """A queued request is withdrawn for a completion that is sooner by this factor."""
-WORTH_ENDING = places_for(0.6)
+WORTH_ENDING = steps_for(0.6)
 """A running pilot is ended, and its unfinished tasks begin anew, for a completion sooner by this factor."""
 SLOW = 0.3
 """With later requests at this speed the completion must be sooner too."""
@@ -42,6 +35,10 @@ FORESEEN = 10.0
 """A bag that takes this many times the longest walltime withdraws nothing: it depends on unknown holes."""
 WEIGHED = 8
 """The most queued requests, and running pilots, that are compared: the newest."""
+_SETTLED = 300.0
+"""Seconds after which a request may make room, where requests last as long as usual."""
+_LEAST_SETTLED = 30.0
+"""Slurm's default bf_interval: before that a request may have no planned start."""
 
 _SHARED = by_free_slots(adaptive, spread)
 
@@ -49,47 +46,37 @@ _SHARED = by_free_slots(adaptive, spread)
 def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
     """The requests that complete the tasks of a demand first, or what is withdrawn for them.
 
-    Where several sites share the tasks, `adaptive` makes the requests for the part of this one: the division
-    among the sites counts on requests that are as long as the estimated runtime says.
+    Where the tasks were divided among several sites by cost or time, `adaptive` makes the requests for the
+    part of this one: that division counts on requests as long as the estimated runtime says.
     """
-    if wanted.part:
+    demand = wanted.demand
+    if wanted.elsewhere is None:
         return _SHARED(view, places, wanted)
-    demand, queue = wanted.demand, view.queue
-    assert queue is not None
     if demand.most == 0:
         return Made([], places, demand.why_most)
-    shut = shut_for(view, queue, demand) if len(places) > 1 else {}
-    reasons = dict(shut)
-    able = long_enough([place for place in places if place.name not in shut], demand, reasons)
-    if not able:
+    seen, reasons = opened(view, places, demand)
+    if not any(place.usable for place in seen):
         return Made([], places, by_partition(reasons))
-    search = Search(view, places, wanted, able)
+    search = Search(view, seen, wanted)
     if not search.possible:
         for place in places:
             reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
         return Made([], places, by_partition(reasons) if len(places) > 1 else reasons[places[0].name])
-    useless = [pilot for pilot in wanted.pilots if _too_short(pilot, search)]
+    shortest = min(demand.shortest, search.rules.limits.max_tr)
+    useless = [pilot for pilot in search.in_state(PilotState.QUEUED) if pilot.request.tr < shortest]
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
     kept = search.kept()
-    may_withdraw = view.rules.may_withdraw and demand.whole is None
-    if may_withdraw and (better := _better(kept, search)):
+    if view.rules.may_withdraw and demand.whole is None and (better := _better(kept, search)):
         return Made([], places, "", better)
-    crafted = _crafted(search, kept)
-    for request in crafted[: wanted.allowed]:
+    crafted = _crafted(search, kept)[: wanted.allowed]
+    for request in crafted:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
-    told = (_why_none(view, wanted), nothing_better(search, kept), by_partition(shut))
-    return Made(crafted[: wanted.allowed], places, "; ".join(filter(None, told)))
-
-
-def _why_none(view: PlanningView, wanted: Wanted) -> str:
-    """Which limit leaves no request, or that none is needed; empty: neither."""
-    if view.submissions_left == 0:
-        return hour_used_up(view, wanted.demand.waiting)
-    if view.places_left:
-        return ""
-    return limit_reached(view, wanted.remaining) if wanted.remaining else everything_covered(view)
+    there = kept.set.ends if kept.set.members else ()
+    nothing = nothing_better(search.tasks, there, _end(search, kept))
+    why = nothing_left(view, wanted.remaining), nothing, by_partition(reasons)
+    return Made(crafted, places, "; ".join(filter(None, why)))
 
 
 def _better(kept: Choice, search: Search) -> list[Withdraw]:
@@ -97,26 +84,25 @@ def _better(kept: Choice, search: Search) -> list[Withdraw]:
 
     Of several queued ones the largest keeps its place: long waits end far sooner than planned.
     """
-    if not kept.set.members or min(kept.set.ends) > FORESEEN * search.max_tr:
+    if not kept.set.members or min(kept.set.ends) > FORESEEN * search.rules.limits.max_tr:
         return []
-    waiting, running = search.with_state(PilotState.QUEUED), search.with_state(PilotState.RUNNING)
+    waiting, running = search.in_state(PilotState.QUEUED), search.in_state(PilotState.RUNNING)
     if not search.one_at_a_time and waiting:
-        largest = max(waiting, key=lambda pilot: (pilot.request.area, -pilot.id))
-        waiting = [pilot for pilot in waiting if pilot is not largest]
+        waiting.remove(max(waiting, key=lambda pilot: (pilot.request.area, -pilot.id)))
     best = _instead_of(kept, search, waiting, WORTH_WITHDRAWING) or _instead_of(
         kept, search, running, WORTH_ENDING
     )
     if best is None or best.withdrawn is None:
         return []
-    ended = best.withdrawn.state is PilotState.RUNNING
-    return [Withdraw(best.withdrawn.id, compared(search, best, kept), recraft=True, running=ended)]
+    why = better_without(best.withdrawn, _planned(search, best), _end(search, kept))
+    return [Withdraw(best.withdrawn.id, why, recraft=True, running=best.withdrawn in running)]
 
 
 def _instead_of(kept: Choice, search: Search, pilots: list[PilotView], worth: float) -> Choice | None:
     """The best choice without one of these pilots; None: none is sooner by `worth`."""
     best, mark, slow = None, kept.set, math.inf
     for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
-        found = search.without(pilot, mark, worth)
+        found = search.instead_of(pilot, mark, worth)
         if found is not None:
             slow = min(slow, kept.set.at_pace(SLOW))
             if found.set.at_pace(SLOW) <= slow:
@@ -128,30 +114,23 @@ def _settled(pilot: PilotView, search: Search) -> bool:
     """Whether a pilot may make room: what runs has shown what it brings, and local jobs have taken the place
     of what was queued just before. A request that should have started by now and is planned for later has
     lost its hole: the planned starts from which it was made were out of date."""
-    patience = settled_after(search.max_tr)
     if pilot.job is None:
         return False
-    if pilot.state is PilotState.RUNNING:
-        since = pilot.started
-    else:
+    patience = max(_LEAST_SETTLED, _SETTLED * usual_share(search.rules))
+    since, predicted = pilot.started, pilot.predicted_start
+    if pilot.state is PilotState.QUEUED:
         since = pilot.reshaped or pilot.submitted
-        predicted = pilot.predicted_start
         if predicted is not None and predicted <= search.now and search.wait(pilot) >= patience:
             return True
     return since is None or search.now - since >= patience
 
 
-def _too_short(pilot: PilotView, search: Search) -> bool:
-    """Whether no waiting task can run in a queued pilot."""
-    return pilot.state is PilotState.QUEUED and pilot.request.tr < min(search.demand.shortest, search.max_tr)
-
-
 def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
     """The requests of a choice that are to be made, in the order of their starts."""
-    ends, reason = found.set.ends, completion(search, found)
+    reason = _planned(search, found)
     if search.demand.most is not None:
         reason += f"; {search.demand.why_most}"
-    requests = [search.request(made, ends) for made in found.made]
+    requests = [search.request(made, found.set.ends) for made in found.made]
     holds = [
         made.member.slots * max(1, search.shapes[made.place].rounds(request.tr))
         for made, request in zip(found.made, requests, strict=True)
@@ -167,3 +146,23 @@ def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
         )
         for made, request, most in zip(found.made, requests, holds, strict=True)
     ]
+
+
+def _planned(search: Search, found: Choice) -> str:
+    """`2 × 1h now + 6 × 3h at 14:10:00: done about 16:05:00 (15:20:00 to 17:30:00)`."""
+    several = len(search.places) > 1
+    words = [
+        asked(
+            search.now,
+            search.request(made, found.set.ends),
+            made.member.start,
+            search.places[made.place].name if several else "",
+        )
+        for made in found.made
+    ]
+    return f"{' + '.join(words) or 'what is there'}: done about {_end(search, found)}"
+
+
+def _end(search: Search, found: Choice) -> str:
+    ends = zip(found.set.ends, (belief.weight for belief in search.believed), strict=True)
+    return end_about(search.now, found.set.cost, ends)

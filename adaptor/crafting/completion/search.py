@@ -1,18 +1,18 @@
-"""Which requests complete a bag first, beside those that are there or instead of some of them. Pure."""
+"""Which requests complete a bag first, beside those that are there or instead of one of them. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Wanted, rules_for
-from adaptor.crafting.completion.beliefs import Belief, beliefs, first_runtime, mean_age
-from adaptor.crafting.completion.progress import FINE, Member, Progress, RequestSet
-from adaptor.crafting.coverage import slots_in
+from adaptor.crafting.completion.beliefs import Belief, beliefs
+from adaptor.crafting.completion.progress import FINE, Elsewhere, Member, Progress, RequestSet, member_of
+from adaptor.crafting.coverage import slots_left
 from adaptor.crafting.fits import TINY, RequestShape
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
@@ -24,29 +24,29 @@ PACE, PACE_ALONE = 0.55, 1.0
 """Speed of later requests relative to the same requests now, whose holes are then taken; with one request at
 a time."""
 SPARE = 2.0
-"""Walltime of a request that starts now, relative to the time that it needs by the forecast."""
-SOONER = 0.7
-"""Expected wait of a queued request relative to the planned one, as jobs end before their limits."""
+"""Walltime of a request that starts now, relative to the time that it needs by the forecast: the forecast may
+be too short, and a hole that is there now costs nothing."""
 BESIDE, WIDE = 4, 0.25
 """Extra immediate requests considered when more than one request is allowed, each of this part of the widest
 at least. They displace the latest-starting ones, which can be issued later."""
 FAR = 4.0
-"""A request starts within this multiple of the completion so far; a later one can be made later."""
+"""A request starts within this multiple of the completion so far: by then the runtimes are known, and a later
+request can be made later."""
 AT_ONCE = 12
 """Requests chosen in one decision at most; the next one goes on."""
 
 
-def places_for(factor: float) -> float:
-    """By how many places in the grid a completion moves that comes sooner by a factor below 1."""
+def steps_for(factor: float) -> float:
+    """By how many steps of the grid a completion moves that comes sooner by a factor below 1."""
     return -math.log(factor) / math.log(FINE)
 
 
-BETTER = places_for(0.998)
+BETTER = steps_for(0.998)
 """A request must shorten the completion by this factor to be made."""
 
 
-class Made(NamedTuple):
-    """A request that is to be made."""
+class Fitting(NamedTuple):
+    """A request that may be made: the widest and longest of its hole."""
 
     place: int
     """The number of its place."""
@@ -60,40 +60,39 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     withdrawn: PilotView | None = None
     """The pilot that it does without."""
     set: RequestSet
-    made: list[Made]
+    made: list[Fitting]
     """Those to be made, by start, and of those that start together in one place the widest first."""
 
 
 class Search:
     """A bag, and the queues around it, planned once for a decision. Times are seconds from now on."""
 
-    def __init__(
-        self, view: PlanningView, places: Sequence[Place], wanted: Wanted, usable: Container[str]
-    ) -> None:
+    def __init__(self, view: PlanningView, places: Sequence[Place], wanted: Wanted) -> None:
         """
         Args:
-            usable: the partitions where requests may be made now, one at least.
+            places: one of them is usable at least.
         """
-        self.now, self.demand, self.pilots = view.now, wanted.demand, wanted.pilots
-        self.allowed = wanted.allowed
-        self.places = [_bounded(place, wanted, usable=place.name in usable) for place in places]
-        self.shapes = [RequestShape.for_demand(each.rules, each.queue, self.demand) for each in self.places]
-        open_rules = [place.rules for place in self.places if place.usable]
-        self.max_tr = max(rules.limits.max_tr for rules in open_rules)
-        self.tasks = self.demand.running + self.demand.waiting
-        self.one_at_a_time = wanted.limit == 1
-        self.believed = beliefs(
-            self.demand.times,
+        self.now, self.demand, self.pilots, self.allowed = (
             view.now,
-            self.demand.running,
-            first_runtime(self.max_tr),
-            max(rules.longest_task for rules in open_rules),
+            wanted.demand,
+            wanted.pilots,
+            wanted.allowed,
         )
-        pad, pace = view.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
-        weight = sum(belief.weight for belief in self.believed)
-        self._by_belief = [
-            Progress(belief, belief.weight / weight, self.tasks, pad, pace) for belief in self.believed
+        self.places = [_bounded(place, wanted) for place in places]
+        self.shapes = [
+            RequestShape.for_demand(place.rules, place.queue, self.demand) for place in self.places
         ]
+        self.rules = max(
+            (place.rules for place in self.places if place.usable), key=lambda rules: rules.limits.max_tr
+        )
+        """Of the usable place with the longest requests."""
+        elsewhere = wanted.elsewhere or Elsewhere()
+        self._elsewhere = list(elsewhere.members.values())
+        self.tasks = self.demand.running + self.demand.waiting + elsewhere.running
+        self.one_at_a_time = wanted.limit == 1
+        self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)
+        pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
+        self._by_belief = [Progress(belief, self.tasks, pad, pace) for belief in self.believed]
         self._free = [place.free or Availability(place.queue) for place in places]
         self._profiles = [
             free.profile(shape.chunk) for free, shape in zip(self._free, self.shapes, strict=True)
@@ -102,7 +101,7 @@ class Search:
         offers = [offer.member for offer in self._offers(self._profiles)]
         for progress in self._by_belief:
             progress.foresee(offers)
-        self._as_is = RequestSet(self._by_belief, self._there(None), alone=self.one_at_a_time)
+        self._as_is = self._without(None)
 
     @property
     def possible(self) -> bool:
@@ -111,26 +110,33 @@ class Search:
             place.usable and shape.widest for place, shape in zip(self.places, self.shapes, strict=True)
         )
 
-    def place_of(self, partition: str) -> int:
-        """The number of the place with this name; the first one where it gets no request now."""
-        names = [place.name for place in self.places]
-        return names.index(partition) if partition in names else 0
-
-    def with_state(self, state: PilotState) -> list[PilotView]:
+    def in_state(self, state: PilotState) -> list[PilotView]:
         """The pilots of the bag in this state, in order of issue."""
         return [pilot for pilot in self.pilots if pilot.state is state]
+
+    def wait(self, pilot: PilotView) -> float:
+        """Seconds until the planned start of a queued pilot."""
+        starts = self._free[self._place_of(pilot)].starts
+        return max(0.0, starts.get(pilot.queued_as, self.now) - self.now)
 
     def kept(self) -> Choice:
         """All that is there, and the best of what may be made beside it."""
         return self._best(None, self._profiles, self._as_is, 0.0)
 
-    def without(self, pilot: PilotView, mark: RequestSet, least: float) -> Choice | None:
-        """The best if a pilot leaves; None: it is not sooner than a set by more than `least` places."""
-        best = self._best(pilot, self._left_by(pilot), mark, least)
+    def instead_of(self, pilot: PilotView, mark: RequestSet, least: float) -> Choice | None:
+        """The best if a pilot leaves, where the other jobs keep their planned starts.
+
+        None: it is not sooner than a set by more than `least` steps.
+        """
+        left = [
+            free.without(pilot.queued_as).profile(shape.chunk)
+            for free, shape in zip(self._free, self.shapes, strict=True)
+        ]
+        best = self._best(pilot, left, mark, least)
         return best if best.set.worth < mark.worth - least else None
 
-    def request(self, made: Made, ends: Sequence[float]) -> Request:
-        """As long as the bag may need it by the belief that needs most."""
+    def request(self, made: Fitting, ends: Sequence[float]) -> Request:
+        """As long as the bag may need it by the belief that needs most, within its hole."""
         rules, start = self.places[made.place].rules, made.member.start
         needed = max(_needed(belief, end - start) for belief, end in zip(self.believed, ends, strict=True))
         needed = max(needed, self.demand.shortest) + rules.pad  # of tasks that were cut more is known
@@ -144,15 +150,15 @@ class Search:
         """One by one the request that shortens the completion most.
 
         The first one in the place of a pilot is to bring more than that pilot. Where no other one may follow,
-        it is to make the set sooner than `mark` by `least` places.
+        it is to make the set sooner than `mark` by `least` steps.
         """
-        found, made, gone = self._as_is, list[Made](), int(withdrawn is not None)
+        found, made, gone = self._as_is, list[Fitting](), int(withdrawn is not None)
         left = [place.allowed for place in self.places]
         most = math.inf if self.demand.most is None else self.demand.most
         if withdrawn is not None:
-            left[self.place_of(withdrawn.partition)] += 1
+            left[self._place_of(withdrawn)] += 1
             most += withdrawn.request.p
-            found = RequestSet(self._by_belief, self._there(withdrawn), alone=self.one_at_a_time)
+            found = self._without(withdrawn)
         profiles = [profile.copy() for profile in profiles]
         allowed = min(AT_ONCE, self.allowed + gone)
         ended = withdrawn is not None and withdrawn.state is PilotState.RUNNING
@@ -163,52 +169,68 @@ class Search:
             offers = [
                 offer
                 for offer in self._offers(profiles, most, latest)
-                if (left[offer.place] > 0 or not several) and (allowed or self._wide(offer))
+                if (left[offer.place] > 0 if allowed else self._wide(offer))
             ]
             last = gone and allowed + beside == 1
-            worth, beaten = (least, mark.places) if last else (BETTER, None if made else self._as_is.places)
-            best = None
-            while best is None and (
-                addition := found.best_addition([offer.member for offer in offers], worth, beaten)
-            ):
-                number, completions = addition
-                offer = offers[number]
-                fits = self._fits(offer, profiles)
-                start = fits - self.now
-                if start <= offer.member.start + TINY:
-                    best = offer
-                elif start <= latest:
-                    offers[number] = offer._replace(member=offer.member._replace(start=start))
-                else:
-                    del offers[number]
-            if best is None:
+            worth, marks = (least, mark.steps) if last else (BETTER, None if made else self._as_is.steps)
+            addition = self._addition(found, offers, profiles, latest, worth, marks)
+            if addition is None:
                 break
-            self._take(profiles, best, fits)
+            best, start, steps = addition
+            self._take(profiles, best, start)
             if beside and not best.member.start:
                 beside -= 1
             else:
                 allowed -= 1
                 left[best.place] -= 1
-            found = found.joined(best.member, completions if found.members else None)
+            known = steps if found.members else None
+            found = RequestSet(self._by_belief, [*found.members, best.member], known)
             most -= best.processors
             made.append(best)
         if not several:
-            made.sort(key=lambda each: (-each.member.slots, each.member.length))
-        made.sort(key=lambda each: each.member.start)  # of several places: the next has what the first leaves
+            made.sort(key=lambda request: (-request.member.slots, request.member.length))
+        made.sort(key=lambda request: request.member.start)  # in several places each has what others leave
         return Choice(withdrawn=withdrawn, set=found, made=made)
 
-    def _wide(self, offer: Made) -> bool:
+    def _addition(
+        self,
+        found: RequestSet,
+        offers: list[Fitting],
+        profiles: Sequence[Profile],
+        latest: float,
+        least: float,
+        marks: list[int] | None,
+    ) -> tuple[Fitting, float, list[int]] | None:
+        """The offer that shortens the completion most, its start (epoch seconds) and the completions with it.
+
+        Where one node comes free as another one is taken, the sum of both is no hole: such an offer fits
+        later, and is weighed anew.
+        """
+        while addition := found.best_addition(
+            [offer.member for offer in offers], least, marks, alone=self.one_at_a_time
+        ):
+            number, steps = addition
+            offer = offers[number]
+            start = profiles[offer.place].earliest_start(
+                offer.processors, self._held(offer), self.now + offer.member.start
+            )
+            if start - self.now <= offer.member.start + TINY:
+                return offer, start, steps
+            if start - self.now <= latest:
+                offers[number] = offer._replace(member=offer.member._replace(start=start - self.now))
+            else:
+                del offers[number]
+        return None
+
+    def _wide(self, offer: Fitting) -> bool:
         return offer.processors >= WIDE * self.shapes[offer.place].widest
 
     def _offers(
         self, profiles: Sequence[Profile], most: float = math.inf, within: float = math.inf
-    ) -> list[Made]:
-        """The requests that fit, each the widest and longest of its hole.
-
-        Those that another one of the place beats are left out: it starts no later, lasts as long and has as
-        many slots.
-        """
-        found, until = list[Made](), self.now + within
+    ) -> list[Fitting]:
+        """The requests that fit, but those that another one of the place beats: it starts no later, lasts as
+        long and has as many slots."""
+        found, until = list[Fitting](), self.now + within
         for number, profile in enumerate(profiles):
             place, shape = self.places[number], self.shapes[number]
             tasks = 1 if self.demand.alone else self.tasks
@@ -228,87 +250,48 @@ class Search:
                     continue
                 unbeaten = [(long, wide) for long, wide in unbeaten if long > length or wide > p]
                 unbeaten.append((length, p))
-                start = max(0.0, slot.start - self.now)
-                found.append(Made(number, Member(start, float(length), self._slots(number, p)), p))
+                start, slots = max(0.0, slot.start - self.now), shape.slots(p)
+                slots = min(1, slots) if self.demand.alone else slots
+                found.append(Fitting(number, Member(start, float(length), slots), p))
                 if length == longest and p == best:  # all that start later are beaten
                     break
         return found
 
-    def _slots(self, place: int, processors: int) -> int:
-        slots = self.shapes[place].slots(processors)
-        return min(1, slots) if self.demand.alone else slots
+    def _held(self, made: Fitting) -> float:
+        """Seconds for which its processors must be free."""
+        return made.member.length + self.places[made.place].rules.slot_margin
 
-    def _fits(self, made: Made, profiles: Sequence[Profile]) -> float:
-        """When a request fits from its start on, epoch seconds; `math.inf`: never.
-
-        Where one node comes free as another one is taken, the sum of both is no hole, and it is later.
-        """
-        length = made.member.length + self.places[made.place].rules.slot_margin
-        return profiles[made.place].earliest_start(made.processors, length, self.now + made.member.start)
-
-    def _take(self, profiles: Sequence[Profile], made: Made, start: float) -> None:
+    def _take(self, profiles: Sequence[Profile], made: Fitting, start: float) -> None:
         """Of its place, and of those that share nodes with it: which nodes it gets is not known."""
-        end = start + made.member.length + self.places[made.place].rules.slot_margin
         for place, profile in zip(self.places, profiles, strict=True):
             if place.shares_with(self.places[made.place]):
-                there = min(made.processors, profile.minimum(start, end))
+                there = min(made.processors, profile.minimum(start, start + self._held(made)))
                 if there > 0:
-                    profile.take(start, end - start, there)
+                    profile.take(start, self._held(made), there)
 
-    def _left_by(self, pilot: PilotView) -> list[Profile]:
-        """What is free without a pilot. The other jobs are taken to keep their planned starts."""
-        left, job = [], job_of(pilot)
-        for number, place in enumerate(self.places):
-            if place.queue.nodes:
-                left.append(self._free[number].without(job).profile(self.shapes[number].chunk))
-                continue
-            profile = self._profiles[number].copy()
-            start, end = self.now, pilot.ends or self.now
-            if pilot.state is not PilotState.RUNNING:
-                start = self._free[number].starts.get(job, math.inf)
-                end = start + pilot.request.tr
-            if start < end:
-                profile.give(start, end - start, pilot.request.p)
-            left.append(profile)
-        return left
-
-    def _there(self, withdrawn: PilotView | None) -> list[Member]:
-        return [self._member(pilot) for pilot in self.pilots if pilot is not withdrawn]
+    def _without(self, withdrawn: PilotView | None) -> RequestSet:
+        """What is there, at other sites too, but for one pilot."""
+        stay = [self._member(pilot) for pilot in self.pilots if pilot is not withdrawn]
+        return RequestSet(self._by_belief, stay + self._elsewhere)
 
     def _member(self, pilot: PilotView) -> Member:
-        processors = pilot.processors if pilot.state is PilotState.RUNNING else None
-        place = self.place_of(pilot.partition)
-        slots = slots_in(
-            pilot,
-            pilot.request.p if processors is None else processors,  # on the workers that are still connected
-            self.demand,
-            self.shapes[place].unit,
-        )
-        if pilot.state is PilotState.RUNNING:
-            age = max(1.0, mean_age(self.demand.times, self.now))
-            return Member(0.0, max(0.0, (pilot.ends or self.now) - self.now), slots, age)
-        slots = min(1, slots) if self.demand.alone else slots
-        return Member(SOONER * self.wait(pilot), float(pilot.request.tr), slots)
+        slots = slots_left(pilot, self.demand, self.shapes[self._place_of(pilot)].unit)
+        return member_of(pilot, self.demand, slots, self.wait(pilot), self.now)
 
-    def wait(self, pilot: PilotView) -> float:
-        """Seconds until the planned start of a queued pilot."""
-        starts = self._free[self.place_of(pilot.partition)].starts
-        return max(0.0, starts.get(job_of(pilot), self.now) - self.now)
+    def _place_of(self, pilot: PilotView) -> int:
+        """The number of its place; the first one where its partition is shown no longer."""
+        names = [place.name for place in self.places]
+        return names.index(pilot.partition) if pilot.partition in names else 0
 
 
-def _bounded(place: Place, wanted: Wanted, *, usable: bool) -> Place:
+def _bounded(place: Place, wanted: Wanted) -> Place:
     """A place with the bounds of the demand, but for that on processors: it is one of all requests together,
     and one that is withdrawn widens it."""
     rules = rules_for(place.rules, msgspec.structs.replace(wanted.demand, most=None))
     allowed = place.allowed if place.name else wanted.allowed
-    return msgspec.structs.replace(place, rules=rules, usable=usable, allowed=allowed)
+    return msgspec.structs.replace(place, rules=rules, allowed=allowed)
 
 
 def _needed(belief: Belief, until: float) -> float:
     """Seconds of a request that may be of use; a task that is started is to be finished."""
     return max(until + (0.0 if belief.alike else belief.longest), belief.longest)
-
-
-def job_of(pilot: PilotView) -> str:
-    """The name of its request in the queue; the scheduler may not show it yet (see `places_of`)."""
-    return f"pilot {pilot.id}" if pilot.job is None else pilot.job

@@ -28,10 +28,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.coverage import joint_coverage, largest_share_first
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
+from adaptor.crafting.multisite.elsewhere import elsewhere, together
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
-from adaptor.crafting.refusal import limit_used_up, no_answer
+from adaptor.crafting.reasons import limit_used_up, no_answer
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskGroup
 from adaptor.units import counted, format_duration
 
@@ -71,8 +74,19 @@ class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
-    where = ", ".join(f"{len(there)} at {name}" for name, there in pilots.items())
-    return f"the pilots in the system ({where}) already cover the {counted(waiting, 'waiting task')}"
+    return (
+        f"the pilots in the system ({_counts(pilots)}) already cover the {counted(waiting, 'waiting task')}"
+    )
+
+
+def why_all(others: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
+    return (
+        f"plans for {counted(waiting, 'waiting task')} beside the pilots of other sites ({_counts(others)})"
+    )
+
+
+def _counts(pilots: Mapping[str, Sequence[PilotView]]) -> str:
+    return ", ".join(f"{len(there)} at {name}" for name, there in pilots.items())
 
 
 def why_some(portion: SitePortion) -> str:
@@ -120,6 +134,7 @@ def divide(
             needless=covered.needless,
             late={id: why for id, why in work.late(name).items() if id not in covered.needless},
             reason=work.reason(name, levels),
+            elsewhere=work.elsewhere(name),
         )
         for name in sites
     }
@@ -127,12 +142,13 @@ def divide(
 
 def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: Sequence[Demand]) -> SitePart:
     """The part with its tasks summed up by the site's own demands instead of by group."""
-    shapes = [demand.shape for demand in demands]
-    uncovered = [0] * len(demands)
-    for group, tasks in zip(groups, part.uncovered, strict=True):
-        if tasks:
-            uncovered[shapes.index(group.at[site].shape)] += tasks
-    return msgspec.structs.replace(part, uncovered=uncovered)
+    place = {demand.shape: index for index, demand in enumerate(demands)}
+    uncovered, beside = [0] * len(demands), list[Elsewhere | None]([Elsewhere()] * len(demands))
+    for group, tasks, there in zip(groups, part.uncovered, part.elsewhere, strict=True):
+        if site in group.at and (index := place.get(group.at[site].shape)) is not None:
+            uncovered[index] += tasks
+            beside[index] = together(beside[index], there)
+    return msgspec.structs.replace(part, uncovered=uncovered, elsewhere=beside)
 
 
 class _Work:
@@ -194,6 +210,16 @@ class _Work:
         turns = sum(name in self._open[index] for index in order)
         return math.ceil(self._allowed[name] / turns)
 
+    def elsewhere(self, name: str) -> list[Elsewhere | None]:
+        """By group: what the other sites do for it; None: it has target shares."""
+        if not self._replans(name):
+            return [None] * len(self._groups)
+        found = elsewhere(self._sites, self._groups, name)
+        return [there if target is None else None for there, target in zip(found, self._targets, strict=True)]
+
+    def _replans(self, name: str) -> bool:
+        return HEURISTICS[self._sites[name].view.heuristic].replans
+
     def late(self, name: str) -> dict[int, str]:
         """At most one late pilot whose tasks the other sites could finish clearly sooner, with the reason."""
         pilot = latest(self._sites[name].view.pilots, self._now)
@@ -222,8 +248,10 @@ class _Work:
         mine = [index for index, group in enumerate(self._groups) if name in group.at]
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
+        pilots = {other: status.counted_view.pilots for other, status in self._sites.items()}
+        if self._replans(name) and not any(self._targets):
+            return why_all({other: there for other, there in pilots.items() if other != name}, waiting)
         if not uncovered:
-            pilots = {each: status.counted_view.pilots for each, status in self._sites.items()}
             return why_covered(pilots, waiting)
         targets = [self._targets[index] for index in mine if self._uncovered[index]]
         if targeted := [target.reason for target in targets if target is not None]:

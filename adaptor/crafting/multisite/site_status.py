@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Capacity, Level
@@ -153,3 +154,5 @@ class SitePart(msgspec.Struct, frozen=True, kw_only=True):
     """By id: the site's queued pilots to withdraw because they are late, with the reason."""
     reason: str
     """Why the site gets these tasks, in one sentence with the numbers."""
+    elsewhere: list[Elsewhere | None]
+    """By group: what other sites do for it; None: it was divided by cost or time."""

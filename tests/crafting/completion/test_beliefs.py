@@ -11,17 +11,18 @@ from adaptor.crafting.completion.beliefs import (
     USUAL,
     Belief,
     beliefs,
-    first_runtime,
-    settled_after,
+    usual_share,
 )
 from adaptor.crafting.serving import may_outlast
-from adaptor.crafting.situation import EarlierTasks, TaskTimes
+from adaptor.crafting.situation import EarlierTasks, SiteRules, TaskTimes
+from adaptor.model import Limits
 
 POSSIBLE = 64_800.0
+RULES = SiteRules(limits=Limits(max_pending_requests=1, max_proc=1, max_tr=64_800))
 
 
 def rungs(times: TaskTimes, now: float = 0.0, running: int = 0) -> list[float]:
-    return [each.mean for each in beliefs(times, now, running, 60.0, POSSIBLE)]
+    return [each.mean for each in beliefs(times, now, running, RULES)]
 
 
 def test_before_anything_is_known_all_doublings_of_a_minute_are_thought_of() -> None:
@@ -34,21 +35,21 @@ def test_what_a_task_has_outlasted_is_no_longer_thought_of() -> None:
 
 
 def test_a_user_who_says_how_long_tasks_take_is_mostly_believed() -> None:
-    found = beliefs(TaskTimes(told=600.0), 0.0, 0, 60.0, POSSIBLE)
+    found = beliefs(TaskTimes(told=600.0), 0.0, 0, RULES)
     assert max(found, key=lambda each: each.weight).mean == 600.0
     assert rungs(TaskTimes(told=600.0, not_enough=700.0))[0] > 700.0  # and was wrong
 
 
 def test_alike_tasks_are_known_after_the_first() -> None:
     known = TaskTimes(finished=4, mean=100.0, longest=100.0)
-    assert beliefs(known, 0.0, 4, 60.0, POSSIBLE) == [Belief(100.0, 100.0, 1.0)]
+    assert beliefs(known, 0.0, 4, RULES) == [Belief(100.0, 100.0, 1.0)]
 
 
 def test_the_short_tasks_that_finish_first_do_not_speak_for_the_others() -> None:
     first_wave = TaskTimes(finished=2, mean=300.0, longest=310.0, mean_start=0.0, first_start=0.0)
     assert rungs(first_wave, now=1000.0, running=98)[0] == 1920.0
     half = TaskTimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
-    (learned,) = beliefs(half, 1000.0, 50, 60.0, POSSIBLE)
+    (learned,) = beliefs(half, 1000.0, 50, RULES)
     assert learned.mean > 600.0
     assert learned.longest == pytest.approx(1100.0)
 
@@ -74,7 +75,7 @@ def test_there_is_always_a_belief_that_a_request_can_hold(
         first_start=-age if running else None,
         told=told,
     )
-    found = beliefs(times, 0.0, running, 60.0, POSSIBLE)
+    found = beliefs(times, 0.0, running, RULES)
     assert found
     for each in found:
         assert 0 < each.mean <= each.longest * 1.0001 <= POSSIBLE * 1.0001
@@ -97,7 +98,7 @@ def test_whether_tasks_may_outlast_what_is_left_of_their_pilot(
 ) -> None:
     """All have run for 500 s, of a pilot of which an hour is left."""
     started = msgspec.structs.replace(times, mean_start=0.0, first_start=0.0)
-    assert may_outlast(3600.0, started, 500.0, running, 60.0, POSSIBLE) is may
+    assert may_outlast(3600.0, started, 500.0, running, RULES) is may
 
 
 def earlier(mean: float, factor: float = 2.0) -> TaskTimes:
@@ -106,33 +107,33 @@ def earlier(mean: float, factor: float = 2.0) -> TaskTimes:
 
 
 def test_earlier_bags_of_the_kind_weigh_the_runtimes() -> None:
-    found = beliefs(earlier(1800.0), 0.0, 0, 60.0, POSSIBLE)
+    found = beliefs(earlier(1800.0), 0.0, 0, RULES)
     total = sum(each.weight for each in found)
     near = sum(each.weight for each in found if 890.0 <= each.mean <= 3610.0)
     assert 0.6 < near / total < 0.9
     assert max(found, key=lambda each: each.weight).mean == pytest.approx(1800.0)
     assert min(each.weight for each in found) >= 0.07 / len(found)  # they may be others today
-    wide = beliefs(earlier(1800.0, factor=8.0), 0.0, 0, 60.0, POSSIBLE)
+    wide = beliefs(earlier(1800.0, factor=8.0), 0.0, 0, RULES)
     assert sum(each.weight for each in wide if 890.0 <= each.mean <= 3610.0) < near
 
 
 def test_shorter_tasks_than_usual_are_thought_of_where_earlier_ones_were() -> None:
-    assert min(each.mean for each in beliefs(earlier(10.0), 0.0, 0, 60.0, POSSIBLE)) < 5.0
+    assert min(each.mean for each in beliefs(earlier(10.0), 0.0, 0, RULES)) < 5.0
 
 
 def test_tasks_that_outlast_the_earlier_ones_by_far_may_be_anything() -> None:
     times = msgspec.structs.replace(earlier(10.0), not_enough=3600.0)
-    weights = [each.weight for each in beliefs(times, 0.0, 0, 60.0, POSSIBLE)]
+    weights = [each.weight for each in beliefs(times, 0.0, 0, RULES)]
     assert max(weights) == min(weights)
 
 
 def test_what_the_user_says_counts_more_than_earlier_bags() -> None:
-    found = beliefs(msgspec.structs.replace(earlier(1800.0), told=60.0), 0.0, 0, 60.0, POSSIBLE)
+    found = beliefs(msgspec.structs.replace(earlier(1800.0), told=60.0), 0.0, 0, RULES)
     assert max(found, key=lambda each: each.weight).mean == 60.0
 
 
-def test_where_requests_are_short_all_is_sooner() -> None:
-    assert (first_runtime(USUAL), settled_after(USUAL)) == (60.0, 300.0)
-    assert (first_runtime(10 * USUAL), settled_after(10 * USUAL)) == (60.0, 300.0)
-    assert (first_runtime(USUAL / 6), settled_after(USUAL / 6)) == (10.0, 50.0)
-    assert settled_after(60.0) == 30.0
+@pytest.mark.parametrize(("max_tr", "share"), [(USUAL, 1.0), (10 * USUAL, 1.0), (USUAL / 6, 1 / 6)])
+def test_where_requests_are_short_shorter_tasks_are_thought_of(max_tr: float, share: float) -> None:
+    rules = SiteRules(limits=msgspec.structs.replace(RULES.limits, max_tr=int(max_tr)))
+    assert usual_share(rules) == share
+    assert beliefs(TaskTimes(), 0.0, 0, rules)[0].mean == 60.0 * share

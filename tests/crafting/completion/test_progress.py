@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,16 +18,16 @@ SPREAD = Belief(600.0, 1050.0, 1.0)
 
 
 def progress(belief: Belief = ALIKE, tasks: int = 100, weight: float = 1.0, pad: float = 0.0) -> Progress:
-    return Progress(belief, weight, tasks, pad, 0.55)
+    return Progress(msgspec.structs.replace(belief, weight=weight), tasks, pad, 0.55)
 
 
 def done(found: Progress, member: Member, at: float) -> float:
     return found.done([found.curve(member)], at)
 
 
-def best(found: RequestSet, offers: list[Member]) -> int | None:
+def best(found: RequestSet, offers: list[Member], *, alone: bool = False) -> int | None:
     """The number of the offer that shortens the completion most."""
-    addition = found.best_addition(offers, 0.4)
+    addition = found.best_addition(offers, 0.4, alone=alone)
     return addition and addition[0]
 
 
@@ -88,7 +89,7 @@ def test_the_first_of_several_requests_holds_the_tasks_of_all_beliefs() -> None:
     short, long = Member(0.0, 600.0, 10), Member(7000.0, 64_800.0, 10)
     for each in beliefs:
         each.foresee([short, Member(0.0, 6000.0, 10)])
-    assert best(RequestSet(beliefs, [], alone=True), [short, long]) == 0
+    assert best(RequestSet(beliefs, []), [short, long], alone=True) == 0
     assert best(RequestSet(beliefs, []), [short, long]) == 1
     assert best(RequestSet(beliefs, [long]), [short]) == 0
 
@@ -113,13 +114,14 @@ def test_the_best_addition_is_that_of_all_compared_in_full(
     by_belief = [progress(belief, tasks, 1.0 / len(beliefs), pad=30.0) for belief in beliefs]
     for each in by_belief:
         each.foresee(later)
-    found = RequestSet(by_belief, there, alone=True)
-    worths = [found.joined(offer).worth for offer in offers]
+    found = RequestSet(by_belief, there)
+    with_each = [RequestSet(by_belief, [*there, offer]) for offer in offers]
+    worths = [joined.worth for joined in with_each]
     assert all(worth <= found.worth + 1e-9 for worth in worths), "no request makes the bag later"
-    addition = found.best_addition(offers, 0.4)
+    addition = found.best_addition(offers, 0.4, alone=True)
     if addition is None:
         assert min(worths) >= found.worth - 0.4 - 1e-6
     else:
-        number, places = addition
+        number, steps = addition
         assert math.isclose(worths[number], min(worths), abs_tol=1e-6)
-        assert places == found.joined(offers[number]).places
+        assert steps == with_each[number].steps

@@ -10,7 +10,16 @@ from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, TaskGroup, Withdraw
+from adaptor.crafting.situation import (
+    Demand,
+    Issue,
+    PilotView,
+    PlanningView,
+    SiteRules,
+    TaskGroup,
+    TaskTimes,
+    Withdraw,
+)
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
 
 STEP = 5
@@ -40,6 +49,7 @@ class Site:
     delay: int = 0
     """How much later than planned its requests start."""
     dead_from: float = float("inf")
+    heuristic: str = "adaptive"
     pilots: list[Pilot] = field(default_factory=list)
     waits: WaitLearner = field(default_factory=WaitLearner)
 
@@ -69,7 +79,7 @@ class Site:
 
     def view(self, now: int, demand: Demand) -> PlanningView:
         return PlanningView(
-            now=now, queue=self.queue(now), rules=self.rules, heuristic="adaptive",
+            now=now, queue=self.queue(now), rules=self.rules, heuristic=self.heuristic,
             pilots=tuple(map(_view, self.pilots)), demands=(demand,),
         )  # fmt: skip
 
@@ -83,6 +93,7 @@ def _view(pilot: Pilot) -> PilotView:
     running = pilot.started is not None
     return PilotView(
         id=pilot.id,
+        job=f"p{pilot.id}",
         state=PilotState.RUNNING if running else PilotState.QUEUED,
         request=pilot.crafted.request,
         started=pilot.started,
@@ -175,15 +186,24 @@ class World:
             {
                 site.name: Demand(
                     waiting=self.waiting, runtime=site.runtime,
-                    running=sum(len(pilot.ends_of_tasks) for pilot in site.pilots),
+                    running=sum(len(pilot.ends_of_tasks) for pilot in site.pilots), times=self._times(site),
                 )
                 for site in self.sites
             },
         )  # fmt: skip
 
+    def _times(self, site: Site) -> TaskTimes:
+        """All tasks of a site are alike; nothing is known before one of them has finished."""
+        starts = [end - site.runtime for pilot in site.pilots for end in pilot.ends_of_tasks]
+        return TaskTimes(
+            finished=self.done, mean=site.runtime, longest=site.runtime,
+            mean_start=sum(starts) / len(starts) if starts else None, first_start=min(starts, default=None),
+        )  # fmt: skip
+
     def _withdraw(self, site: Site, id: int) -> None:
         (pilot,) = [each for each in site.pilots if each.id == id]
         site.pilots.remove(pilot)
+        self.waiting += len(pilot.ends_of_tasks)
         self.asked -= pilot.crafted.tasks
         self.withdrawn += 1
         predicted = pilot.crafted.predicted_start

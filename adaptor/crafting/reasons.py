@@ -1,13 +1,23 @@
-"""Why a site issues no request although tasks wait: for each case, one sentence with the numbers."""
+"""Why a site makes a request, gives one up, or makes none: for each case, one sentence with the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, PlanningView
-from adaptor.model import PilotState
-from adaptor.units import counted, format_clock, format_duration
+from adaptor.model import PilotState, Request
+from adaptor.units import counted, format_clock, format_duration, format_instant
+
+_CERTAIN = 1.05
+"""Ends that differ by less than this factor are said as one."""
+_TAIL = 0.05
+"""The part of the weight that is left out at either side of the ends between which a bag is said to end."""
+_A_DAY = 20 * 3600.0
+"""Seconds until which a time of the day is understood without its date."""
+_NO_DATE = 1e11
+"""Seconds beyond which no calendar reaches: what some tasks need never starts."""
 
 
 def no_answer(view: PlanningView) -> str:
@@ -22,6 +32,15 @@ def everything_covered(view: PlanningView) -> str:
         f"the pilots in the system ({listed(view.pilots)}) already cover "
         f"the {counted(_waiting(view), 'waiting task')}"
     )
+
+
+def nothing_left(view: PlanningView, uncovered: int) -> str:
+    """Why no further request is made for this number of tasks; empty: one may be."""
+    if view.requests_left > 0:
+        return ""
+    if not uncovered:
+        return everything_covered(view)
+    return hour_used_up(view, uncovered) if view.places_left else limit_reached(view, uncovered)
 
 
 def limit_reached(view: PlanningView, uncovered: int) -> str:
@@ -115,3 +134,59 @@ def _named(ids: list[str], state: PilotState) -> str:
     if len(ids) > 5:
         return f"{len(ids)} pilots {state.value}"
     return f"pilots {', '.join(ids[:-1])} and {ids[-1]} {state.value}"
+
+
+def asked(now: float, request: Request, wait: float, where: str) -> str:
+    """`6 × 3h in short at 14:10:00`; `wait` in seconds, `where` empty for the only partition."""
+    at = f"at {_clock(now, wait)}" if wait > 0 else "now"
+    return f"{_shape(request)}{f' in {where}' if where else ''} {at}"
+
+
+def better_without(pilot: PilotView, better: str, end: str) -> str:
+    """Why a queued request is withdrawn, or a running pilot ended: `better` is planned in its place."""
+    return f"{better}; keeping the {pilot.state.value} {_shape(pilot.request)} would be done about {end}"
+
+
+def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
+    """Why no request is made beside what is there.
+
+    Args:
+        ends: by belief, seconds until that has run the tasks, which is about `end`; empty: nothing is there.
+    """
+    if not ends:
+        return f"no request that the limits allow could run any of the {counted(tasks, 'task')}"
+    if min(ends) >= _NO_DATE:
+        queued = f"what is queued for the {counted(tasks, 'task')}"
+        return f"{queued} never starts, and no further request would either"
+    return f"no further request would end the {counted(tasks, 'task')} sooner than about {end}"
+
+
+def end_about(now: float, expected: float, ends: Iterable[tuple[float, float]]) -> str:
+    """`16:05:00 (15:20:00 to 17:30:00)`: the expected end, and the range without `_TAIL` at each side.
+
+    Args:
+        expected: seconds from now.
+        ends: by belief, seconds from now and the weight; all weights make 1.
+    """
+    weighed = sorted(ends)
+    first, last = _beyond(weighed), _beyond(weighed[::-1])
+    if last <= _CERTAIN * first:
+        return _clock(now, expected)
+    return f"{_clock(now, expected)} ({_clock(now, first)} to {_clock(now, last)})"
+
+
+def _beyond(weighed: Sequence[tuple[float, float]]) -> float:
+    """The first end up to which the weights add up to more than `_TAIL`."""
+    totals = accumulate(weight for _, weight in weighed)
+    return next(end for (end, _), total in zip(weighed, totals, strict=True) if total > _TAIL)
+
+
+def _shape(request: Request) -> str:
+    return f"{request.p} × {format_duration(request.tr)}"
+
+
+def _clock(now: float, seconds: float) -> str:
+    """The time after this number of seconds; with its date where that is no longer clear."""
+    if seconds >= _NO_DATE:
+        return "never"
+    return format_clock(now + seconds) if seconds < _A_DAY else format_instant(now + seconds)

@@ -1,0 +1,58 @@
+"""What the other sites do for the tasks of a site that plans for all of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from adaptor.crafting.completion.progress import Elsewhere, Member, member_of
+from adaptor.crafting.coverage import slots_left
+from adaptor.crafting.multisite.site_status import SiteStatus
+from adaptor.crafting.serving import pilots_by_demand
+from adaptor.crafting.situation import Demand, TaskGroup
+
+
+def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> list[Elsewhere]:
+    """By group: the tasks that run at the other sites, and the pilots there that serve it."""
+    members: list[dict[int, Member]] = [{} for _ in groups]
+    for name, site in sites.items():
+        if name != here:
+            for index, pilot, member in _members(site, name, groups):
+                if here in groups[index].at:
+                    members[index][pilot] = _seen_from(groups[index].at[here], groups[index].at[name], member)
+    return [
+        Elsewhere(
+            running=sum(demand.running for name, demand in group.at.items() if name != here),
+            members=there,
+        )
+        for group, there in zip(groups, members, strict=True)
+    ]
+
+
+def together(one: Elsewhere | None, other: Elsewhere | None) -> Elsewhere | None:
+    """Of tasks that are of one shape here: a pilot counts once."""
+    if one is None or other is None:
+        return None
+    return Elsewhere(running=one.running + other.running, members={**one.members, **other.members})
+
+
+def _members(site: SiteStatus, name: str, groups: Sequence[TaskGroup]) -> Iterator[tuple[int, int, Member]]:
+    """The group and the id of each pilot of a site that still counts, and what it does for that group.
+
+    A queued one starts as much later than planned as requests of its width do there.
+    """
+    served = [index for index, group in enumerate(groups) if name in group.at]
+    demands = tuple(groups[index].at[name] for index in served)
+    view = msgspec.structs.replace(site.counted_view, demands=demands)
+    for place, pilots in pilots_by_demand(view, range(len(served))).items():
+        for pilot in pilots:
+            planned = site.free.starts.get(pilot.queued_as, view.now) if site.free else view.now
+            wait = max(0.0, planned - view.now) + site.delay(pilot.request.p, view.now)
+            slots = slots_left(pilot, demands[place], site.shape(demands[place]).unit)
+            yield served[place], pilot.id, member_of(pilot, demands[place], slots, wait, view.now)
+
+
+def _seen_from(here: Demand, there: Demand, member: Member) -> Member:
+    """In slots of the speed of this site."""
+    return member._replace(slots=member.slots * here.runtime / there.runtime)

@@ -1,0 +1,211 @@
+"""What the other sites do for the tasks of a site that plans by completion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.choosing import Wanted
+from adaptor.crafting.completion.progress import SOONER
+from adaptor.crafting.completion.search import Search
+from adaptor.crafting.multisite.capacity import TargetShares
+from adaptor.crafting.multisite.division import by_demand, divide
+from adaptor.crafting.multisite.elsewhere import elsewhere
+from adaptor.crafting.multisite.site_status import SiteStatus
+from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.planner import plan
+from adaptor.crafting.queues import places_of
+from adaptor.crafting.situation import Issue, TaskGroup, TaskTimes
+from adaptor.model import PendingJob
+from tests.crafting.planner_views import queued, running
+from tests.examples import examples
+
+from .division_sites import NOW, bag, site, situations
+from .simulated_sites import STEP, Site, World
+
+
+def known(group: TaskGroup, **at: int) -> TaskGroup:
+    """Tasks that have run for their estimate, so many of them now at each site."""
+    demands = {
+        name: msgspec.structs.replace(
+            demand,
+            running=at.get(name, 0),
+            times=TaskTimes(finished=64, mean=demand.runtime, longest=demand.runtime),
+        )
+        for name, demand in group.at.items()
+    }
+    return msgspec.structs.replace(group, at=demands)
+
+
+def two(far: SiteStatus) -> dict[str, SiteStatus]:
+    return {"near": site(heuristic="completion"), "far": far}
+
+
+def test_pilots_and_running_tasks_of_other_sites_count() -> None:
+    sites = two(site(pilots=(running(1, 8, left=600.0),)))
+    (near,) = elsewhere(sites, [known(bag(100), near=2, far=8)], "near")
+    assert near.running == 8
+    (member,) = near.members.values()
+    assert (member.start, member.length, member.slots) == (0.0, 600.0, 8)
+    (far,) = elsewhere(sites, [known(bag(100), near=2, far=8)], "far")
+    assert (far.running, dict(far.members)) == (2, {})
+
+
+def test_a_slower_site_has_fewer_slots_of_this_speed() -> None:
+    sites = two(site(pilots=(running(1, 8, left=600.0),)))
+    (near,) = elsewhere(sites, [bag(100, {"near": 60.0, "far": 120.0})], "near")
+    assert [member.slots for member in near.members.values()] == [4.0]
+
+
+def test_a_queued_pilot_waits_for_its_planned_start_and_as_late_as_others_there() -> None:
+    ours = msgspec.structs.replace(queued(1, 8, 600), job="ours")
+    far = site(pilots=(ours,), pending=(PendingJob("ours", 8, 600, NOW + 100.0),))
+    waits = WaitLearner()
+    waits.started(8, 50.0, NOW)
+    for status, wait in ((far, 100.0), (msgspec.structs.replace(far, waits=waits), 150.0)):
+        (near,) = elsewhere(two(status), [bag(100)], "near")
+        (member,) = near.members.values()
+        assert (member.start, member.length) == (pytest.approx(SOONER * wait), 600.0)
+
+
+def test_of_a_site_that_is_lost_only_workers_that_still_send_messages_count() -> None:
+    pilots = (queued(1, 8, 600), running(2, 8, left=600.0), running(3, 8, left=600.0, workers=4))
+    (near,) = elsewhere(two(site(pilots=pilots, lost=True)), [bag(100)], "near")
+    assert {id: member.slots for id, member in near.members.items()} == {3: 4}
+
+
+def test_a_site_plans_for_all_tasks_beside_the_others_pilots_and_says_so() -> None:
+    """The pilots of far are done with all of them in a minute, and nothing is asked for here."""
+    group = known(bag(16))
+    for far, asks in ((site(), True), (site(pilots=(running(1, 16, left=600.0),)), False)):
+        sites = two(far)
+        parts = divide(sites, [group])
+        demand = group.at["near"]
+        part = by_demand(parts["near"], "near", [group], [demand])
+        decisions = plan(msgspec.structs.replace(sites["near"].view, demands=(demand,)), part)
+        assert any(isinstance(decision, Issue) for decision in decisions) is asks
+        there = len(far.view.pilots)
+        assert part.reason == f"plans for 16 waiting tasks beside the pilots of other sites ({there} at far)"
+
+
+def test_tasks_that_are_divided_by_cost_are_not_planned_by_all_sites() -> None:
+    group = msgspec.structs.replace(bag(16), at={
+        name: msgspec.structs.replace(demand, bag=7) for name, demand in bag(16).at.items()
+    })  # fmt: skip
+    target = TargetShares(shares={"far": 16}, seconds=60.0, reason="far is cheaper")
+    sites, demand = two(site()), group.at["near"]
+    part = by_demand(divide(sites, [group], {7: target})["near"], "near", [group], [demand])
+    assert part.elsewhere == [None]
+    decisions = plan(msgspec.structs.replace(sites["near"].view, demands=(demand,)), part)
+    assert not any(isinstance(decision, Issue) for decision in decisions)
+
+
+def test_a_pilot_counts_once_for_tasks_of_one_shape() -> None:
+    """Some of them may run at a third site too."""
+    sites = {**two(site(pilots=(running(1, 8, left=600.0),))), "third": site()}
+    groups = [bag(100), bag(50, 60.0, "near", "far", "third")]
+    demands = [groups[0].at["near"]]
+    part = by_demand(divide(sites, groups)["near"], "near", groups, demands)
+    (there,) = part.elsewhere
+    assert there is not None
+    assert list(there.members) == [1]
+
+
+@examples(100)
+@given(situations())
+def test_every_pilot_elsewhere_serves_one_group_at_most(
+    situation: tuple[dict[str, SiteStatus], tuple[TaskGroup, ...]],
+) -> None:
+    sites, groups = situation
+    for here in sites:
+        found = elsewhere(sites, groups, here)
+        ids = [id for there in found for id in there.members]
+        others = [pilot.id for name, status in sites.items() if name != here for pilot in status.view.pilots]
+        assert len(ids) == len(set(ids))
+        assert set(ids) <= set(others)
+        for there in found:
+            for member in there.members.values():
+                assert member.start >= 0
+                assert member.length >= 0
+                assert member.slots >= 0
+
+
+def test_a_search_counts_the_tasks_that_run_elsewhere() -> None:
+    sites = two(site(pilots=(running(1, 8, left=600.0),)))
+    group = known(bag(100), near=0, far=8)
+    (there,) = elsewhere(sites, [group], "near")
+    view, demand = sites["near"].view, group.at["near"]
+    assert view.queue is not None
+    wanted = Wanted(demand=demand, remaining=100, allowed=4, limit=4, elsewhere=there)
+    assert Search(view, places_of(view, view.queue), wanted).tasks == 108
+
+
+IDLE = Site("near", 16, 60, [], heuristic="completion")
+BUSY = replace(IDLE, name="far", local=[(0, 1800, 12), (1800, 3600, 16)])
+
+
+def seconds(*sites: Site, tasks: int = 400) -> int:
+    return World([replace(site, pilots=[], waits=WaitLearner()) for site in sites], tasks).run()
+
+
+@pytest.mark.parametrize(
+    "far",
+    [
+        replace(IDLE, name="far"),
+        BUSY,
+        replace(BUSY, runtime=200),
+        replace(IDLE, name="far", max_proc=2, max_tr=600, requests=2),
+        replace(IDLE, name="far", runtime=3000),
+        replace(BUSY, heuristic="adaptive"),
+    ],
+)
+def test_two_sites_are_no_slower_than_the_better_one(far: Site) -> None:
+    longest = max(IDLE.runtime, far.runtime)
+    assert seconds(IDLE, far) <= min(seconds(IDLE), seconds(far)) + longest + STEP
+
+
+def test_two_equal_sites_take_half_as_long() -> None:
+    assert seconds(IDLE, replace(IDLE, name="far"), tasks=480) <= seconds(IDLE, tasks=480) / 2 + 120 + STEP
+
+
+def test_a_site_that_dies_slows_the_bag_down_and_stops_nothing() -> None:
+    both = seconds(IDLE, replace(IDLE, name="far", dead_from=300))
+    assert both <= seconds(IDLE) + IDLE.runtime + STEP
+
+
+def test_a_site_that_is_always_late_holds_nothing_up() -> None:
+    """Near is busy for an hour; far says that it is free, and starts every request ten hours late."""
+    near = replace(IDLE, local=[(0, 3600, 16)])
+    assert seconds(near, replace(IDLE, name="far", delay=36_000)) <= 2 * seconds(near)
+
+
+@examples(10)
+@given(
+    st.lists(
+        st.builds(
+            Site,
+            name=st.just(""),
+            processors=st.sampled_from([4, 8, 16]),
+            runtime=st.sampled_from([30, 60, 100]),
+            local=st.lists(
+                st.integers(0, 20).map(lambda slot: (slot * 200, slot * 200 + 200, 4)),
+                max_size=6,
+                unique=True,
+            ),
+            requests=st.integers(1, 4),
+            max_proc=st.sampled_from([4, 8, 16]),
+            max_tr=st.sampled_from([600, 3600]),
+            heuristic=st.just("completion"),
+        ),
+        min_size=2,
+        max_size=2,
+    ),
+    st.integers(1, 150),
+)
+def test_any_two_sites_finish(drawn: list[Site], tasks: int) -> None:
+    near, far = (replace(site, name=name) for site, name in zip(drawn, ("near", "far"), strict=True))
+    assert seconds(near, far, tasks=tasks) < 200_000
