@@ -30,15 +30,14 @@ from backends.machines.here import HERE
 from backends.pbs.choosing import choose
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
-from backends.pbs.donation import NodesSeen, donatable, node_reports
+from backends.pbs.donation import donatable, node_reports
 from backends.pbs.jobs import report_of, was_put_back_to_yield
 from backends.pbs.limits import ceilings, refusal
 from backends.pbs.reading import Server
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import Shape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue
-from backends.pbs.state.queue import Observation, queue_state
-from backends.pbs.state.reserving import kept
+from backends.pbs.state.queue import Seen, queue_state
 from backends.pbs.state.sizes import misfit
 from backends.pbs.terms import Terms, ask_terms
 from backends.scripts import render
@@ -107,15 +106,7 @@ class PbsBackend:
         """
         seen = self._observe("nodes")
         nodes = donatable(self._known_terms(), donation_terms(self._site).partition)
-        return node_reports(
-            NodesSeen(
-                now=seen.now,
-                nodes=nodes,
-                jobs=seen.jobs,
-                donated=frozenset(donated),
-                reservations=seen.reservations,
-            )
-        )
+        return node_reports(seen.now, nodes, seen.jobs, donated, seen.reservations)
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
@@ -215,20 +206,19 @@ class PbsBackend:
         self._refuse_what_never_fits(order, shape)
         return shape
 
-    def _observe(self, asker: str) -> Observation:
+    def _observe(self, asker: str) -> Seen:
         seen = self._look.take(asker)
         self._terms = terms = seen.answers.terms(self._site, self._traits())
         standstill = terms.standstill
         if standstill:
             raise PartitionClosed(f"{standstill}: no job starts at the moment")
         whole_nodes = self._site.whole_nodes or terms.site.exclusive
-        others = (held for held in terms.reservations if held.queue != terms.site.queue.name)
-        return Observation(
+        return Seen(
             now=seen.now,
             site=terms.site,
             jobs=seen.jobs,
             queues=terms.queues,
-            reservations=[kept(held, terms.nodes, whole_nodes=whole_nodes) for held in others],
+            reservations=[held for held in terms.reservations if held.queue != terms.site.name],
             whole_nodes=whole_nodes,
             default_limit=terms.default_limit,
             loses_age=terms.server.loses_age,

@@ -12,7 +12,7 @@ from backends.findings import Finding, check_sizes, error, ok, warning
 from backends.pbs.donation import donatable
 from backends.pbs.openpbs.submitting import CANNOT_YIELD
 from backends.pbs.rows import PbsQueue, Preemption
-from backends.pbs.state.nodes import SiteNodes, execution_queues, find_queue
+from backends.pbs.state.nodes import QueueNodes, execution_queues, find_queue
 from backends.pbs.terms import Terms
 
 _SHORT_MEMORY = 3600.0
@@ -64,7 +64,7 @@ def _check_access(queue: PbsQueue, behind: Sequence[PbsQueue]) -> Iterator[Findi
         )
 
 
-def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+def check_nodes(site: SiteConfig, nodes: QueueNodes) -> Iterator[Finding]:
     """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
     if nodes.exclusive and not site.whole_nodes:
         yield error(

@@ -8,42 +8,10 @@ from typing import Literal
 import msgspec
 
 from adaptor.model import Request
+from backends.observed.rows import NOTHING, Amounts
 
 WAITING = frozenset("QHWT")
 """States of jobs that have not started, or wait to run again."""
-
-
-class Amounts(msgspec.Struct, frozen=True):
-    """What a job holds of one vnode, or what one has."""
-
-    processors: int = 0
-    memory: int = 0
-    """Bytes."""
-    gpus: int = 0
-
-    def __bool__(self) -> bool:
-        return self != NOTHING
-
-    def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(self.processors + other.processors, self.memory + other.memory, self.gpus + other.gpus)
-
-    def __mul__(self, count: int) -> Amounts:
-        return Amounts(self.processors * count, self.memory * count, self.gpus * count)
-
-    def beyond(self, other: Amounts) -> Amounts:
-        """What of this is more than the other."""
-        return Amounts(
-            max(0, self.processors - other.processors),
-            max(0, self.memory - other.memory),
-            max(0, self.gpus - other.gpus),
-        )
-
-    def within(self, other: Amounts) -> Amounts:
-        """This, but nowhere more than the other."""
-        return self.beyond(self.beyond(other))
-
-
-NOTHING = Amounts()
 
 
 class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,27 +132,13 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has(self) -> Amounts:
-        return Amounts(self.processors, self.memory or 0, self.gpus)
+        gpus = ((self.gpu_type, self.gpus),) if self.gpus > 0 else ()
+        return Amounts(self.processors, self.memory or 0, gpus)
 
     @property
     def in_service(self) -> bool:
         """Whether it takes new work."""
         return not self.states & _OUT
-
-
-class PbsReservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Processors set aside for a time; jobs of its own queue run on them."""
-
-    id: str
-    queue: str
-    start: float
-    end: float
-    nodes: dict[str, Amounts]
-    """By node, or vnode."""
-    exclusive: bool = False
-    """Whether it has its nodes whole, however little of them it asked for."""
-    machines: bool = False
-    """Whether it has all vnodes of its machines."""
 
 
 class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.config.schema import SiteConfig
+from backends.observed.rows import ReservationRow
 from backends.pbs.dialect import Dialect
-from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer
-from backends.pbs.state.nodes import SiteNodes, find_site
+from backends.pbs.rows import PbsNode, PbsQueue, PbsServer
+from backends.pbs.state.nodes import QueueNodes, find_site
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,8 +19,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     queues: dict[str, PbsQueue]
     nodes: Sequence[PbsNode]
     """Of all queues."""
-    reservations: Sequence[PbsReservation]
-    site: SiteNodes
+    reservations: Sequence[ReservationRow]
+    site: QueueNodes
 
     @property
     def standstill(self) -> str:
@@ -49,7 +50,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     server: PbsServer
     queues: dict[str, PbsQueue]
     nodes: Sequence[PbsNode]
-    reservations: Sequence[PbsReservation]
+    reservations: Sequence[ReservationRow]
 
     def terms(self, site: SiteConfig, wants: Mapping[str, str] | None = None) -> Terms:
         """Args: wants: see `terms_of`. Raises PartitionClosed: no such queue."""
@@ -74,7 +75,7 @@ def terms_of(
     server: PbsServer,
     queues: dict[str, PbsQueue],
     nodes: Sequence[PbsNode],
-    reservations: Sequence[PbsReservation],
+    reservations: Sequence[ReservationRow],
     name: str | None,
     wants: Mapping[str, str] = {},
 ) -> Terms:

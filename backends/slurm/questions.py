@@ -17,6 +17,7 @@ from adaptor.model import EndedJob
 from backends.base import TAG_START, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Commands
+from backends.observed.rows import ReservationRow
 from backends.slurm import parse
 from backends.slurm.accounting import (
     ASSOCIATION_FIELDS,
@@ -29,7 +30,7 @@ from backends.slurm.accounting import (
 from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
 from backends.slurm.placing.licenses import License, parse_license_rows
 from backends.slurm.placing.node_details import NodeDetail, parse_node_details
-from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
+from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ class Questions:
         """By name."""
         return parse_license_rows(self._commands.ask("scontrol", "show", "license", "-o"))
 
-    def reservations(self) -> list[Reservation]:
+    def reservations(self) -> list[ReservationRow]:
         answer = self._commands.run("scontrol", "show", "reservation", "-o")
         if "No reservations" in answer.output + answer.errors:
             return []
@@ -162,12 +163,12 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     nodes: list[NodeRow]
     jobs: list[QueueRow]
-    reservations: list[Reservation]
+    reservations: list[ReservationRow]
     node_details: dict[str, NodeDetail]
     job_details: JobDetails
     licenses: dict[str, License] = {}
 
-    def other_reservations(self, own: str | None) -> list[Reservation]:
+    def other_reservations(self, own: str | None) -> list[ReservationRow]:
         """All but the one of this name."""
         return [held for held in self.reservations if held.name != own]
 

@@ -84,7 +84,7 @@ def scenes() -> Iterator[Scene]:
         yield _openpbs(situation, 1795241278.0, parts["pbsnodes-av"], parts["qstat-f-dsv"])
     nodes = recorded_nodes()
     for name, jobs in (
-        ("02b-pbsnodes-suspended", ("02b-",)),
+        ("02b-pbsnodes-suspended", ("02b-job",)),
         ("05-D-pbsnodes-av", ("05-D-preemptor",)),
         ("05-S-pbsnodes-av", ("05-S-preempted", "05-S-preemptor")),
         ("06b-after-40s-pbsnodes", ("06b-after-40s-job",)),

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
+from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
     default_seconds,
     parse_amounts,
@@ -25,7 +26,7 @@ from backends.pbs.fields import (
 from backends.pbs.openpbs.access import shuts_out, submit_hosts
 from backends.pbs.openpbs.selecting import AMOUNT, gpu_type
 from backends.pbs.records import Record, comma_list
-from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
+from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
 
 Row = TypeVar("Row")
 
@@ -72,7 +73,7 @@ def server_of(record: Record, user: str) -> PbsServer:
     return _understood("server", record, lambda each: _server(each, user))
 
 
-def reservations_of(records: Iterable[Record]) -> list[PbsReservation]:
+def reservations_of(records: Iterable[Record]) -> list[ReservationRow]:
     """Of `pbs_rstat -f`; those that hold no nodes (yet, or any more) are left out."""
     found = [_understood("reservation", record, _reservation) for record in records]
     return [reservation for reservation in found if reservation.nodes]
@@ -148,16 +149,17 @@ def _server(record: Record, user: str) -> PbsServer:
     )
 
 
-def _reservation(record: Record) -> PbsReservation:
+def _reservation(record: Record) -> ReservationRow:
     values = record.values
-    return PbsReservation(
-        id=record.id,
+    return ReservationRow(
+        name=record.id,
         queue=values["queue"],
         start=parse_time(values["reserve_start"]),
         end=parse_time(values["reserve_end"]),
         nodes=parse_vnodes(values.get("resv_nodes", "")),
         exclusive="excl" in values.get("Resource_List.place", ""),
         machines="exclhost" in values.get("Resource_List.place", ""),
+        reported=True,
     )
 
 

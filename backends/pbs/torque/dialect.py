@@ -13,9 +13,10 @@ from adaptor.resources import Node
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
+from backends.observed.rows import ReservationRow
 from backends.pbs.fields import number_of
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import Shape
 from backends.pbs.state.sizes import machines_of
 from backends.pbs.torque import parse, submitting
@@ -67,7 +68,7 @@ class Torque:
         self._machines = machines_of(found)
         return found
 
-    def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:  # noqa: ARG002
+    def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:  # noqa: ARG002
         """None: Maui and Moab keep them, whose own commands a site may not offer."""
         return []
 

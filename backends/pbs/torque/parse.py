@@ -18,9 +18,10 @@ import msgspec
 
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
-from backends.pbs.fields import default_seconds, parse_duration, parse_size, parse_time
+from backends.observed.rows import Amounts
+from backends.pbs.fields import amounts_of, default_seconds, parse_duration, parse_size, parse_time
 from backends.pbs.records import Record, parse_long, variables
-from backends.pbs.rows import WAITING, Amounts, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
+from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.torque.fields import parse_exec_gpus, parse_exec_host, parse_holders, parse_wanted
 
 log = logging.getLogger(__name__)
@@ -187,7 +188,7 @@ def _held(values: Mapping[str, str]) -> dict[str, Amounts]:
     processors = parse_exec_host(values["exec_host"]) if "exec_host" in values else {}
     gpus = parse_exec_gpus(values["exec_gpus"]) if "exec_gpus" in values else {}
     each = _memory_of_processor(values, sum(processors.values()))
-    return {node: Amounts(count, count * each, gpus.get(node, 0)) for node, count in processors.items()}
+    return {node: amounts_of(count, count * each, gpus.get(node, 0)) for node, count in processors.items()}
 
 
 def _memory_of_processor(values: Mapping[str, str], processors: int) -> int:

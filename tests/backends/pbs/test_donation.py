@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,19 +19,21 @@ from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError
 from backends.donation import donation_terms
-from backends.pbs.donation import SOON, NodesSeen, donatable, node_reports
+from backends.observed.donation import SOON
+from backends.observed.rows import ReservationRow
+from backends.pbs.donation import donatable, node_reports
 from backends.pbs.openpbs import submitting as openpbs
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB
 from backends.pbs.records import parse_dsv, parse_long
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import shape_of
 from backends.pbs.terms import Terms, terms_of
 from backends.pbs.torque import parse as torque
 from backends.pbs.torque import submitting
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
-from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node, reservation
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
 SCRIPT = Path("/home/u/7/pilot.sh")
@@ -43,10 +45,13 @@ def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: s
 
 
 def look(
-    nodes: list[PbsNode], jobs: list[PbsJob], donated: tuple[str, ...] = (), **given: object
+    nodes: list[PbsNode],
+    jobs: list[PbsJob],
+    donated: tuple[str, ...] = (),
+    reservations: Sequence[ReservationRow] = (),
 ) -> dict[str, NodeReport]:
-    seen = NodesSeen(now=NOW, nodes=donatable(terms(nodes), None), jobs=jobs, donated=donated)
-    return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
+    found = node_reports(NOW, donatable(terms(nodes), None), jobs, donated, reservations)
+    return {report.name: report for report in found}
 
 
 def recorded_look(situation: str, now: float, donated: tuple[str, ...] = ()) -> dict[str, NodeReport]:
@@ -54,8 +59,8 @@ def recorded_look(situation: str, now: float, donated: tuple[str, ...] = ()) -> 
     queues = queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
     nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
     everything = terms(nodes, {queue.name: queue for queue in queues})
-    seen = NodesSeen(now=now, nodes=donatable(everything, "scavenger"), jobs=jobs, donated=donated)
-    return {report.name: report for report in node_reports(seen)}
+    found = node_reports(now, donatable(everything, "scavenger"), jobs, donated)
+    return {report.name: report for report in found}
 
 
 def test_the_recorded_idle_cluster() -> None:
@@ -96,7 +101,7 @@ def test_torques_nodes() -> None:
     folder = FIXTURES / "torque" / "torque-6"
     nodes = torque.parse_nodes((folder / "nodes.txt").read_text())
     jobs = [each for each in torque.parse_jobs((folder / "jobs.txt").read_text()) if each.state != "C"]
-    found = node_reports(NodesSeen(now=NOW, nodes=nodes, jobs=jobs, donated=("103[2].head.example.org",)))
+    found = node_reports(NOW, nodes, jobs, ("103[2].head.example.org",))
     assert [(each.name, each.use) for each in found] == [
         ("node01", TAKEN),
         ("node02", TAKEN),
@@ -143,8 +148,8 @@ def test_jobs_that_are_hidden_from_us_hold_machines_too() -> None:
 
 
 def test_reservations_close_machines_now_and_are_plans_for_later() -> None:
-    on = PbsReservation(id="R1", queue="R1", start=NOW - 10, end=NOW + 60, nodes=held({"n1": 1}))
-    later = PbsReservation(id="R2", queue="R2", start=NOW + 700, end=NOW + 900, nodes=held({"n2": 4}))
+    on = reservation("R1", "R1", NOW - 10, NOW + 60, held({"n1": 1}))
+    later = reservation("R2", "R2", NOW + 700, NOW + 900, held({"n2": 4}))
     found = look([node("n1"), node("n2"), node("n3")], [], reservations=[on, later])
     assert [each.use for each in found.values()] == [AWAY, IDLE, IDLE]
     assert [each.planned for each in found.values()] == [math.inf, NOW + 700, math.inf]
@@ -240,9 +245,7 @@ ROWS = st.tuples(
 def test_a_machine_is_never_called_idle_that_another_may_use(
     rows: tuple[PbsNode, ...], jobs: list[PbsJob], donated: set[str], closed: tuple[str, ...]
 ) -> None:
-    closing = PbsReservation(
-        id="R", queue="R", start=NOW - 1, end=NOW + 1, nodes=held(dict.fromkeys(closed, 1))
-    )
+    closing = reservation("R", "R", NOW - 1, NOW + 1, held(dict.fromkeys(closed, 1)))
     found = look(list(rows), jobs, tuple(donated), reservations=[closing])
     others = [each for each in jobs if each.id not in donated]
     for row in rows:

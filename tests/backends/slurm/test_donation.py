@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -15,11 +15,13 @@ from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from backends.base import SchedulerError
+from backends.observed.donation import SOON
+from backends.observed.rows import ReservationRow
 from backends.slurm import parse
-from backends.slurm.donation import SOON, NodesSeen, donatable, node_reports
-from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from backends.slurm.donation import donatable, node_reports
+from backends.slurm.rows import NodeRow, QueueRow
 from tests.backends.slurm.answers import MARK
-from tests.backends.slurm.slurm_rows import NOW, job, node
+from tests.backends.slurm.slurm_rows import NOW, job, node, reservation
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
 
@@ -29,10 +31,12 @@ def site(**donation: str) -> SiteConfig:
 
 
 def look(
-    nodes: list[NodeRow], jobs: list[QueueRow], donated: tuple[str, ...] = (), **given: object
+    nodes: list[NodeRow],
+    jobs: list[QueueRow],
+    donated: tuple[str, ...] = (),
+    reservations: Sequence[ReservationRow] = (),
 ) -> dict[str, NodeReport]:
-    seen = NodesSeen(now=NOW, nodes=nodes, jobs=jobs, donated=donated)
-    return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
+    return {report.name: report for report in node_reports(NOW, nodes, jobs, donated, reservations)}
 
 
 def use_of(state: str, jobs: list[QueueRow], donated: tuple[str, ...] = (), allocated: int = 0) -> NodeUse:
@@ -131,12 +135,12 @@ def test_the_earliest_plan_counts() -> None:
     jobs = [job(str(n), 1, planned_nodes=("n1",), start=NOW + 100 * n) for n in (7, 3, 5)]
     jobs.append(job("1", 1, planned_nodes=("n1",), start=NOW + 50, reason="JobHeldAdmin"))
     assert look([node("n1")], jobs)["n1"].planned == NOW + 300
-    held = Reservation(name="later", start=NOW + 200, end=NOW + 900, nodes=("n1",))
+    held = reservation(name="later", start=NOW + 200, end=NOW + 900, nodes=("n1",))
     assert look([node("n1")], jobs, reservations=[held])["n1"].planned == NOW + 200
 
 
 def test_a_reservation_that_is_on_closes_its_nodes() -> None:
-    held = Reservation(name="course", start=NOW - 10, end=NOW + 900, nodes=("n1",))
+    held = reservation(name="course", start=NOW - 10, end=NOW + 900, nodes=("n1",))
     found = look([node("n1"), node("n2")], [], reservations=[held])
     assert [report.use for report in found.values()] == [AWAY, IDLE]
 
@@ -205,7 +209,7 @@ ROWS = st.tuples(
 def test_a_node_is_never_called_idle_that_another_may_use(
     rows: tuple[NodeRow, ...], jobs: list[QueueRow], donated: set[str], closed: tuple[str, ...]
 ) -> None:
-    reservations = [Reservation(name="on", start=NOW - 1, end=NOW + 1, nodes=closed)]
+    reservations = [reservation(name="on", start=NOW - 1, end=NOW + 1, nodes=closed)]
     found = look(list(rows), jobs, tuple(donated), reservations=reservations)
     others = [each for each in jobs if each.id not in donated]
     pilots = [each for each in jobs if each.id in donated]

@@ -15,17 +15,18 @@ from adaptor.model import PendingJob, RunningJob
 from adaptor.resources import Node
 from backends.base import SchedulerError
 from backends.hidden import HIDDEN, hidden_processors
+from backends.observed.state import LINGER
 from backends.slurm import parse
 from backends.slurm.nodes import find_site
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.queue import LINGER, Observation, elements, queue_state
-from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from backends.slurm.queue import Seen, elements, queue_state
+from backends.slurm.rows import NodeRow, QueueRow
 from tests.backends.slurm.answers import MARK
-from tests.backends.slurm.slurm_rows import NOW, job, node
+from tests.backends.slurm.slurm_rows import NOW, job, node, reservation
 
 
-def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> Observation:
-    observation = Observation(now=NOW, site=find_site(nodes, "batch"), jobs=jobs)
+def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> Seen:
+    observation = Seen(now=NOW, site=find_site(nodes, "batch"), jobs=jobs)
     return msgspec.structs.replace(observation, **given)
 
 
@@ -40,7 +41,7 @@ def bare(jobs: Iterable[Job]) -> tuple[Job, ...]:
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
     state = queue_state(
-        Observation(
+        Seen(
             now=NOW,
             site=find_site(parse.parse_nodes(recorded("plain/nodes.txt")), None),
             jobs=parse.parse_queue(recorded("plain/queue.txt"), MARK),
@@ -173,7 +174,7 @@ def test_jobs_on_other_nodes_are_left_out() -> None:
 
 
 def test_a_reservation_that_is_on_keeps_its_nodes() -> None:
-    held = Reservation(name="service", start=NOW - 10, end=NOW + 3600, nodes=("n1", "n2", "elsewhere"))
+    held = reservation(name="service", start=NOW - 10, end=NOW + 3600, nodes=("n1", "n2", "elsewhere"))
     nodes = [node("n1", 1), node("n2"), node("n3")]
     state = queue_state(seen(nodes, [job("1", 1, ("n1",))], reservations=[held]))
     assert bare(state.running) == (

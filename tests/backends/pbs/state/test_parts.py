@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from adaptor.model import QueueState
 from adaptor.resources import Part
 from backends.hidden import HIDDEN
-from backends.pbs.fields import parse_vnodes
-from backends.pbs.rows import Amounts, PbsJob, PbsNode, PbsReservation
-from tests.backends.pbs.pbs_rows import NOW, job, node
+from backends.observed.rows import Amounts, ReservationRow
+from backends.pbs.fields import amounts_of, parse_vnodes
+from backends.pbs.rows import PbsJob, PbsNode
+from tests.backends.pbs.pbs_rows import NOW, job, node, reservation
 from tests.backends.pbs.state.test_queue import BUSY, look, recorded_state
 
 GB = 2**30
@@ -52,14 +53,14 @@ def test_vnodes_that_are_only_kept_from_others_are_held_whole() -> None:
 
 def test_a_job_holds_memory_and_gpus_of_the_type_of_the_vnode() -> None:
     nodes = [node("n1[0]", gpus=2, gpu_type="a100"), node("n1[1]", gpus=2, gpu_type="v100")]
-    held = {"n1[0]": Amounts(1, GB, 1), "n1[1]": Amounts(2, 0, 2)}
+    held = {"n1[0]": amounts_of(1, GB, 1), "n1[1]": amounts_of(2, 0, 2)}
     (part,) = parts(look(nodes, [job("1", 3, "n1[0]", nodes=held)]))["1"]
     assert part == Part(node="n1", processors=3, memory=GB, gpus=(("a100", 1), ("v100", 2)))
 
 
 def test_memory_and_gpus_that_no_visible_job_explains_are_held_where_they_are() -> None:
     nodes = [
-        node("n1", assigned=Amounts(1, 3 * GB, 1), memory=4 * GB, gpus=2),
+        node("n1", assigned=amounts_of(1, 3 * GB, 1), memory=4 * GB, gpus=2),
         node("n2", assigned=Amounts(2)),
     ]
     found = look(nodes, [job("1", 1, "n1", nodes={"n1": Amounts(1, GB)})]).running
@@ -85,7 +86,7 @@ def test_a_node_that_takes_no_other_job_is_held_wholly(state: str, part: Part) -
 
 def test_a_planned_job_keeps_what_pbs_says_and_whole_nodes_if_it_is_exclusive() -> None:
     nodes = [node("n1", memory=4 * GB, gpus=1), node("n2", memory=4 * GB, exclusive=True), node("n3")]
-    plan = {"n1": Amounts(1, GB, 1), "n2": Amounts(1)}
+    plan = {"n1": amounts_of(1, GB, 1), "n2": Amounts(1)}
     shared = job("1", 2, planned_start=NOW + 60, planned_nodes=plan)
     alone = job("2", 2, planned_start=NOW + 60, planned_nodes=plan, exclusive=True)
     first, second = look(nodes, [shared, alone]).pending
@@ -97,8 +98,15 @@ def test_a_planned_job_keeps_what_pbs_says_and_whole_nodes_if_it_is_exclusive() 
 
 def test_a_reservation_holds_memory_and_gpus_beside_its_jobs() -> None:
     """PBS counts what a reservation has as assigned, too."""
-    nodes = [node("n1", assigned=Amounts(2, 2 * GB, 1), memory=4 * GB, gpus=1)]
-    on = PbsReservation(id="R", queue="R", start=NOW - 1, end=NOW + 60, nodes={"n1": Amounts(2, 2 * GB, 1)})
+    nodes = [node("n1", assigned=amounts_of(2, 2 * GB, 1), memory=4 * GB, gpus=1)]
+    on = ReservationRow(
+        reported=True,
+        name="R",
+        queue="R",
+        start=NOW - 1,
+        end=NOW + 60,
+        nodes={"n1": amounts_of(2, 2 * GB, 1)},
+    )
     inside = job("1", 1, "n1", queue="R", nodes={"n1": Amounts(1, GB)})
     assert parts(look(nodes, [inside], reservations=[on])) == {
         "1": (Part(node="n1", processors=1, memory=GB),),
@@ -107,7 +115,7 @@ def test_a_reservation_holds_memory_and_gpus_beside_its_jobs() -> None:
 
 
 def test_jobs_beside_a_reservation_free_what_they_have_unless_it_waits_for_it() -> None:
-    on = PbsReservation(id="R", queue="R", start=NOW - 1, end=NOW + 900, nodes={"n1": Amounts(2)})
+    on = reservation("R", "R", NOW - 1, NOW + 900, {"n1": Amounts(2)})
     inside = job("1", 1, "n1", queue="R")
 
     def ends(beside: int) -> dict[str, float]:
@@ -118,7 +126,7 @@ def test_jobs_beside_a_reservation_free_what_they_have_unless_it_waits_for_it() 
     assert ends(beside=3) == {"1": 900, "2": 900}  # one of the three is the reservation's
 
 
-AMOUNTS = st.builds(Amounts, st.integers(0, 4), st.integers(0, 8), st.integers(0, 2))
+AMOUNTS = st.builds(amounts_of, st.integers(0, 4), st.integers(0, 8), st.integers(0, 2))
 NAMES = ["a[0]", "a[1]", "b", "c"]
 
 
@@ -145,7 +153,12 @@ def test_parts_are_what_the_nodes_say_is_held(
     state = look(nodes, jobs)
     for name, amounts in by_vnode.items():
         host = name.partition("[")[0]
-        assigned.update({(host, "processors"): amounts.processors, (host, "gpus"): amounts.gpus})
+        assigned.update(
+            {
+                (host, "processors"): amounts.processors,
+                (host, "gpus"): sum(count for _, count in amounts.gpus),
+            }
+        )
         assigned.update({(host, "memory"): amounts.memory})
     told = Counter[tuple[str, str]]()
     for running in state.running:

@@ -14,15 +14,16 @@ from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Part
 from backends.base import SchedulerError
 from backends.hidden import HIDDEN, hidden_processors
+from backends.observed.state import LINGER
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB
 from backends.pbs.records import parse_dsv, parse_long
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_site, serves
-from backends.pbs.state.queue import LINGER, Observation, queue_state
+from backends.pbs.state.queue import Seen, queue_state
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
-from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node, reservation
 
 BUSY = 1795241278.0
 DOWN = 1795241491.0
@@ -30,9 +31,7 @@ DOWN = 1795241491.0
 
 def look(nodes: list[PbsNode], jobs: list[PbsJob], queue: str = "workq", **given: object) -> QueueState:
     site = find_site(nodes, QUEUES, queue)
-    return queue_state(
-        msgspec.structs.replace(Observation(now=NOW, site=site, jobs=jobs, queues=QUEUES), **given)
-    )
+    return queue_state(msgspec.structs.replace(Seen(now=NOW, site=site, jobs=jobs, queues=QUEUES), **given))
 
 
 def bare(jobs: Iterable[RunningJob]) -> list[RunningJob]:
@@ -50,7 +49,7 @@ def recorded_state(situation: str, now: float, elements: str | None = None) -> Q
         for each in queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
     }
     site = find_site(nodes, queues, "workq")
-    return queue_state(Observation(now=now, site=site, jobs=jobs, queues=queues))
+    return queue_state(Seen(now=now, site=site, jobs=jobs, queues=queues))
 
 
 def test_the_recorded_busy_cluster() -> None:
@@ -111,7 +110,7 @@ def test_recorded_nodes(recording: str, in_service: int, allocated: int | None) 
     assert site.processors == in_service
     assert site.usual_size == 4
     if allocated is not None:
-        assert sum(each.allocated.processors for each in site.nodes.values()) == allocated
+        assert sum(each.held.processors for each in site.nodes.values()) == allocated
 
 
 def test_no_recording_of_nodes_is_forgotten() -> None:
@@ -214,10 +213,8 @@ def test_jobs_planned_on_other_nodes_are_left_out() -> None:
 
 
 def test_a_reservation_keeps_its_processors_while_it_is_on_and_is_planned_before() -> None:
-    on = PbsReservation(id="R1.s", queue="R1", start=NOW - 10, end=NOW + 3600, nodes=held({"n1": 4, "n2": 2}))
-    coming = PbsReservation(
-        id="R2.s", queue="R2", start=NOW + 60, end=NOW + 360, nodes=held({"n1": 4, "x": 4})
-    )
+    on = reservation("R1.s", "R1", NOW - 10, NOW + 3600, held({"n1": 4, "n2": 2}))
+    coming = reservation("R2.s", "R2", NOW + 60, NOW + 360, held({"n1": 4, "x": 4}))
     jobs = [job("1", 1, "n1", queue="R1"), job("2", 1, "n3")]
     nodes = [node("n1", 1), node("n2"), node("n3", 1)]
     state = look(nodes, jobs, reservations=[on, coming])
@@ -234,11 +231,11 @@ def test_a_reservation_keeps_its_processors_while_it_is_on_and_is_planned_before
 
 def test_the_recorded_reservation_is_for_its_own_queue() -> None:
     (held,) = reservations_of(parse_long(recorded("09-rstat-f"), "Resv ID: ", indent=""))
-    assert (held.id, held.queue, held.end - held.start) == ("R97.pbshead", "R97", 600)
+    assert (held.name, held.queue, held.end - held.start) == ("R97.pbshead", "R97", 600)
     nodes = nodes_of(parse_long(recorded_nodes()["09-pbsnodes-av"], ""))
-    assert {each.name for each in nodes if held.id in each.reservations} == {"node01", "node02"}
+    assert {each.name for each in nodes if held.name in each.reservations} == {"node01", "node02"}
     own = find_site(nodes, {"R97": PbsQueue(name="R97")}, "R97", [held])
-    assert (own.processors, set(own.related)) == (8, {"R97"})
+    assert (own.processors, set(own.members)) == (8, {"R97"})
 
 
 def test_nodes_are_found_by_queue_trait_and_partition() -> None:
@@ -265,7 +262,7 @@ def test_nodes_are_found_by_queue_trait_and_partition() -> None:
         "all": ["bound", "gpu"],
         "again": ["bound", "gpu"],
     }
-    assert find_site(nodes, queues, "gpu").related == {"plain", "gpu", "all", "again"}
+    assert find_site(nodes, queues, "gpu").members.keys() == {"plain", "gpu", "all", "again"}
 
 
 def test_a_queue_wants_what_its_chunks_name_and_not_what_they_use_up() -> None:
