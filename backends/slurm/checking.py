@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adaptor.config.schema import SiteConfig
-from adaptor.units import counted
 from backends.base import SchedulerError
 from backends.commands import Commands
-from backends.findings import Finding, check_sizes, error, ok, warning
-from backends.observed.rows import total
+from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
 from backends.slurm.limits import Terms, find_association
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.exclusivity import NODE, NOTHING
@@ -26,25 +24,16 @@ def check_partition(nodes: PartitionNodes) -> Iterator[Finding]:
     """That jobs can start there, and on how much."""
     if nodes.available != "up":
         yield warning(f"partition {nodes.name} is {nodes.available} at the moment: no job starts")
-    if nodes.nodes:
-        gpus = total(node.has.gpus for node in nodes.nodes.values())
-        words = [f"{len(nodes.nodes)} nodes in service", f"{nodes.processors} processors"]
-        words += [counted(count, f"{type} GPU".strip()) for type, count in gpus]
-        yield ok(f"partition {nodes.name}: {', '.join(words)}")
-    else:
-        yield warning(f"partition {nodes.name} has no node in service at the moment")
+    yield from check_service("partition", nodes)
 
 
 def check_nodes(site: SiteConfig, nodes: PartitionNodes, partition: Partition | None) -> Iterator[Finding]:
     """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
     name = nodes.name
     kind = partition.exclusive if partition is not None else NOTHING
-    if kind == NODE and not site.whole_nodes:
-        yield error(
-            f"partition {name} gives only whole nodes: set `whole_nodes: true` and "
-            f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
-        )
-    elif kind not in (NOTHING, NODE):
+    if kind == NODE:
+        yield from check_whole_nodes(site, "partition", nodes)
+    elif kind != NOTHING:
         yield warning(
             f"partition {name} shares no nodes between {_APART.get(kind, f'jobs ({kind})')}: free slots "
             "count a node as taken as soon as a job runs on it"
@@ -55,7 +44,7 @@ def check_nodes(site: SiteConfig, nodes: PartitionNodes, partition: Partition | 
             f"(OverSubscribe=FORCE:{partition.shared_by}): tasks may run slower than "
             "elsewhere, and free slots count each processor once"
         )
-    yield from check_sizes(site, set(nodes.sizes.values()), nodes.usual_size)
+    yield from check_sizes(site, nodes)
 
 
 def check_where(site: SiteConfig, nodes: PartitionNodes) -> Iterator[Finding]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from adaptor.config.schema import SiteConfig
-from adaptor.resources import Node
-from adaptor.units import counted, format_size
-from backends.ceilings import LONGEST, POLITE, limits_of, polite_processors
-from backends.describing import duration, partition_lines, scalar, site_name, source
+from backends.describing import Described, described, scalar
 from backends.slurm.limits import Terms, ceilings
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.exclusivity import NODE
@@ -30,46 +27,29 @@ def describe_cluster(settings: Mapping[str, str], partitions: Iterable[Partition
     """The text of a configuration: the first partition as a site, the others as comments."""
     first, *others = partitions
     yields = settings.get("PreemptType") == "preempt/partition_prio"
-    text = _HEAD.format(
+    head = _HEAD.format(
         cluster=settings.get("ClusterName", "?"), version=settings.get("SLURM_VERSION", "unknown")
     )
     own = terms.partitions[first.name]
     named = (terms.partitions[each.name] for each in others)
     choices = [own.name, *(each.name for each in named if not (yields and _makes_room(each, own)))]
-    lines = [
-        *_site_lines(first, terms),
-        *partition_lines(choices, "partitions"),
-        *(_donation_lines(first, terms) if yields else ()),
-    ]
-    text += "\n".join(lines) + "\n"
-    for nodes in others:
-        text += "\n" + "\n".join(f"# {line}" for line in _site_lines(nodes, terms)) + "\n"
-    return text
+    sites = [_described(nodes, terms) for nodes in (first, *others)]
+    return described(head, sites, "partitions", choices, _donation_lines(first, terms) if yields else ())
 
 
-def _site_lines(nodes: PartitionNodes, terms: Terms) -> list[str]:
-    site = SiteConfig(backend="slurm", partition=nodes.name)
-    known = ceilings(terms, site, nodes)
-    limits = limits_of(known)
-    requests = source(known.requests, POLITE, "Slurm")
-    polite = polite_processors(known, limits.max_pending_requests)
-    processors = source(known.processors, limits.max_proc, "Slurm", polite.source)
-    lines = [
-        f"  {site_name(nodes.name, 'slurm')}:",
-        f"    # {_portrait(nodes, terms)}",
-        "    backend: slurm",
-        f"    partition: {scalar(nodes.name)}",
-        *_feature_lines(nodes),
-        *_account_lines(terms),
-        "    limits:",
-        f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
-        f"      max_proc: {limits.max_proc}  # {processors}",
-        f"      max_tr: {duration(limits.max_tr)}  # {source(known.seconds, LONGEST, 'Slurm')}",
-        f"    processors_per_node: {nodes.usual_size}",
-    ]
-    if terms.partitions[nodes.name].exclusive == NODE:
-        lines.append("    whole_nodes: true  # the partition gives nothing less")
-    return lines
+def _described(nodes: PartitionNodes, terms: Terms) -> Described:
+    partition = terms.partitions[nodes.name]
+    default = "; the default partition" if partition.default else ""
+    state = "" if nodes.available == "up" else f"; {nodes.available} at the moment"
+    return Described(
+        backend="slurm",
+        scheduler="Slurm",
+        nodes=nodes,
+        known=ceilings(terms, SiteConfig(backend="slurm", partition=nodes.name), nodes),
+        remarks=default + state,
+        choices=[*_feature_lines(nodes), *_account_lines(terms)],
+        whole_nodes="the partition gives nothing less" if partition.exclusive == NODE else "",
+    )
 
 
 def _makes_room(partition: Partition, other: Partition) -> bool:
@@ -88,23 +68,6 @@ def _donation_lines(nodes: PartitionNodes, terms: Terms) -> list[str]:
         f"    # Jobs of {' and '.join(yielding)} make room for others, so idle nodes can be donated:",
         f"    # donation: {{mode: preemptible, partition: {scalar(yielding[0])}}}",
     ]
-
-
-def _portrait(nodes: PartitionNodes, terms: Terms) -> str:
-    serving = [node for node in nodes.machines if node.ours and node.in_service]
-    serving.sort(key=lambda node: (node.processors, node.memory or 0, node.gpus))
-    kinds = " or ".join(dict.fromkeys(map(_kind, serving)))
-    default = "; the default partition" if terms.partitions[nodes.name].default else ""
-    state = "" if nodes.available == "up" else f"; {nodes.available} at the moment"
-    return f"{len(nodes.nodes)} nodes in service with {kinds or 'nothing'} each{default}{state}"
-
-
-def _kind(node: Node) -> str:
-    words = [f"{node.processors} processors"]
-    if node.memory is not None:
-        words.append(f"{format_size(node.memory)} of memory")
-    words += [counted(count, f"{type} GPU".strip()) for type, count in node.gpus]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if words[:-1] else words)
 
 
 def _feature_lines(nodes: PartitionNodes) -> list[str]:
