@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Part
-from backends.hidden import HIDDEN
 from backends.observed.rows import NOTHING, Amounts, JobRow, ReservationRow, named_as
 from backends.observed.site import Holding, SiteNode, SiteNodes, added
 
@@ -288,3 +287,27 @@ def _planned(seen: Observation, job: JobRow) -> dict[str, Amounts]:
         else _as_counted(seen.site, listed[name], amounts)
         for name, amounts in nodes.items()
     }
+
+
+HIDDEN = "hidden"
+"""The id that stands for jobs that we do not see: the scheduler hides them (Slurm's `PrivateData=jobs`, PBS's
+`query_other_jobs = False`), or they came between two of our questions."""
+
+
+def hidden_processors(state: QueueState) -> int:
+    return sum(job.processors for job in state.running if job.id == HIDDEN)
+
+
+class SecondLook:
+    """Looks again when more is hidden than the last time: what is hidden then is hidden from us."""
+
+    def __init__(self) -> None:
+        self._hidden = 0
+
+    def state(self, look: Callable[[], QueueState]) -> QueueState:
+        """What `look` sees; whatever that raises passes."""
+        state = look()
+        if hidden_processors(state) > self._hidden:
+            state = look()
+        self._hidden = hidden_processors(state)
+        return state

@@ -21,25 +21,22 @@ from backends.base import (
     SubmitUncertain,
 )
 from backends.ceilings import limits_of
-from backends.chunks import chunks
-from backends.commands import CommandHung, Commands
+from backends.commands import CommandHung, Commands, chunks
 from backends.donation import donation_terms, shortened
-from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.pbs.choosing import choose
+from backends.observed.state import SecondLook
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.jobs import report_of, was_put_back_to_yield
 from backends.pbs.limits import ceilings, refusal
-from backends.pbs.reading import Server
+from backends.pbs.reading import Server, Terms, ask, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import Shape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue
 from backends.pbs.state.queue import Seen, queue_state
 from backends.pbs.state.sizes import misfit
-from backends.pbs.terms import Terms, ask_terms
 from backends.scripts import render
 
 
@@ -208,7 +205,7 @@ class PbsBackend:
 
     def _observe(self, asker: str) -> Seen:
         seen = self._look.take(asker)
-        self._terms = terms = seen.answers.terms(self._site, self._traits())
+        self._terms = terms = seen.terms(self._site.partition, self._traits())
         standstill = terms.standstill
         if standstill:
             raise PartitionClosed(f"{standstill}: no job starts at the moment")
@@ -225,7 +222,7 @@ class PbsBackend:
         )
 
     def _ask_terms(self) -> Terms:
-        return ask_terms(self._dialect(), self._site, self._traits())
+        return ask(self._dialect()).terms(self._site.partition, self._traits())
 
     def _traits(self) -> dict[str, str]:
         """Raises SchedulerError: PBS cannot be asked for such nodes."""

@@ -20,9 +20,9 @@ from backends.findings import (
 )
 from backends.pbs.donation import donatable
 from backends.pbs.openpbs.submitting import CANNOT_YIELD
+from backends.pbs.reading import Terms
 from backends.pbs.rows import PbsQueue, Preemption
 from backends.pbs.state.nodes import QueueNodes, execution_queues, find_queue
-from backends.pbs.terms import Terms
 
 _SHORT_MEMORY = 3600.0
 """Seconds of history below which an outage of the daemon may last longer than the record of its pilots."""

@@ -19,14 +19,13 @@ from backends.pbs.checking import (
     check_server,
     check_settings,
 )
-from backends.pbs.choosing import choose
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
 from backends.pbs.environment import asking_environment
 from backends.pbs.limits import ceilings
+from backends.pbs.reading import Terms, ask, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues
-from backends.pbs.terms import Terms, ask_terms, terms_of
 
 _HEAD = """\
 # Written by `adaptor site init` for the PBS server {server} ({dialect} {version}).
@@ -48,13 +47,13 @@ def describe_sites(timeout: float = 30.0) -> str:
         SchedulerError: no PBS answers here within `timeout` seconds per command.
     """
     dialect = choose(SiteConfig(backend="pbs"), Commands(asking_environment, timeout))
-    server, nodes = dialect.server(), dialect.nodes()
-    queues = {queue.name: queue for queue in dialect.queues()}
+    answers = ask(dialect)
+    server, queues = answers.server, answers.queues
     names = [name for name, queue in queues.items() if _is_open(queue, queues)]
     if not names:
         raise SchedulerError(f"PBS server {server.name} answers, but has no queue that takes jobs of ours")
     names.sort(key=lambda name: name != server.default_queue)
-    return describe_server(dialect.name, [terms_of(server, queues, nodes, (), name) for name in names])
+    return describe_server(dialect.name, [answers.terms(name) for name in names])
 
 
 def describe_server(dialect: str, sites: Sequence[Terms]) -> str:
@@ -93,7 +92,9 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work. Submits nothing."""
     try:
         dialect = choose(site, Commands(asking_environment, site.command_timeout, machine))
-        return list(_findings(site, dialect, ask_terms(dialect, site, site_traits(dialect.name, site))))
+        return list(
+            _findings(site, dialect, ask(dialect).terms(site.partition, site_traits(dialect.name, site)))
+        )
     except SchedulerError as problem:
         return [error(str(problem))]
 

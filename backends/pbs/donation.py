@@ -11,10 +11,10 @@ from backends.observed import donation as observed
 from backends.observed.donation import Donatable
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import number_of
+from backends.pbs.reading import Terms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_queue, used_by
 from backends.pbs.state.queue import job_row
-from backends.pbs.terms import Terms
 
 
 def donatable(terms: Terms, yielding: str | None) -> list[PbsNode]:

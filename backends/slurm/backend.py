@@ -11,14 +11,12 @@ from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
-from backends.chunks import chunks
-from backends.commands import CommandHung
+from backends.commands import CommandHung, chunks
 from backends.donation import donation_terms, shortened
-from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.observed.state import SecondLook
 from backends.scripts import render
-from backends.slurm.cluster import Cluster
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
@@ -29,17 +27,18 @@ from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import Shape, misfit, shape_of
-from backends.slurm.placing.step import step_gres
-from backends.slurm.questions import Reading
+from backends.slurm.questions import Cluster, Reading
 from backends.slurm.queue import Seen, queue_state
-from backends.slurm.reshaping import changes, check_changed
 from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
 from backends.slurm.submitting import (
     accepted_id,
     arguments_of,
+    changes,
+    check_changed,
     donated_options,
     minutes_of,
     own_reservation,
+    step_gres,
     where_options,
 )
 from backends.slurm.unknown import unknown_answers

@@ -9,8 +9,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
-from backends.chunks import chunks
-from backends.commands import Answer, Commands
+from backends.commands import Answer, Commands, chunks
 from backends.observed.rows import ReservationRow
 from backends.pbs.margin import OPENPBS_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of

@@ -15,7 +15,7 @@ from adaptor.model import QueueState
 from backends.observed.rows import JobRow, ReservationRow
 from backends.observed.state import LINGER, Observation
 from backends.observed.state import queue_state as state_of
-from backends.pbs.reasons import is_considered
+from backends.pbs.jobs import is_considered
 from backends.pbs.rows import PbsJob, PbsQueue
 from backends.pbs.state.needs import Needs
 from backends.pbs.state.nodes import QueueNodes

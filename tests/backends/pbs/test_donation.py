@@ -26,10 +26,10 @@ from backends.pbs.openpbs import submitting as openpbs
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB
+from backends.pbs.reading import Answers, Terms
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import shape_of
-from backends.pbs.terms import Terms, terms_of
 from backends.pbs.torque import parse as torque
 from backends.pbs.torque import submitting
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
@@ -41,7 +41,7 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
 def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> Terms:
-    return terms_of(PbsServer(name="s", version="1"), dict(queues), nodes, [], name)
+    return Answers(server=PbsServer(name="s", version="1"), queues=dict(queues), nodes=nodes).terms(name)
 
 
 def look(

@@ -21,9 +21,9 @@ from backends.pbs.checking import check_donation, check_nodes, check_queue, chec
 from backends.pbs.fields import parse_user_limit
 from backends.pbs.limits import ceilings, refusal, roomiest
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
+from backends.pbs.reading import Answers, Terms
 from backends.pbs.records import parse_long
 from backends.pbs.rows import PbsNode, PbsQueue, Preemption
-from backends.pbs.terms import Terms, terms_of
 from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
 
 Fake = Callable[[str, str], Path]
@@ -35,7 +35,7 @@ def terms(queue: str, user: str = "alice", nodes: list[PbsNode] | None = None) -
     (server,) = parse_long(recorded("01-idle-qstat-Bf"), "Server: ")
     if nodes is None:
         nodes = nodes_of(parse_long(recorded("01-idle-pbsnodes-av"), ""))
-    return terms_of(server_of(server, user), queues, nodes, (), queue)
+    return Answers(server=server_of(server, user), queues=queues, nodes=nodes).terms(queue)
 
 
 def levels(findings: list[Finding]) -> list[str]:

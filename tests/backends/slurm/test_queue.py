@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from adaptor.model import PendingJob, RunningJob
 from adaptor.resources import Node
 from backends.base import SchedulerError
-from backends.hidden import HIDDEN, hidden_processors
-from backends.observed.state import LINGER
+from backends.observed.state import HIDDEN, LINGER, hidden_processors
 from backends.slurm import parse
 from backends.slurm.nodes import find_site
 from backends.slurm.placing.job_details import JobDetail

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adaptor.model import QueueState
 from adaptor.resources import Part
-from backends.hidden import HIDDEN
 from backends.observed.rows import Amounts, ReservationRow
+from backends.observed.state import HIDDEN
 from backends.pbs.fields import amounts_of, parse_vnodes
 from backends.pbs.rows import PbsJob, PbsNode
 from tests.backends.pbs.pbs_rows import NOW, job, node, reservation

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Part
 from backends.base import SchedulerError
-from backends.hidden import HIDDEN, hidden_processors
-from backends.observed.state import LINGER
+from backends.observed.state import HIDDEN, LINGER, hidden_processors
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB

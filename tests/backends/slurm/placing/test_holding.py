@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from adaptor.model import QueueState, RunningJob
 from adaptor.resources import Part
-from backends.hidden import HIDDEN
 from backends.observed.rows import Amounts
 from backends.observed.site import SiteNode
+from backends.observed.state import HIDDEN
 from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.questions import Reading
