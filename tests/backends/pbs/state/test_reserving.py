@@ -35,11 +35,6 @@ def test_an_exclusive_reservation_has_more_than_it_asked_for(
     assert kept(reserved, find_site(NODES, QUEUES, "workq"), whole_nodes=whole_nodes) == held(nodes)
 
 
-def test_nodes_that_are_always_given_whole_are_reserved_whole() -> None:
-    nodes = [node("n1", exclusive=True), *NODES[1:]]
-    assert kept(HELD, find_site(nodes, QUEUES, "workq"), whole_nodes=False) == held({"n1": 4, "n2[0]": 1})
-
-
 def test_the_queue_shows_all_of_it_as_in_use() -> None:
     nodes = [node("n1", 1, "resv-exclusive"), *NODES[1:]]  # PBS counts what it has as assigned
     reserved = msgspec.structs.replace(HELD, exclusive=True, nodes=held({"n1": 1}))

@@ -7,19 +7,15 @@ from collections import Counter
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adaptor.model import QueueState, RunningJob
 from adaptor.resources import Part
-from backends.observed.rows import Amounts
-from backends.observed.site import SiteNode
 from backends.observed.state import HIDDEN
-from backends.slurm.nodes import Look, PartitionNodes, find_site
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.questions import Reading
 from backends.slurm.queue import Seen, queue_state
-from tests.backends.slurm.slurm_rows import job, node, reservation
+from tests.backends.slurm.slurm_rows import reservation
 
 NOW = 1795370432.0
 MIB = 2**20
@@ -87,20 +83,6 @@ def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: Seen) -> None:
     )
 
 
-def test_where_memory_is_not_counted_jobs_hold_none(seen: Seen) -> None:
-    site = msgspec.structs.replace(
-        seen.site,
-        memory_counted=False,
-        listed={
-            name: msgspec.structs.replace(each, held=msgspec.structs.replace(each.held, memory=0))
-            for name, each in seen.site.listed.items()
-        },
-    )
-    found = running(queue_state(msgspec.structs.replace(seen, site=site)))
-    assert found["1"].parts == tuple(Part(node=name, processors=4) for name in ("n3", "n4"))
-    assert found["3"].parts == (Part(node="n3", processors=0, gpus=(("", 1),)),)
-
-
 def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(seen: Seen) -> None:
     planned = {each.id: each for each in queue_state(seen).pending}
     assert planned["12"].parts == (
@@ -119,48 +101,3 @@ def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(s
     assert held.parts == (Part(node="n3", processors=2, memory=15130 * MIB),)
     assert state.pending[0].id == "reservation later"
     assert state.pending[0].parts == (Part(node="n2", processors=6, memory=8000 * MIB),)
-
-
-def test_nodes_that_are_not_ours_show_their_jobs_but_no_processors(seen: Seen) -> None:
-    listed = {
-        name: msgspec.structs.replace(each, ours=name not in ("n3", "n4"))
-        for name, each in seen.site.listed.items()
-    }
-    site = msgspec.structs.replace(seen.site, listed=listed)
-    state = queue_state(msgspec.structs.replace(seen, site=site))
-    assert state.processors == 10
-    assert running(state)["1"].processors == 0
-    assert [part.node for part in running(state)["1"].parts] == ["n3", "n4"]
-
-
-NAMES = ("n1", "n2", "n3")
-PARTS = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 4), min_size=1)
-
-
-@given(st.lists(st.tuples(PARTS, st.booleans(), st.booleans()), max_size=6), st.integers(0, 5))
-def test_every_allocated_processor_is_held_by_one_job(
-    jobs: list[tuple[dict[str, int], bool, bool]], hidden: int
-) -> None:
-    """Whichever of the jobs can be seen, and whichever have details."""
-    allocated = Counter({"n1": hidden})
-    rows, details = [], {}
-    for number, (parts, visible, detailed) in enumerate(jobs):
-        allocated.update(parts)
-        if visible:
-            rows.append(job(str(number), sum(parts.values()), tuple(parts)))
-        if detailed:
-            details[str(number)] = JobDetail(
-                parts=tuple(Part(node=name, processors=count) for name, count in parts.items())
-            )
-    nodes = {
-        name: SiteNode(name=name, host=name, has=Amounts(64), held=Amounts(allocated[name])) for name in NAMES
-    }
-    site = msgspec.structs.replace(find_site([node(name) for name in NAMES], "batch", Look()), listed=nodes)
-    state = queue_state(Seen(now=NOW, site=site, jobs=rows, details=details))
-    assert sum(each.processors for each in state.running) == sum(allocated.values())
-    assert all(sum(part.processors for part in each.parts) == each.processors for each in state.running)
-    if all(detailed for _, visible, detailed in jobs if visible):
-        held: Counter[str] = Counter()
-        for each in state.running:
-            held.update({part.node: part.processors for part in each.parts})
-        assert +held == +allocated
