@@ -97,7 +97,9 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def whole_machines(self, names: Iterable[str]) -> dict[str, Amounts]:
-        """All of the machines of these nodes."""
+        """All of the machines of these nodes, as far as they are in service."""
+        if not self.hosts:
+            return {name: self.listed[name].has for name in names if name in self.listed}
         hosts = {self.hosts.get(name, name) for name in names}
         return {name: node.has for name, node in self.listed.items() if node.host in hosts}
 
