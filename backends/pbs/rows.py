@@ -141,10 +141,25 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
         return not self.states & _OUT
 
 
-class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue with its limits; `math.inf` where it sets none."""
+class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a queue or the server allows; `math.inf` where it sets no limit."""
 
     name: str
+    default_seconds: float | None = None
+    """Of a job that names none; None: not told."""
+    max_processors: float = math.inf
+    """Of one job; as the next two."""
+    max_nodes: float = math.inf
+    max_seconds: float = math.inf
+    max_queued: float = math.inf
+    """Jobs of one user (us), running ones included."""
+    max_run: float = math.inf
+    """Jobs of one user (us) that run at once."""
+
+
+class PbsQueue(PbsLimits, frozen=True, kw_only=True):
+    """A queue with its limits."""
+
     routes_to: tuple[str, ...] = ()
     """Of a routing queue, the queues that it hands its jobs on to; empty: jobs run from here."""
     enabled: bool = True
@@ -164,16 +179,6 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
     min_processors: float = 0
     """Of one job; as the limit of seconds that follows."""
     min_seconds: float = 0
-    default_seconds: float | None = None
-    """Of a job that names none; None: as the server says."""
-    max_processors: float = math.inf
-    """Of one job; as all limits named `max_` that follow."""
-    max_nodes: float = math.inf
-    max_seconds: float = math.inf
-    max_queued: float = math.inf
-    """Jobs of one user (us) in the queue, running ones included."""
-    max_run: float = math.inf
-    """Jobs of one user (us) that run at once."""
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,10 +190,9 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of queues with at least this priority make those of other queues yield."""
 
 
-class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
-    """The server itself; limits as of a queue."""
+class PbsServer(PbsLimits, frozen=True, kw_only=True):
+    """The server itself; its limits hold in every queue."""
 
-    name: str
     version: str
     default_queue: str | None = None
     scheduling: bool = True
@@ -197,8 +201,6 @@ class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
     """Whether we see the jobs of other users."""
     history: float = 0.0
     """Seconds for which ended jobs are remembered; 0: not at all."""
-    default_seconds: float | None = None
-    """Of a job that names none, where its queue says nothing; None: PBS does not say."""
     formula: str = ""
     """By which waiting jobs are ordered; empty: not told, and most often in the order of submission."""
     counts_eligible_time: bool = False
@@ -208,9 +210,3 @@ class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
     def loses_age(self) -> bool:
         """Whether a request that is withdrawn and made anew loses its place."""
         return not self.formula or ("eligible_time" in self.formula and self.counts_eligible_time)
-
-    max_processors: float = math.inf
-    max_nodes: float = math.inf
-    max_seconds: float = math.inf
-    max_queued: float = math.inf
-    max_run: float = math.inf

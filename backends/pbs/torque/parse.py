@@ -12,7 +12,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -128,7 +128,6 @@ def queue(record: Record) -> PbsQueue:
     values = record.values
     routes = values.get("route_destinations", "").replace(" ", "")
     needs = values.get("resources_default.neednodes")
-    bounds = _Bounds(values)
     return PbsQueue(
         name=record.id,
         routes_to=tuple(route.partition("@")[0] for route in routes.split(",") if route),
@@ -137,18 +136,13 @@ def queue(record: Record) -> PbsQueue:
         priority=whole(values.get("Priority", "0")),
         wants={} if needs is None else {"neednodes": needs},
         default_seconds=default_seconds(values),
-        max_processors=bounds.processors,
-        max_nodes=bounds.nodes,
-        max_seconds=bounds.seconds,
-        max_queued=bounds.queued,
-        max_run=bounds.run,
+        **_limits(values),
     )
 
 
 def server(record: Record) -> PbsServer:
     """Raises ValueError: not a server of Torque."""
     values = record.values
-    bounds = _Bounds(values)
     return PbsServer(
         name=record.id,
         version=values.get("pbs_version", "unknown"),
@@ -157,24 +151,20 @@ def server(record: Record) -> PbsServer:
         shows_all_jobs=values.get("query_other_jobs", "True").lower() != "false",
         history=finite(values.get("keep_completed", "0")),
         default_seconds=default_seconds(values),
-        max_processors=bounds.processors,
-        max_nodes=bounds.nodes,
-        max_seconds=bounds.seconds,
-        max_queued=bounds.queued,
-        max_run=bounds.run,
+        **_limits(values),
     )
 
 
-class _Bounds:
-    """Limits that a queue and the server may set (pbs_queue_attributes(7B), pbs_server_attributes(7B))."""
-
-    def __init__(self, values: Mapping[str, str]) -> None:
-        longest = values.get("resources_max.walltime")
-        self.seconds = math.inf if longest is None else parse_duration(longest)
-        self.processors = _least(values, "resources_max.procct", "resources_max.ncpus")
-        self.nodes = _least(values, "resources_max.nodect", "resources_max.nodes")
-        self.queued = _least(values, "max_user_queuable", "max_queuable")
-        self.run = _least(values, "max_user_run", "max_running")
+def _limits(values: Mapping[str, str]) -> dict[str, Any]:
+    """That a queue and the server may set (pbs_queue_attributes(7B), pbs_server_attributes(7B))."""
+    longest = values.get("resources_max.walltime")
+    return {
+        "max_seconds": math.inf if longest is None else parse_duration(longest),
+        "max_processors": _least(values, "resources_max.procct", "resources_max.ncpus"),
+        "max_nodes": _least(values, "resources_max.nodect", "resources_max.nodes"),
+        "max_queued": _least(values, "max_user_queuable", "max_queuable"),
+        "max_run": _least(values, "max_user_run", "max_running"),
+    }
 
 
 def _least(values: Mapping[str, str], *names: str) -> float:
