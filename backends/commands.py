@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from backends.base import SchedulerError
 from backends.machines.base import Answer, CommandHung, Machine
@@ -77,3 +77,14 @@ class Commands:
         if answer.status:
             raise SchedulerError(f"{program} failed with status {answer.status}: {answer.complaint}")
         return answer.output
+
+
+CHUNK = 200
+"""Ids in one command line: short enough for every system, and for a scheduler's patience."""
+
+
+def chunks(ids: Collection[str]) -> Iterator[list[str]]:
+    """The ids in lists of at most CHUNK."""
+    ordered = list(ids)
+    for first in range(0, len(ordered), CHUNK):
+        yield ordered[first : first + CHUNK]

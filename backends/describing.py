@@ -4,15 +4,86 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import msgspec
 import yaml
 
-from adaptor.units import clock_duration, format_duration, parse_duration
-from backends.ceilings import Bound
+from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
+from backends.ceilings import LONGEST, POLITE, Bound, Ceilings, limits_of, polite_processors
+from backends.observed.site import SiteNodes
 
 
-def source(bound: Bound, ours: int, scheduler: str, why: str = "") -> str:
+class Described(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in the entry of a partition (or queue)."""
+
+    backend: str
+    scheduler: str
+    """Its name for people."""
+    nodes: SiteNodes
+    known: Ceilings
+    remarks: str = ""
+    """Behind the sizes of its nodes."""
+    note: str = ""
+    """Behind its name."""
+    choices: Sequence[str] = ()
+    """Lines below its name."""
+    whole_nodes: str = ""
+    """Why only whole nodes are given; empty: parts of nodes are."""
+
+
+def described(
+    head: str, sites: Sequence[Described], word: str, names: Sequence[str], more: Sequence[str] = ()
+) -> str:
+    """The text of a configuration: the first entry as a site, the others as comments.
+
+    Args:
+        word: what the scheduler calls partitions, in the plural.
+        names: of those that could be one site.
+        more: lines below the first entry.
+    """
+    first, *others = map(_site_lines, sites)
+    text = head + "\n".join([*first, *_partition_lines(names, word), *more]) + "\n"
+    return text + "".join("\n" + "".join(f"# {line}\n" for line in lines) for lines in others)
+
+
+def _site_lines(site: Described) -> list[str]:
+    known, name, scheduler = site.known, site.nodes.name, site.scheduler
+    limits = limits_of(known)
+    requests = _source(known.requests, POLITE, scheduler)
+    polite = polite_processors(known, limits.max_pending_requests)
+    processors = _source(known.processors, limits.max_proc, scheduler, polite.source)
+    lines = [
+        f"  {site_name(name, site.backend)}:",
+        f"    # {len(site.nodes.sizes)} nodes in service with {_kinds(site.nodes)} each{site.remarks}",
+        f"    backend: {site.backend}",
+        f"    partition: {scalar(name)}{site.note}",
+        *site.choices,
+        "    limits:",
+        f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
+        f"      max_proc: {limits.max_proc}  # {processors}",
+        f"      max_tr: {_duration(limits.max_tr)}  # {_source(known.seconds, LONGEST, scheduler)}",
+        f"    processors_per_node: {site.nodes.usual_size}",
+    ]
+    return [*lines, f"    whole_nodes: true  # {site.whole_nodes}"] if site.whole_nodes else lines
+
+
+def _kinds(nodes: SiteNodes) -> str:
+    serving = [node for node in nodes.machines if node.ours and node.in_service]
+    sizes = sorted({(node.processors, node.memory or 0, node.gpus) for node in serving})
+    return " or ".join(size_in_words(size, memory or None, gpus) for size, memory, gpus in sizes) or "nothing"
+
+
+def size_in_words(processors: int, memory: int | None, gpus: Iterable[tuple[str, int]]) -> str:
+    """`4 processors, 4G of memory and 2 GPUs`."""
+    words = [counted(processors, "processor")]
+    if memory is not None:
+        words.append(f"{format_size(memory)} of memory")
+    words += [counted(count, f"{type} GPU".strip()) for type, count in gpus]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[:-1] else words)
+
+
+def _source(bound: Bound, ours: int, scheduler: str, why: str = "") -> str:
     """Where a limit comes from: the scheduler, or where that allows more than is neighbourly, ourselves."""
     if bound.value <= ours:
         return bound.source
@@ -21,13 +92,13 @@ def source(bound: Bound, ours: int, scheduler: str, why: str = "") -> str:
     return f"{chosen}; {scheduler}: {bound.source}{allows}"
 
 
-def duration(seconds: int) -> str:
+def _duration(seconds: int) -> str:
     """As short as can be read back exactly."""
     text = format_duration(seconds)
     return text if parse_duration(text) == seconds else f"'{clock_duration(seconds)}'"
 
 
-def partition_lines(names: Sequence[str], word: str) -> list[str]:
+def _partition_lines(names: Sequence[str], word: str) -> list[str]:
     """How several partitions would be one site, as a comment below its first key; nothing of one.
 
     Args:

@@ -10,9 +10,6 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder
 
-SOON = 5.0
-"""Seconds within which a planned start counts as now: the scheduler's clock need not be ours."""
-
 
 def donation_terms(site: SiteConfig) -> SiteConfig:
     """The site with the partition, account, QOS and arguments of its pilots on donated nodes.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.units import format_duration
+from adaptor.units import counted, format_duration
 from backends.ceilings import Bound, Ceilings, limits_of
+from backends.observed.rows import total
+from backends.observed.site import SiteNodes
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -40,8 +42,31 @@ def check_limits(site: SiteConfig, known: Ceilings, scheduler: str) -> Iterator[
     yield _within("max_tr", site.limits.max_tr, known.seconds, scheduler, duration=True)
 
 
-def check_sizes(site: SiteConfig, sizes: Collection[int], usual: int) -> Iterator[Finding]:
-    """That the sizes of nodes, in processors, are as configured; `usual`: that of most."""
+def check_service(word: str, nodes: SiteNodes) -> Iterator[Finding]:
+    """That there are nodes, and on how much jobs can start. `word`: `partition` or `queue`."""
+    serving = nodes.nodes.values()
+    if not serving:
+        yield warning(f"{word} {nodes.name} has no node in service at the moment")
+        return
+    words = [f"{len(nodes.sizes)} nodes in service", f"{nodes.processors} processors"]
+    words += [
+        counted(count, f"{type} GPU".strip()) for type, count in total(node.has.gpus for node in serving)
+    ]
+    yield ok(f"{word} {nodes.name}: {', '.join(words)}")
+
+
+def check_whole_nodes(site: SiteConfig, word: str, nodes: SiteNodes) -> Iterator[Finding]:
+    """That whole nodes are asked for, where nothing less is given."""
+    if not site.whole_nodes:
+        yield error(
+            f"{word} {nodes.name} gives only whole nodes: set `whole_nodes: true` and "
+            f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
+        )
+
+
+def check_sizes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+    """That the sizes of nodes, in processors, are as configured."""
+    sizes, usual = set(nodes.sizes.values()), nodes.usual_size
     told = " or ".join(str(size) for size in sorted(sizes))
     if site.whole_nodes and site.processors_per_node is None:
         yield error(f"whole_nodes needs `processors_per_node: {usual}`")
@@ -52,6 +77,12 @@ def check_sizes(site: SiteConfig, sizes: Collection[int], usual: int) -> Iterato
             f"the nodes have {told} processors: requests are counted with "
             f"{site.processors_per_node or usual} each"
         )
+
+
+def check_age(how: str, *, loses_age: bool) -> Finding:
+    """What withdrawing costs. `how`: jobs gain their place."""
+    cost = "loses that" if loses_age else "loses no place"
+    return ok(f"{how}: a request that is withdrawn and made anew {cost}")
 
 
 def _within(

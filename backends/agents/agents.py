@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from adaptor.config.donation import DonationConfig
+from adaptor.config.donation import NODE, DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.node_agent.free_node import NOTHING
+from adaptor.node_agent.name_checks import check_name
 from adaptor.node_agent.order import REFUSED, Order
 from adaptor.processes.python_commands import isolated_command
 from adaptor.reports import JobReport, JobState
-from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Notes
 from backends.agents.reports import id_of, node_and_tag, report
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
@@ -183,3 +184,27 @@ class Agents:
         if answer.status:
             return f"{node} is not reached: {answer.complaint}"
         return f"nothing of it was left on {node}" if NOTHING in answer.output else ""
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+"""Means the same to every program and every shell."""
+
+
+def command_on(launcher: Sequence[str], node: str, words: Sequence[str]) -> list[str]:
+    """`words` behind the site's launcher; themselves where it has none.
+
+    Raises:
+        SchedulerError: the node has no name that we trust in a command, or a word would mean something
+            else to the shell of a node (ssh hands all words to one).
+    """
+    try:
+        check_name(node)
+    except ValueError as error:
+        raise SchedulerError(f"a node cannot be donated: {error}") from error
+    for word in words:
+        if launcher and not _PLAIN.fullmatch(word):
+            raise SchedulerError(
+                f"{word!r} cannot be passed to {node}: a launcher needs paths of letters, digits and "
+                "'_@%+=:,./-'; put the adaptor and its state directory ($ADAPTOR_DIR) on such paths"
+            )
+    return [*(word.replace(NODE, node) for word in launcher), *words]

@@ -21,26 +21,22 @@ from backends.base import (
     SubmitUncertain,
 )
 from backends.ceilings import limits_of
-from backends.chunks import chunks
-from backends.commands import CommandHung, Commands
+from backends.commands import CommandHung, Commands, chunks
 from backends.donation import donation_terms, shortened
-from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.pbs.choosing import choose
+from backends.observed.state import SecondLook
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
-from backends.pbs.donation import NodesSeen, donatable, node_reports
+from backends.pbs.donation import donatable, node_reports
 from backends.pbs.jobs import report_of, was_put_back_to_yield
 from backends.pbs.limits import ceilings, refusal
-from backends.pbs.reading import Server
+from backends.pbs.reading import Server, Terms, ask, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import Shape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue
-from backends.pbs.state.queue import Observation, queue_state
-from backends.pbs.state.reserving import kept
+from backends.pbs.state.queue import Seen, queue_state
 from backends.pbs.state.sizes import misfit
-from backends.pbs.terms import Terms, ask_terms
 from backends.scripts import render
 
 
@@ -107,15 +103,7 @@ class PbsBackend:
         """
         seen = self._observe("nodes")
         nodes = donatable(self._known_terms(), donation_terms(self._site).partition)
-        return node_reports(
-            NodesSeen(
-                now=seen.now,
-                nodes=nodes,
-                jobs=seen.jobs,
-                donated=frozenset(donated),
-                reservations=seen.reservations,
-            )
-        )
+        return node_reports(seen.now, nodes, seen.jobs, donated, seen.reservations)
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
@@ -215,27 +203,26 @@ class PbsBackend:
         self._refuse_what_never_fits(order, shape)
         return shape
 
-    def _observe(self, asker: str) -> Observation:
+    def _observe(self, asker: str) -> Seen:
         seen = self._look.take(asker)
-        self._terms = terms = seen.answers.terms(self._site, self._traits())
+        self._terms = terms = seen.terms(self._site.partition, self._traits())
         standstill = terms.standstill
         if standstill:
             raise PartitionClosed(f"{standstill}: no job starts at the moment")
         whole_nodes = self._site.whole_nodes or terms.site.exclusive
-        others = (held for held in terms.reservations if held.queue != terms.site.queue.name)
-        return Observation(
+        return Seen(
             now=seen.now,
             site=terms.site,
             jobs=seen.jobs,
             queues=terms.queues,
-            reservations=[kept(held, terms.nodes, whole_nodes=whole_nodes) for held in others],
+            reservations=[held for held in terms.reservations if held.queue != terms.site.name],
             whole_nodes=whole_nodes,
             default_limit=terms.default_limit,
             loses_age=terms.server.loses_age,
         )
 
     def _ask_terms(self) -> Terms:
-        return ask_terms(self._dialect(), self._site, self._traits())
+        return ask(self._dialect()).terms(self._site.partition, self._traits())
 
     def _traits(self) -> dict[str, str]:
         """Raises SchedulerError: PBS cannot be asked for such nodes."""

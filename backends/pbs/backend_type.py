@@ -41,8 +41,7 @@ class PbsType(BackendType):
     ) -> dict[str, Backend]:
         """They share one reading of the server."""
         from backends.pbs.backend import PbsBackend
-        from backends.pbs.choosing import choose
-        from backends.pbs.reading import Server
+        from backends.pbs.reading import Server, choose
 
         server = Server(next(iter(sites.values())), machine, choose)
         return {queue: PbsBackend(site, machine, server=server) for queue, site in sites.items()}

@@ -8,12 +8,21 @@ from adaptor.config.schema import SiteConfig
 from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.donation import donation_terms
-from backends.findings import Finding, check_sizes, error, ok, warning
+from backends.findings import (
+    Finding,
+    check_age,
+    check_service,
+    check_sizes,
+    check_whole_nodes,
+    error,
+    ok,
+    warning,
+)
 from backends.pbs.donation import donatable
 from backends.pbs.openpbs.submitting import CANNOT_YIELD
+from backends.pbs.reading import Terms
 from backends.pbs.rows import PbsQueue, Preemption
-from backends.pbs.state.nodes import SiteNodes, execution_queues, find_queue
-from backends.pbs.terms import Terms
+from backends.pbs.state.nodes import QueueNodes, execution_queues, find_queue
 
 _SHORT_MEMORY = 3600.0
 """Seconds of history below which an outage of the daemon may last longer than the record of its pilots."""
@@ -28,10 +37,7 @@ def check_queue(terms: Terms) -> Iterator[Finding]:
     yield from _check_access(site.queue, execution_queues(site.queue, terms.queues))
     if terms.standstill:
         yield warning(f"{terms.standstill}: no job starts at the moment")
-    if site.nodes:
-        yield ok(f"queue {name}: {len(site.sizes)} nodes in service, {site.processors} processors")
-    else:
-        yield warning(f"queue {name} has no node in service at the moment")
+    yield from check_service("queue", site)
     if site.queue.routes_to:
         yield warning(
             f"queue {name} routes to {', '.join(site.queue.routes_to)}, and PBS drops without a message "
@@ -64,14 +70,11 @@ def _check_access(queue: PbsQueue, behind: Sequence[PbsQueue]) -> Iterator[Findi
         )
 
 
-def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+def check_nodes(site: SiteConfig, nodes: QueueNodes) -> Iterator[Finding]:
     """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
-    if nodes.exclusive and not site.whole_nodes:
-        yield error(
-            f"the nodes of queue {nodes.queue.name} are given whole only: set `whole_nodes: true` and "
-            f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
-        )
-    yield from check_sizes(site, set(nodes.sizes.values()), nodes.usual_size)
+    if nodes.exclusive:
+        yield from check_whole_nodes(site, "queue", nodes)
+    yield from check_sizes(site, nodes)
 
 
 def check_server(terms: Terms) -> Iterator[Finding]:
@@ -90,7 +93,7 @@ def check_server(terms: Terms) -> Iterator[Finding]:
         yield ok(f"PBS remembers ended jobs for {terms.server.history / 3600:g} h")
 
 
-def check_ordering(terms: Terms) -> Iterator[Finding]:
+def check_ordering(terms: Terms) -> Finding:
     """What withdrawing costs."""
     server = terms.server
     if not server.formula:
@@ -99,8 +102,7 @@ def check_ordering(terms: Terms) -> Iterator[Finding]:
         how = f"waiting raises a job's place (eligible_time in job_sort_formula {server.formula})"
     else:
         how = f"waiting gains a job nothing (job_sort_formula {server.formula})"
-    cost = "loses that" if server.loses_age else "loses no place"
-    yield ok(f"{how}: a request that is withdrawn and made anew {cost}")
+    return check_age(how, loses_age=server.loses_age)
 
 
 def check_donation(site: SiteConfig, terms: Terms, preemption: Preemption | None) -> Iterator[Finding]:

@@ -15,7 +15,8 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder
 from backends.commands import Answer
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
+from backends.observed.rows import ReservationRow
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import Shape
 
 
@@ -53,7 +54,7 @@ class Dialect(Protocol):
 
     def nodes(self) -> list[PbsNode]: ...
 
-    def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:
+    def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:
         """What is set aside on these nodes, now or later; other than jobs."""
 
     def queues(self) -> list[PbsQueue]: ...

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
+from backends.describing import Described, described
 from backends.findings import Finding, check_limits, error, ok
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -18,15 +19,21 @@ from backends.pbs.checking import (
     check_server,
     check_settings,
 )
-from backends.pbs.choosing import choose
 from backends.pbs.constraints import site_traits
-from backends.pbs.describing import describe_server
 from backends.pbs.dialect import Dialect
 from backends.pbs.environment import asking_environment
 from backends.pbs.limits import ceilings
+from backends.pbs.reading import Terms, ask, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues
-from backends.pbs.terms import Terms, ask_terms, terms_of
+
+_HEAD = """\
+# Written by `adaptor site init` for the PBS server {server} ({dialect} {version}).
+# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
+# lower it as you like. `adaptor site check` compares this file with the server.
+
+sites:
+"""
 
 __all__ = ["Finding", "check_site", "describe_sites"]
 
@@ -40,13 +47,38 @@ def describe_sites(timeout: float = 30.0) -> str:
         SchedulerError: no PBS answers here within `timeout` seconds per command.
     """
     dialect = choose(SiteConfig(backend="pbs"), Commands(asking_environment, timeout))
-    server, nodes = dialect.server(), dialect.nodes()
-    queues = {queue.name: queue for queue in dialect.queues()}
+    answers = ask(dialect)
+    server, queues = answers.server, answers.queues
     names = [name for name, queue in queues.items() if _is_open(queue, queues)]
     if not names:
         raise SchedulerError(f"PBS server {server.name} answers, but has no queue that takes jobs of ours")
     names.sort(key=lambda name: name != server.default_queue)
-    return describe_server(dialect.name, [terms_of(server, queues, nodes, (), name) for name in names])
+    return describe_server(dialect.name, [answers.terms(name) for name in names])
+
+
+def describe_server(dialect: str, sites: Sequence[Terms]) -> str:
+    """The text of a configuration: the first queue as a site, the others as comments."""
+    server = sites[0].server
+    head = _HEAD.format(server=server.name, dialect=dialect, version=server.version)
+    return described(
+        head, [_described(terms) for terms in sites], "queues", [terms.site.name for terms in sites]
+    )
+
+
+def _described(terms: Terms) -> Described:
+    site = terms.site
+    default = "; the default queue" if site.name == terms.server.default_queue else ""
+    routes = f"; leads to {', '.join(site.queue.routes_to)}" if site.queue.routes_to else ""
+    state = f"; {terms.standstill}" if terms.standstill else ""
+    return Described(
+        backend="pbs",
+        scheduler="PBS",
+        nodes=site,
+        known=ceilings(terms),
+        remarks=default + routes + state,
+        note="  # the queue",
+        whole_nodes="its nodes are given whole only" if site.exclusive else "",
+    )
 
 
 def _is_open(queue: PbsQueue, queues: Mapping[str, PbsQueue]) -> bool:
@@ -60,7 +92,9 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work. Submits nothing."""
     try:
         dialect = choose(site, Commands(asking_environment, site.command_timeout, machine))
-        return list(_findings(site, dialect, ask_terms(dialect, site, site_traits(dialect.name, site))))
+        return list(
+            _findings(site, dialect, ask(dialect).terms(site.partition, site_traits(dialect.name, site)))
+        )
     except SchedulerError as problem:
         return [error(str(problem))]
 
@@ -72,6 +106,6 @@ def _findings(site: SiteConfig, dialect: Dialect, terms: Terms) -> Iterator[Find
     yield from check_limits(site, ceilings(terms), "PBS")
     yield from check_nodes(site, terms.site)
     yield from check_server(terms)
-    yield from check_ordering(terms)
+    yield check_ordering(terms)
     preempts = site.donation is not None and site.donation.mode == "preemptible"
     yield from check_donation(site, terms, dialect.preemption() if preempts else None)

@@ -1,42 +1,20 @@
-"""What others do with the machines of a site, for donation of idle ones (De Rose et al. 2008, §3). Pure.
-
-A machine is donated as a whole, with all its vnodes.
-"""
+"""The machines of PBS that may be donated, and what others do with them. Pure."""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
-import msgspec
-
-from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from backends.base import SchedulerError
-from backends.donation import SOON
+from backends.observed import donation as observed
+from backends.observed.donation import Donatable
+from backends.observed.rows import ReservationRow
 from backends.pbs.fields import number_of
-from backends.pbs.reasons import is_considered
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
+from backends.pbs.reading import Terms
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_queue, used_by
-from backends.pbs.state.queue import fresh_plan
-from backends.pbs.terms import Terms
-
-_HOLDING = frozenset("RESU")
-"""States of jobs whose place is not free for others; a suspended one (S, U) will want it again."""
-
-
-class NodesSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was read at the instant `now`."""
-
-    now: float
-    nodes: Sequence[PbsNode]
-    """Those of `donatable`."""
-    jobs: Sequence[PbsJob]
-    donated: Collection[str]
-    """Ids of the jobs by which machines are donated."""
-    reservations: Sequence[PbsReservation] = ()
-    """Other than the one that we ourselves use."""
+from backends.pbs.state.queue import job_row
 
 
 def donatable(terms: Terms, yielding: str | None) -> list[PbsNode]:
@@ -78,71 +56,36 @@ def _used_wholly(queue: PbsQueue, terms: Terms) -> list[PbsNode]:
     return [node for node in used if sizes[node.host] == 0]
 
 
-def node_reports(seen: NodesSeen) -> list[NodeReport]:
-    """What a donation needs to know of each machine; those without processors are left out.
-
-    A machine is idle where no job but a pilot on a donated node holds anything of it, and none is about to
-    start there.
-    """
-    machines: dict[str, list[PbsNode]] = {}
-    for node in seen.nodes:
-        machines.setdefault(node.host, []).append(node)
-    look = _Look(seen)
-    reports = (look.report(host, nodes) for host, nodes in machines.items())
-    return [report for report in reports if report.processors]
-
-
-class _Look:
-    def __init__(self, seen: NodesSeen) -> None:
-        self._now = seen.now
-        self._donated = {number_of(id) for id in seen.donated}
-        self._hosts = {node.name: node.host for node in seen.nodes}
-        local = [job for job in seen.jobs if number_of(job.id) not in self._donated]
-        self._taken = self._held_by(job for job in local if job.state in _HOLDING)
-        self._occupied = self._held_by(job for job in seen.jobs if number_of(job.id) in self._donated)
-        self._closed: set[str] = set()
-        self._planned: dict[str, float] = {}
-        for job in local:
-            start = fresh_plan(job, seen.now) if is_considered(job) else None
-            if start is not None:
-                self._plan(job.planned_nodes, start)
-        for held in seen.reservations:
-            if held.start <= seen.now < held.end:
-                self._closed |= self._machines(held.nodes)
-            elif held.start > seen.now:
-                self._plan(held.nodes, held.start)
-
-    def report(self, host: str, nodes: Sequence[PbsNode]) -> NodeReport:
-        memory = [node.memory for node in nodes if node.memory is not None]
-        return NodeReport(
+def node_reports(
+    now: float,
+    nodes: Sequence[PbsNode],
+    jobs: Sequence[PbsJob],
+    donated: Collection[str],
+    reservations: Sequence[ReservationRow] = (),
+) -> list[NodeReport]:
+    """Of the machines of `donatable`; those without processors are left out."""
+    numbers = {number_of(id) for id in donated}
+    vnodes: dict[str, list[PbsNode]] = defaultdict(list)
+    for node in nodes:
+        vnodes[node.host].append(node)
+    machines = [
+        Donatable(
             name=host,
-            processors=sum(node.processors for node in nodes),
-            memory=sum(memory) if memory else None,
-            use=self._use(host, nodes),
-            planned=self._planned.get(host, math.inf),
+            nodes=[node.name for node in there],
+            processors=sum(node.processors for node in there),
+            memory=_memory(there),
+            away=not all(node.in_service for node in there),
+            taken=any(number_of(id) not in numbers for node in there for id in node.jobs),
+            held=any(node.assigned for node in there),
         )
+        for host, there in vnodes.items()
+    ]
+    rows = [job_row(job, now) for job in jobs]
+    pilots = {row.id for row in rows if number_of(row.id) in numbers}
+    found = [machine for machine in machines if machine.processors]
+    return observed.node_reports(now, found, rows, pilots, reservations)
 
-    def _use(self, host: str, nodes: Sequence[PbsNode]) -> NodeUse:
-        if host in self._closed or not all(node.in_service for node in nodes):
-            return NodeUse.AWAY
-        starts = self._planned.get(host, math.inf)
-        if host in self._taken or starts <= self._now + SOON or self._is_held(host, nodes):
-            return NodeUse.TAKEN
-        return NodeUse.IDLE
 
-    def _is_held(self, host: str, nodes: Sequence[PbsNode]) -> bool:
-        """By jobs that the nodes name, or that nobody shows."""
-        if any(number_of(id) not in self._donated for node in nodes for id in node.jobs):
-            return True
-        return host not in self._occupied and any(node.assigned for node in nodes)
-
-    def _held_by(self, jobs: Iterable[PbsJob]) -> set[str]:
-        return {host for job in jobs for host in self._machines((*job.nodes, *job.hosts))}
-
-    def _machines(self, names: Iterable[str]) -> set[str]:
-        """The machines of nodes, or of vnodes; one that is not known stands for itself."""
-        return {self._hosts.get(name, name) for name in names}
-
-    def _plan(self, names: Iterable[str], start: float) -> None:
-        for host in self._machines(names):
-            self._planned[host] = min(start, self._planned.get(host, math.inf))
+def _memory(nodes: Sequence[PbsNode]) -> int | None:
+    told = [node.memory for node in nodes if node.memory is not None]
+    return sum(told) if told else None

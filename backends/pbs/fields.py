@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from backends.numbers import finite, whole
-from backends.pbs.rows import NOTHING, Amounts
+from backends.observed.rows import Amounts
 
 _CTIME = "%a %b %d %H:%M:%S %Y"
 _SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
@@ -77,7 +77,8 @@ def parse_vnodes(text: str) -> dict[str, Amounts]:
     for part in text.replace("(", "").replace(")", "").split("+"):
         name, *resources = part.split(":")
         if name:
-            found[name] = found.get(name, NOTHING) + parse_amounts(resources)
+            amounts = parse_amounts(resources)
+            found[name] = found[name] + amounts if name in found else amounts
     return found
 
 
@@ -88,9 +89,14 @@ def parse_amounts(resources: Iterable[str]) -> Amounts:
         ValueError: a number is no number.
     """
     values = dict(each.partition("=")[::2] for each in resources)
-    return Amounts(
+    return amounts_of(
         whole(values.get("ncpus", "0")), parse_size(values.get("mem", "0")), whole(values.get("ngpus", "0"))
     )
+
+
+def amounts_of(processors: int, memory: int = 0, gpus: int = 0, type: str = "") -> Amounts:
+    """`memory` in bytes; `type` of the GPUs, empty where it is not told."""
+    return Amounts(processors, memory, ((type, gpus),) if gpus > 0 else ())
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ import math
 
 from adaptor.model import Request
 from backends.ceilings import Bound, Ceilings
+from backends.pbs.reading import Terms
 from backends.pbs.rows import PbsQueue, PbsServer
 from backends.pbs.state.nodes import execution_queues
-from backends.pbs.terms import Terms
 
 _KINDS = {
     "requests": ("max_queued", "max_run"),

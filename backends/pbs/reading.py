@@ -2,28 +2,94 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from backends.commands import Commands
+from backends.base import SchedulerError
+from backends.commands import Answer, Commands
 from backends.machines.base import Machine
+from backends.observed.rows import ReservationRow
 from backends.pbs.dialect import Dialect
 from backends.pbs.environment import asking_environment, submitting_environment
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
-from backends.pbs.rows import PbsJob
-from backends.pbs.terms import Answers, ask
+from backends.pbs.openpbs.dialect import OpenPbs
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
+from backends.pbs.state.nodes import QueueNodes, find_site
+from backends.pbs.torque.dialect import Torque
 from backends.sharing import SharedLook
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked from the instant `now` on."""
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """What PBS says, whatever the queue."""
 
-    now: float
-    answers: Answers
-    jobs: Sequence[PbsJob]
+    now: float = 0.0
+    """When it was asked."""
+    server: PbsServer
+    queues: dict[str, PbsQueue]
+    nodes: Sequence[PbsNode]
+    """Of all queues."""
+    reservations: Sequence[ReservationRow] = ()
+    jobs: Sequence[PbsJob] = ()
+
+    def terms(self, name: str | None, wants: Mapping[str, str] = {}) -> Terms:
+        """Those of a queue, or of the default one where none is named.
+
+        Args:
+            wants: what the site's requests ask of their nodes (`backends.pbs.constraints`).
+
+        Raises:
+            SchedulerError: there is no such queue.
+        """
+        named = name or self.server.default_queue
+        site = find_site(self.nodes, self.queues, named, self.reservations, wants)
+        return Terms(**msgspec.structs.asdict(self), site=site)
+
+
+class Terms(Answers, frozen=True, kw_only=True):
+    """What PBS says, with the nodes that a site's queue uses."""
+
+    site: QueueNodes
+
+    @property
+    def standstill(self) -> str:
+        """Why no job of the site starts at the moment; empty where jobs start."""
+        if not self.server.scheduling:
+            return f"server {self.server.name} does not schedule"
+        if not self.site.queue.started:
+            return f"queue {self.site.queue.name} is stopped"
+        return ""
+
+    @property
+    def default_limit(self) -> float | None:
+        """Seconds of a job that names no walltime; None: PBS does not say.
+
+        In the order of "Default resources" (PBS Administrator's Guide): what queue and server give, then what
+        they allow at most.
+        """
+        givers = (self.site.queue, self.server)
+        given = [each.default_seconds for each in givers if each.default_seconds is not None]
+        found = [*given, *(each.max_seconds for each in givers if each.max_seconds < math.inf)]
+        return found[0] if found else None
+
+
+def ask(dialect: Dialect, *, jobs: bool = False) -> Answers:
+    """Raises SchedulerError: no answer."""
+    now, server = time.time(), dialect.server()
+    queues = {queue.name: queue for queue in dialect.queues()}
+    nodes = dialect.nodes()
+    return Answers(
+        now=now,
+        server=server,
+        queues=queues,
+        nodes=nodes,
+        reservations=dialect.reservations(nodes),
+        jobs=dialect.queue(nodes) if jobs else (),
+    )
 
 
 class Server:
@@ -41,7 +107,7 @@ class Server:
         self._choose = choose
         self.commands = Commands(asking_environment, site.command_timeout, machine)
         self.submitting = Commands(submitting_environment, site.command_timeout, machine)
-        self.look = SharedLook(self._read)
+        self.look = SharedLook(lambda: ask(self.dialect(), jobs=True))
         # Until the dialect is known.
         self.time_resolution = TIME_RESOLUTION
         self.slot_margin = SLOT_MARGIN
@@ -58,7 +124,41 @@ class Server:
             self.can_release = self._chosen.can_release
         return self._chosen
 
-    def _read(self) -> Reading:
-        dialect, now = self.dialect(), time.time()
-        answers = ask(dialect)
-        return Reading(now=now, answers=answers, jobs=dialect.queue(answers.nodes))
+
+_OPENPBS = re.compile(r"^pbs_version = (\S+)", re.MULTILINE)
+_TORQUE = re.compile(r"^version: *\d", re.IGNORECASE | re.MULTILINE)
+_WRAPPER = "[--man]"
+"""In the usage that Slurm's wrappers of Torque's commands print of themselves; they know no `--version`."""
+
+
+def choose(site: SiteConfig, commands: Commands) -> Dialect:
+    """The site's own choice (`dialect`), else the dialect whose version `qstat` prints.
+
+    Raises:
+        SchedulerError: no PBS answers here, or neither OpenPBS nor Torque.
+    """
+    if site.dialect == "openpbs":
+        return OpenPbs(commands)
+    answer = commands.run("qstat", "--version")
+    if site.dialect is None and is_openpbs(answer):
+        return OpenPbs(commands)
+    if is_torque(answer):
+        return Torque(commands)
+    if _WRAPPER in answer.errors:
+        raise SchedulerError("qstat is Slurm's imitation of Torque here: set `backend: slurm` for this site")
+    if site.dialect is not None:
+        raise SchedulerError(f"Torque does not answer (qstat --version: {answer.complaint})")
+    raise SchedulerError(
+        f"qstat is here, but neither OpenPBS nor Torque answers (qstat --version: {answer.complaint}): "
+        "set `dialect` for this site if it is one of them"
+    )
+
+
+def is_openpbs(answer: Answer) -> bool:
+    """By the answer of `qstat --version`: `pbs_version = 23.06.06`. Slurm's program of that name fails."""
+    return answer.status == 0 and _OPENPBS.search(answer.output) is not None
+
+
+def is_torque(answer: Answer) -> bool:
+    """By the answer of `qstat --version`: `Version: 6.1.2`, on standard error."""
+    return answer.status == 0 and _TORQUE.search(answer.output + "\n" + answer.errors) is not None

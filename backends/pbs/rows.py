@@ -8,42 +8,10 @@ from typing import Literal
 import msgspec
 
 from adaptor.model import Request
+from backends.observed.rows import NOTHING, Amounts
 
 WAITING = frozenset("QHWT")
 """States of jobs that have not started, or wait to run again."""
-
-
-class Amounts(msgspec.Struct, frozen=True):
-    """What a job holds of one vnode, or what one has."""
-
-    processors: int = 0
-    memory: int = 0
-    """Bytes."""
-    gpus: int = 0
-
-    def __bool__(self) -> bool:
-        return self != NOTHING
-
-    def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(self.processors + other.processors, self.memory + other.memory, self.gpus + other.gpus)
-
-    def __mul__(self, count: int) -> Amounts:
-        return Amounts(self.processors * count, self.memory * count, self.gpus * count)
-
-    def beyond(self, other: Amounts) -> Amounts:
-        """What of this is more than the other."""
-        return Amounts(
-            max(0, self.processors - other.processors),
-            max(0, self.memory - other.memory),
-            max(0, self.gpus - other.gpus),
-        )
-
-    def within(self, other: Amounts) -> Amounts:
-        """This, but nowhere more than the other."""
-        return self.beyond(self.beyond(other))
-
-
-NOTHING = Amounts()
 
 
 class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,7 +132,8 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has(self) -> Amounts:
-        return Amounts(self.processors, self.memory or 0, self.gpus)
+        gpus = ((self.gpu_type, self.gpus),) if self.gpus > 0 else ()
+        return Amounts(self.processors, self.memory or 0, gpus)
 
     @property
     def in_service(self) -> bool:
@@ -172,25 +141,25 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
         return not self.states & _OUT
 
 
-class PbsReservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Processors set aside for a time; jobs of its own queue run on them."""
-
-    id: str
-    queue: str
-    start: float
-    end: float
-    nodes: dict[str, Amounts]
-    """By node, or vnode."""
-    exclusive: bool = False
-    """Whether it has its nodes whole, however little of them it asked for."""
-    machines: bool = False
-    """Whether it has all vnodes of its machines."""
-
-
-class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue with its limits; `math.inf` where it sets none."""
+class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a queue or the server allows; `math.inf` where it sets no limit."""
 
     name: str
+    default_seconds: float | None = None
+    """Of a job that names none; None: not told."""
+    max_processors: float = math.inf
+    """Of one job; as the next two."""
+    max_nodes: float = math.inf
+    max_seconds: float = math.inf
+    max_queued: float = math.inf
+    """Jobs of one user (us), running ones included."""
+    max_run: float = math.inf
+    """Jobs of one user (us) that run at once."""
+
+
+class PbsQueue(PbsLimits, frozen=True, kw_only=True):
+    """A queue with its limits."""
+
     routes_to: tuple[str, ...] = ()
     """Of a routing queue, the queues that it hands its jobs on to; empty: jobs run from here."""
     enabled: bool = True
@@ -210,16 +179,6 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
     min_processors: float = 0
     """Of one job; as the limit of seconds that follows."""
     min_seconds: float = 0
-    default_seconds: float | None = None
-    """Of a job that names none; None: as the server says."""
-    max_processors: float = math.inf
-    """Of one job; as all limits named `max_` that follow."""
-    max_nodes: float = math.inf
-    max_seconds: float = math.inf
-    max_queued: float = math.inf
-    """Jobs of one user (us) in the queue, running ones included."""
-    max_run: float = math.inf
-    """Jobs of one user (us) that run at once."""
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,10 +190,9 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of queues with at least this priority make those of other queues yield."""
 
 
-class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
-    """The server itself; limits as of a queue."""
+class PbsServer(PbsLimits, frozen=True, kw_only=True):
+    """The server itself; its limits hold in every queue."""
 
-    name: str
     version: str
     default_queue: str | None = None
     scheduling: bool = True
@@ -243,8 +201,6 @@ class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
     """Whether we see the jobs of other users."""
     history: float = 0.0
     """Seconds for which ended jobs are remembered; 0: not at all."""
-    default_seconds: float | None = None
-    """Of a job that names none, where its queue says nothing; None: PBS does not say."""
     formula: str = ""
     """By which waiting jobs are ordered; empty: not told, and most often in the order of submission."""
     counts_eligible_time: bool = False
@@ -254,9 +210,3 @@ class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
     def loses_age(self) -> bool:
         """Whether a request that is withdrawn and made anew loses its place."""
         return not self.formula or ("eligible_time" in self.formula and self.counts_eligible_time)
-
-    max_processors: float = math.inf
-    max_nodes: float = math.inf
-    max_seconds: float = math.inf
-    max_queued: float = math.inf
-    max_run: float = math.inf

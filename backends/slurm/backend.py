@@ -11,35 +11,34 @@ from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
-from backends.chunks import chunks
-from backends.commands import CommandHung
+from backends.commands import CommandHung, chunks
 from backends.donation import donation_terms, shortened
-from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.observed.state import SecondLook
 from backends.scripts import render
-from backends.slurm.cluster import Cluster
-from backends.slurm.donation import NodesSeen, donatable, node_reports
+from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
-from backends.slurm.nodes import Look, SiteNodes, check_started, find_site
+from backends.slurm.nodes import Look, PartitionNodes, check_started, find_site
 from backends.slurm.ordering import TIME_RESOLUTION, ordering
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import Shape, misfit, shape_of
-from backends.slurm.placing.step import step_gres
-from backends.slurm.questions import Reading
-from backends.slurm.queue import Observation, queue_state
-from backends.slurm.reshaping import changes, check_changed
+from backends.slurm.questions import Cluster, Reading
+from backends.slurm.queue import Seen, queue_state
 from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
 from backends.slurm.submitting import (
     accepted_id,
     arguments_of,
+    changes,
+    check_changed,
     donated_options,
     minutes_of,
     own_reservation,
+    step_gres,
     where_options,
 )
 from backends.slurm.unknown import unknown_answers
@@ -69,7 +68,7 @@ class SlurmBackend:
         self._own_jobs = OwnJobs(self._questions, whole_nodes=site.whole_nodes)
         self._second_look = SecondLook()
         self._restriction = restriction_of(site)
-        self._latest: SiteNodes | None = None
+        self._latest: PartitionNodes | None = None
 
     @property
     def slot_margin(self) -> int:
@@ -93,13 +92,11 @@ class SlurmBackend:
         """
         seen = self._look.take("nodes")
         return node_reports(
-            NodesSeen(
-                now=seen.now,
-                nodes=self._allowed(donatable(seen.nodes, self._site), seen),
-                jobs=seen.jobs,
-                donated=frozenset(donated),
-                reservations=seen.other_reservations(own_reservation(donation_terms(self._site))),
-            )
+            seen.now,
+            self._allowed(donatable(seen.nodes, self._site), seen),
+            seen.jobs,
+            frozenset(donated),
+            seen.other_reservations(own_reservation(donation_terms(self._site))),
         )
 
     def submit(self, order: PilotOrder) -> str:
@@ -176,19 +173,19 @@ class SlurmBackend:
             ceilings(ask_terms(self._questions), self._site, site), self._site.limits.max_pending_requests
         )
 
-    def _observe(self) -> Observation:
+    def _observe(self) -> Seen:
         seen = self._look.take(self._asker)
         site = self._site_of(seen.nodes, seen.node_details)
-        check_started(site.partition, site.available)
+        check_started(site.name, site.available)
         partitions = self._cluster.partitions()
-        return Observation(
+        return Seen(
             now=seen.now,
             site=site,
             jobs=seen.jobs,
             reservations=seen.other_reservations(own_reservation(self._site)),
             tiers={partition.name: partition.tier for partition in partitions.values()},
-            default_limit=default_limit(partitions.get(site.partition)),
-            whole_nodes=self._gives_whole_nodes(partitions.get(site.partition)),
+            default_limit=default_limit(partitions.get(site.name)),
+            whole_nodes=self._gives_whole_nodes(partitions.get(site.name)),
             details=seen.job_details.found,
             wanted_licenses=self._cluster.licenses,
             licenses=seen.licenses,
@@ -202,7 +199,7 @@ class SlurmBackend:
         alone = partition is not None and partition.exclusive != NOTHING
         return self._site.whole_nodes or alone or gives_whole_nodes(self._cluster.settings)
 
-    def _site_of(self, rows: list[NodeRow], details: dict[str, NodeDetail]) -> SiteNodes:
+    def _site_of(self, rows: list[NodeRow], details: dict[str, NodeDetail]) -> PartitionNodes:
         partitions = self._cluster.partitions()
         look = Look(
             details=details,
@@ -212,10 +209,10 @@ class SlurmBackend:
         self._latest = find_site(rows, self._site.partition, look)
         return self._latest
 
-    def _site_nodes(self) -> SiteNodes:
+    def _site_nodes(self) -> PartitionNodes:
         return self._site_of(self._questions.nodes(), self._questions.node_details())
 
-    def _known_site(self) -> SiteNodes:
+    def _known_site(self) -> PartitionNodes:
         """As it was seen last."""
         return self._latest or self._site_nodes()
 
@@ -251,7 +248,7 @@ class SlurmBackend:
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
         shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)
-        if reason := misfit(shape, order.task, site.machines, site.partition):
+        if reason := misfit(shape, order.task, site.machines, site.name):
             raise SubmitRefused(reason)
         return shape
 

@@ -47,7 +47,7 @@ class SlurmType(BackendType):
     ) -> dict[str, Backend]:
         """They share one reading of the cluster."""
         from backends.slurm.backend import SlurmBackend
-        from backends.slurm.cluster import Cluster
+        from backends.slurm.questions import Cluster
 
         cluster = Cluster(next(iter(sites.values())), machine)
         return {partition: SlurmBackend(site, machine, cluster) for partition, site in sites.items()}

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adaptor.config.schema import SiteConfig
-from adaptor.units import counted
 from backends.base import SchedulerError
 from backends.commands import Commands
-from backends.findings import Finding, check_sizes, error, ok, warning
+from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
 from backends.slurm.limits import Terms, find_association
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.exclusivity import NODE, NOTHING
-from backends.slurm.placing.gres import total
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
 from backends.slurm.questions import Questions
 from backends.slurm.rows import Partition
@@ -22,29 +20,20 @@ _APART = {"USER": "users", "MCS": "labels (MCS)", "TOPO": "jobs of one segment o
 """Between whom exclusivity is kept, by its word."""
 
 
-def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
+def check_partition(nodes: PartitionNodes) -> Iterator[Finding]:
     """That jobs can start there, and on how much."""
     if nodes.available != "up":
-        yield warning(f"partition {nodes.partition} is {nodes.available} at the moment: no job starts")
-    if nodes.nodes:
-        gpus = total(node.machine.gpus for node in nodes.nodes.values())
-        words = [f"{len(nodes.nodes)} nodes in service", f"{nodes.processors} processors"]
-        words += [counted(count, f"{type} GPU".strip()) for type, count in gpus]
-        yield ok(f"partition {nodes.partition}: {', '.join(words)}")
-    else:
-        yield warning(f"partition {nodes.partition} has no node in service at the moment")
+        yield warning(f"partition {nodes.name} is {nodes.available} at the moment: no job starts")
+    yield from check_service("partition", nodes)
 
 
-def check_nodes(site: SiteConfig, nodes: SiteNodes, partition: Partition | None) -> Iterator[Finding]:
+def check_nodes(site: SiteConfig, nodes: PartitionNodes, partition: Partition | None) -> Iterator[Finding]:
     """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
-    name = nodes.partition
+    name = nodes.name
     kind = partition.exclusive if partition is not None else NOTHING
-    if kind == NODE and not site.whole_nodes:
-        yield error(
-            f"partition {name} gives only whole nodes: set `whole_nodes: true` and "
-            f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
-        )
-    elif kind not in (NOTHING, NODE):
+    if kind == NODE:
+        yield from check_whole_nodes(site, "partition", nodes)
+    elif kind != NOTHING:
         yield warning(
             f"partition {name} shares no nodes between {_APART.get(kind, f'jobs ({kind})')}: free slots "
             "count a node as taken as soon as a job runs on it"
@@ -55,25 +44,25 @@ def check_nodes(site: SiteConfig, nodes: SiteNodes, partition: Partition | None)
             f"(OverSubscribe=FORCE:{partition.shared_by}): tasks may run slower than "
             "elsewhere, and free slots count each processor once"
         )
-    yield from check_sizes(site, {node.processors for node in nodes.nodes.values()}, nodes.usual_size)
+    yield from check_sizes(site, nodes)
 
 
-def check_where(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+def check_where(site: SiteConfig, nodes: PartitionNodes) -> Iterator[Finding]:
     """That the site's keys leave nodes, and what of its arguments free slots do not know."""
     restriction = restriction_of(site)
     there = {node.name for node in nodes.machines}
     for key, names in (("exclude", restriction.excluded), ("nodelist", restriction.only or frozenset())):
         strange = sorted(names - there)
         if strange:
-            yield warning(f"{key}: partition {nodes.partition} has no {', '.join(strange[:5])}")
+            yield warning(f"{key}: partition {nodes.name} has no {', '.join(strange[:5])}")
     left = len(nodes.ours)
     if left == 0:
         yield error(
-            f"constraint, exclude, nodelist and gres leave none of the nodes of partition {nodes.partition}; "
+            f"constraint, exclude, nodelist and gres leave none of the nodes of partition {nodes.name}; "
             f"they have {_features(nodes)}"
         )
     elif left < len(nodes.machines):
-        yield ok(f"requests run on {left} of the {len(nodes.machines)} nodes of partition {nodes.partition}")
+        yield ok(f"requests run on {left} of the {len(nodes.machines)} nodes of partition {nodes.name}")
     if restriction.constraint is not None and restriction.constraint.same:
         yield warning(
             "constraint: all nodes of a request must be alike, or so many of each; free slots count them "
@@ -101,7 +90,7 @@ def check_licenses(site: SiteConfig, questions: Questions) -> Iterator[Finding]:
             yield ok(f"licenses: at most {most // count} requests at a time, by {name}:{count}")
 
 
-def _features(nodes: SiteNodes) -> str:
+def _features(nodes: PartitionNodes) -> str:
     features = sorted(frozenset().union(*nodes.features.values()))
     gpus = sorted(
         {f"gpu:{type}:{count}".replace("::", ":") for node in nodes.machines for type, count in node.gpus}
@@ -109,16 +98,16 @@ def _features(nodes: SiteNodes) -> str:
     return f"features {', '.join(features) or 'none'}; gres {', '.join(gpus) or 'none'}"
 
 
-def check_accounting(site: SiteConfig, terms: Terms, nodes: SiteNodes) -> Iterator[Finding]:
+def check_accounting(site: SiteConfig, terms: Terms, nodes: PartitionNodes) -> Iterator[Finding]:
     """That account and QOS exist for this user."""
     if not terms.associations:
         if site.account or site.qos:
             yield warning("there is no accounting for this user here: `account` and `qos` may be refused")
         return
-    mine = find_association(terms.associations, site, nodes.partition)
+    mine = find_association(terms.associations, site, nodes.name)
     if mine is None:
         there = ", ".join(dict.fromkeys(each.account for each in terms.associations))
-        yield error(f"account {site.account} is not yours in partition {nodes.partition}; yours are: {there}")
+        yield error(f"account {site.account} is not yours in partition {nodes.name}; yours are: {there}")
     elif site.qos is not None and site.qos not in mine.qos:
         yield error(f"qos {site.qos} may not be used with account {mine.account}; use: {', '.join(mine.qos)}")
     else:
@@ -152,7 +141,7 @@ def check_record(questions: Questions) -> Iterator[Finding]:
         yield ok("sacct answers")
 
 
-def check_submit(commands: Commands, site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+def check_submit(commands: Commands, site: SiteConfig, nodes: PartitionNodes) -> Iterator[Finding]:
     """That Slurm would take the smallest request; nothing is submitted."""
     options = ["--test-only", "--ntasks=1", "--time=1", "--wrap=true"]
     for key, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):

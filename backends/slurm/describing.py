@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from adaptor.config.schema import SiteConfig
-from adaptor.resources import Node
-from adaptor.units import counted, format_size
-from backends.ceilings import LONGEST, POLITE, limits_of, polite_processors
-from backends.describing import duration, partition_lines, scalar, site_name, source
+from backends.describing import Described, described, scalar
 from backends.slurm.limits import Terms, ceilings
-from backends.slurm.nodes import SiteNode, SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.exclusivity import NODE
 from backends.slurm.rows import Partition
 
@@ -26,50 +23,33 @@ sites:
 """
 
 
-def describe_cluster(settings: Mapping[str, str], partitions: Iterable[SiteNodes], terms: Terms) -> str:
+def describe_cluster(settings: Mapping[str, str], partitions: Iterable[PartitionNodes], terms: Terms) -> str:
     """The text of a configuration: the first partition as a site, the others as comments."""
     first, *others = partitions
     yields = settings.get("PreemptType") == "preempt/partition_prio"
-    text = _HEAD.format(
+    head = _HEAD.format(
         cluster=settings.get("ClusterName", "?"), version=settings.get("SLURM_VERSION", "unknown")
     )
-    own = terms.partitions[first.partition]
-    named = (terms.partitions[each.partition] for each in others)
+    own = terms.partitions[first.name]
+    named = (terms.partitions[each.name] for each in others)
     choices = [own.name, *(each.name for each in named if not (yields and _makes_room(each, own)))]
-    lines = [
-        *_site_lines(first, terms),
-        *partition_lines(choices, "partitions"),
-        *(_donation_lines(first, terms) if yields else ()),
-    ]
-    text += "\n".join(lines) + "\n"
-    for nodes in others:
-        text += "\n" + "\n".join(f"# {line}" for line in _site_lines(nodes, terms)) + "\n"
-    return text
+    sites = [_described(nodes, terms) for nodes in (first, *others)]
+    return described(head, sites, "partitions", choices, _donation_lines(first, terms) if yields else ())
 
 
-def _site_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
-    site = SiteConfig(backend="slurm", partition=nodes.partition)
-    known = ceilings(terms, site, nodes)
-    limits = limits_of(known)
-    requests = source(known.requests, POLITE, "Slurm")
-    polite = polite_processors(known, limits.max_pending_requests)
-    processors = source(known.processors, limits.max_proc, "Slurm", polite.source)
-    lines = [
-        f"  {site_name(nodes.partition, 'slurm')}:",
-        f"    # {_portrait(nodes, terms)}",
-        "    backend: slurm",
-        f"    partition: {scalar(nodes.partition)}",
-        *_feature_lines(nodes),
-        *_account_lines(terms),
-        "    limits:",
-        f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
-        f"      max_proc: {limits.max_proc}  # {processors}",
-        f"      max_tr: {duration(limits.max_tr)}  # {source(known.seconds, LONGEST, 'Slurm')}",
-        f"    processors_per_node: {nodes.usual_size}",
-    ]
-    if terms.partitions[nodes.partition].exclusive == NODE:
-        lines.append("    whole_nodes: true  # the partition gives nothing less")
-    return lines
+def _described(nodes: PartitionNodes, terms: Terms) -> Described:
+    partition = terms.partitions[nodes.name]
+    default = "; the default partition" if partition.default else ""
+    state = "" if nodes.available == "up" else f"; {nodes.available} at the moment"
+    return Described(
+        backend="slurm",
+        scheduler="Slurm",
+        nodes=nodes,
+        known=ceilings(terms, SiteConfig(backend="slurm", partition=nodes.name), nodes),
+        remarks=default + state,
+        choices=[*_feature_lines(nodes), *_account_lines(terms)],
+        whole_nodes="the partition gives nothing less" if partition.exclusive == NODE else "",
+    )
 
 
 def _makes_room(partition: Partition, other: Partition) -> bool:
@@ -77,10 +57,10 @@ def _makes_room(partition: Partition, other: Partition) -> bool:
     return partition.tier < other.tier and partition.preempt_mode in ("CANCEL", "REQUEUE")
 
 
-def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
+def _donation_lines(nodes: PartitionNodes, terms: Terms) -> list[str]:
     """How idle nodes could be donated, where jobs of another partition make room for those of this one."""
-    own = terms.partitions[nodes.partition]
-    there = [each for each in terms.partitions.values() if each.name in nodes.related]
+    own = terms.partitions[nodes.name]
+    there = [each for each in terms.partitions.values() if each.name in nodes.members]
     yielding = [each.name for each in there if _makes_room(each, own)]
     if not yielding:
         return []
@@ -90,28 +70,7 @@ def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     ]
 
 
-def _portrait(nodes: SiteNodes, terms: Terms) -> str:
-    kinds = " or ".join(dict.fromkeys(_kind(node.machine) for node in _by_size(nodes)))
-    default = "; the default partition" if terms.partitions[nodes.partition].default else ""
-    state = "" if nodes.available == "up" else f"; {nodes.available} at the moment"
-    return f"{len(nodes.nodes)} nodes in service with {kinds or 'nothing'} each{default}{state}"
-
-
-def _by_size(nodes: SiteNodes) -> list[SiteNode]:
-    return sorted(
-        nodes.nodes.values(), key=lambda node: (node.processors, node.memory or 0, node.machine.gpus)
-    )
-
-
-def _kind(node: Node) -> str:
-    words = [f"{node.processors} processors"]
-    if node.memory is not None:
-        words.append(f"{format_size(node.memory)} of memory")
-    words += [counted(count, f"{type} GPU".strip()) for type, count in node.gpus]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if words[:-1] else words)
-
-
-def _feature_lines(nodes: SiteNodes) -> list[str]:
+def _feature_lines(nodes: PartitionNodes) -> list[str]:
     """By which features nodes may be chosen, where they differ in any."""
     there = [nodes.features.get(node.name, frozenset()) for node in nodes.machines]
     telling = sorted(frozenset().union(*there) - frozenset.intersection(*there)) if there else []

@@ -75,7 +75,7 @@ def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> I
     terms = ask_terms(questions)
     yield from map(warning, unknown_answers(settings, seen, terms.partitions.values()))
     yield from check_limits(site, ceilings(terms, site, nodes), "Slurm")
-    yield from check_nodes(site, nodes, terms.partitions.get(nodes.partition))
+    yield from check_nodes(site, nodes, terms.partitions.get(nodes.name))
     yield from check_accounting(site, terms, nodes)
     yield from check_scheduler(settings)
     yield from check_ordering(settings, site.limits.max_pending_requests)

@@ -1,38 +1,24 @@
-"""What others do with the nodes of a site, for donation of idle ones (De Rose et al. 2008, §3). Pure."""
+"""The nodes of Slurm that may be donated, and what others do with them. Pure."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.donation.situation import NodeUse
-from adaptor.reports import JobState, NodeReport
+from adaptor.reports import NodeReport
 from backends.base import SchedulerError
-from backends.donation import SOON
+from backends.observed import donation as observed
+from backends.observed.donation import Donatable
+from backends.observed.rows import ReservationRow
 from backends.slurm.nodes import check_started, in_service, rows_of
-from backends.slurm.reasons import is_considered
-from backends.slurm.rows import NodeRow, QueueRow, Reservation
-from backends.slurm.states import job_state
+from backends.slurm.queue import job_row
+from backends.slurm.rows import NodeRow, QueueRow
 
 _ASLEEP = frozenset("~#$")
 """Powered off, powering up and under maintenance. Slurm itself would wake a node for a job; for a donation
 that costs more than it yields."""
-
-
-class NodesSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was read at the instant `now`."""
-
-    now: float
-    nodes: Sequence[NodeRow]
-    """Those of `donatable`."""
-    jobs: Sequence[QueueRow]
-    donated: Collection[str]
-    """Ids of the jobs by which nodes are donated."""
-    reservations: Sequence[Reservation] = ()
-    """Other than the one that we ourselves use."""
 
 
 def donatable(rows: Collection[NodeRow], site: SiteConfig) -> list[NodeRow]:
@@ -62,86 +48,34 @@ def donatable(rows: Collection[NodeRow], site: SiteConfig) -> list[NodeRow]:
     return shared
 
 
-def node_reports(seen: NodesSeen) -> list[NodeReport]:
-    """What a donation needs to know of each node.
+def node_reports(
+    now: float,
+    nodes: Sequence[NodeRow],
+    jobs: Sequence[QueueRow],
+    donated: Collection[str],
+    reservations: Sequence[ReservationRow] = (),
+) -> list[NodeReport]:
+    """Of the nodes of `donatable`; a node that is in use by hidden jobs (`PrivateData=jobs`) is taken.
 
-    A node is idle where no job but a pilot on a donated node holds anything of it, and none is about to start
-    there. A node that is in use by jobs which we do not see (`PrivateData=jobs`) is taken.
+    A pilot that ends while somebody waits was most likely told to leave.
     """
-    return _Look(seen).reports()
-
-
-class _Look:
-    def __init__(self, seen: NodesSeen) -> None:
-        self._seen = seen
-        self._local = [job for job in seen.jobs if job.id not in seen.donated]
-        donated = [job for job in seen.jobs if job.id in seen.donated]
-        self._donated = {name for job in donated for name in job.nodes}
-        self._awaited = {name for job in donated for name in job.planned_nodes}
-        self._waiting = [job for job in self._local if _waits(job)]
-        leaving = [job for job in donated if self._makes_room(job)]
-        self._taken = {name for job in (*self._local, *leaving) for name in job.nodes}
-        self._closed: set[str] = set()
-        self._planned: dict[str, float] = {}
-        self._look_at_plans()
-
-    def reports(self) -> list[NodeReport]:
-        return [
-            NodeReport(
-                name=row.node,
-                processors=row.allocated + row.idle + row.other,
-                memory=row.memory * 2**20,
-                use=self._use(row),
-                planned=self._planned_on(row),
-            )
-            for row in self._seen.nodes
-        ]
-
-    def _use(self, row: NodeRow) -> NodeUse:
-        if not in_service(row) or row.state == "maint" or _ASLEEP.intersection(row.flags):
-            return NodeUse.AWAY
-        if row.node in self._closed:
-            return NodeUse.AWAY
-        starts = self._planned.get(row.node, math.inf)
-        unseen = row.node not in self._donated and (row.allocated > 0 or row.state == "completing")
-        if row.node in self._taken or starts <= self._seen.now + SOON or unseen:
-            return NodeUse.TAKEN
-        return NodeUse.IDLE
-
-    def _planned_on(self, row: NodeRow) -> float:
-        """At once where Slurm keeps the node for a job that we do not see."""
-        if row.node in self._planned:
-            return self._planned[row.node]
-        kept = row.state == "planned" or "-" in row.flags
-        return self._seen.now if kept and row.node not in self._awaited else math.inf
-
-    def _makes_room(self, pilot: QueueRow) -> bool:
-        """Whether it was told to leave, or ends while somebody waits: then it was told so most likely."""
-        return _is_cut_short(pilot) or (pilot.state == "COMPLETING" and bool(self._waiting))
-
-    def _look_at_plans(self) -> None:
-        now = self._seen.now
-        for job in self._waiting:
-            if job.start is not None:
-                self._plan(job.planned_nodes, job.start)
-        for held in self._seen.reservations:
-            if held.start <= now < held.end:
-                self._closed.update(held.nodes)
-            elif held.start > now:
-                self._plan(held.nodes, held.start)
-
-    def _plan(self, names: Sequence[str], start: float) -> None:
-        for name in names:
-            self._planned[name] = min(start, self._planned.get(name, math.inf))
-
-
-def _waits(job: QueueRow) -> bool:
-    """Whether it is queued, and Slurm looks for a place for it."""
-    return job_state(job.state) is JobState.QUEUED and is_considered(job.state, job.reason)
-
-
-def _is_cut_short(job: QueueRow) -> bool:
-    """Whether Slurm has told it to make room: within the grace time its end comes before its limit."""
-    if job.state == "COMPLETING" or job.start is None or job.end is None:
-        return False
-    return job.end < job.start + job.limit - 1
+    rows = [job_row(row) for row in jobs]
+    somebody_waits = any(row.waits for row in rows if row.id not in donated)
+    rows = [
+        msgspec.structs.replace(row, leaving=True) if somebody_waits and row.state == "ending" else row
+        for row in rows
+    ]
+    awaited = {name for row in rows if row.id in donated for name in row.plan}
+    machines = [
+        Donatable(
+            name=row.node,
+            nodes=(row.node,),
+            processors=row.allocated + row.idle + row.other,
+            memory=row.memory * 2**20,
+            away=not in_service(row) or row.state == "maint" or bool(_ASLEEP.intersection(row.flags)),
+            held=row.allocated > 0 or row.state == "completing",
+            kept=(row.state == "planned" or "-" in row.flags) and row.node not in awaited,
+        )
+        for row in nodes
+    ]
+    return observed.node_reports(now, machines, rows, donated, reservations)

@@ -11,7 +11,7 @@ from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
 from backends.slurm.accounting import Allowance, Association
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.questions import Questions
 from backends.slurm.rows import Partition
 
@@ -34,11 +34,11 @@ def ask_terms(questions: Questions) -> Terms:
         return Terms(partitions=partitions)
 
 
-def ceilings(terms: Terms, site: SiteConfig, nodes: SiteNodes) -> Ceilings:
+def ceilings(terms: Terms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
     """Raises SchedulerError: Slurm does not know the partition."""
-    partition = terms.partitions.get(nodes.partition)
+    partition = terms.partitions.get(nodes.name)
     if partition is None:
-        raise SchedulerError(f"Slurm has no partition {nodes.partition}")
+        raise SchedulerError(f"Slurm has no partition {nodes.name}")
     allowances = _allowances(terms, site, partition)
     size = partition.processors // max(1, partition.nodes) or nodes.usual_size
     return Ceilings(
@@ -59,13 +59,13 @@ def _processor_bounds(partition: Partition, allowances: Iterable[Allowance], siz
     return [*bounds, *_bounds(allowances, "processors"), *per_node]
 
 
-def _of_own_nodes(nodes: SiteNodes) -> list[Bound]:
+def _of_own_nodes(nodes: PartitionNodes) -> list[Bound]:
     """Where the site's keys leave fewer than the partition has."""
     ours = [node for node in nodes.machines if node.ours]
     if len(ours) == len(nodes.machines):
         return []
     processors = sum(node.processors for node in ours)
-    return [Bound(processors, f"the nodes of partition {nodes.partition} on which this site's requests run")]
+    return [Bound(processors, f"the nodes of partition {nodes.name} on which this site's requests run")]
 
 
 def _partition_time(partition: Partition) -> Bound:

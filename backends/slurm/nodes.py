@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from adaptor.resources import Gpus, Node
+from adaptor.resources import Node
 from backends.base import PartitionClosed
+from backends.observed.rows import Amounts
+from backends.observed.site import SiteNode, SiteNodes
 from backends.slurm.placing.memory import MemoryTerms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, Restriction
@@ -58,88 +59,13 @@ _UNCOUNTED = 1
 _STANDSTILLS = {"down": "down", "drain": "drained", "inact": "inactive"}
 
 
-class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node in service."""
+class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
+    """The nodes of a partition; those that the site's keys keep its requests away from are not ours."""
 
-    machine: Node
-    allocated: int
-    """Processors in use."""
-    used_memory: int = 0
-    """Bytes that jobs were given."""
-    used_gpus: Gpus = ()
-
-    @property
-    def name(self) -> str:
-        return self.machine.name
-
-    @property
-    def processors(self) -> int:
-        return self.machine.processors
-
-    @property
-    def memory(self) -> int | None:
-        """Bytes."""
-        return self.machine.memory
-
-
-class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition's nodes in service, and all partitions that share one with it."""
-
-    partition: str
     available: str
     """`up`, or why no job starts: `down`, `drain`, `inact`."""
-    nodes: dict[str, SiteNode]
-    """Those on which the site's requests may run."""
-    others: dict[str, SiteNode]
-    """Those that the site's own keys keep its requests away from."""
-    members: dict[str, frozenset[str]]
-    """Of the partitions whose jobs may run on these nodes, this one included: which of them."""
-    machines: tuple[Node, ...]
-    """All nodes of the partition in the order in which Slurm fills them, those out of service included."""
     features: dict[str, frozenset[str]]
-    memory: MemoryTerms
-
-    @property
-    def related(self) -> frozenset[str]:
-        """The partitions whose jobs may run on these nodes, this one included."""
-        return frozenset(self.members)
-
-    @property
-    def memory_counted(self) -> bool:
-        """Whether memory is given to jobs as processors are."""
-        return self.memory.counted
-
-    @property
-    def default_memory(self) -> int | None:
-        """Bytes for each processor of a request that names none; None: memory is not counted."""
-        return self.memory.default_on(node for node in self.machines if node.ours)
-
-    @property
-    def ours(self) -> frozenset[str]:
-        """The nodes on which the site's requests may run, in service or not."""
-        return frozenset(node.name for node in self.machines if node.ours)
-
-    @property
-    def processors(self) -> int:
-        return sum(node.processors for node in self.nodes.values())
-
-    @property
-    def usual_size(self) -> int:
-        """Processors of most of the nodes; 1 where there are none."""
-        sizes = Counter(node.processors for node in self.nodes.values())
-        return sizes.most_common(1)[0][0] if sizes else 1
-
-    def among(self, names: Iterable[str]) -> list[SiteNode]:
-        """Those on which the site's requests may run."""
-        return [self.nodes[name] for name in names if name in self.nodes]
-
-    def present(self, names: Iterable[str]) -> list[SiteNode]:
-        """Those in service."""
-        found = (self.nodes.get(name) or self.others.get(name) for name in names)
-        return [node for node in found if node is not None]
-
-    def all_present(self) -> list[SiteNode]:
-        return [*self.nodes.values(), *self.others.values()]
+    """By node."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +76,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemoryTerms = MemoryTerms()
 
 
-def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | None = None) -> SiteNodes:
+def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | None = None) -> PartitionNodes:
     """The nodes of a partition, or of the default one where none is named.
 
     Raises:
@@ -166,15 +92,15 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
     machines = _machines(own, look)
     ours = {machine.name: machine.ours for machine in machines}
     present = {row.node: _node(row, look) for row in own if in_service(row)}
-    return SiteNodes(
-        partition=own[0].partition,
+    return PartitionNodes(
+        name=own[0].partition,
         available=own[0].available,
-        nodes={name: node for name, node in present.items() if ours[name]},
-        others={name: node for name, node in present.items() if not ours[name]},
+        listed=dict(sorted(present.items(), key=lambda item: not ours[item[0]])),
         members={name: frozenset(nodes) for name, nodes in sharing.items()},
         machines=machines,
         features={name: look.details[name].features for name in members if name in look.details},
-        memory=look.memory,
+        memory_counted=look.memory.counted,
+        default_memory=look.memory.default_on(machine for machine in machines if machine.ours),
     )
 
 
@@ -239,10 +165,11 @@ def _machine(row: NodeRow, look: Look) -> Node:
 
 def _node(row: NodeRow, look: Look) -> SiteNode:
     machine, detail = _machine(row, look), look.details.get(row.node)
-    counted = look.memory.counted and machine.memory is not None
+    memory = detail.allocated_memory if detail and look.memory.counted and machine.memory is not None else 0
     return SiteNode(
-        machine=machine,
-        allocated=row.allocated,
-        used_memory=detail.allocated_memory if detail and counted else 0,
-        used_gpus=detail.gpus_used if detail else (),
+        name=row.node,
+        host=row.node,
+        has=Amounts(machine.processors, machine.memory or 0, machine.gpus),
+        held=Amounts(row.allocated, memory, detail.gpus_used if detail else ()),
+        ours=machine.ours,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from backends.findings import Finding, ok, warning
+from backends.findings import Finding, check_age, ok, warning
 
 _TESTED = 500
 """Jobs that backfill looks at where bf_max_job_test is not set (slurm.conf(5))."""
@@ -84,8 +84,7 @@ def check_ordering(settings: Mapping[str, str], requests: int | None) -> Iterato
         requests: max_pending_requests, as configured.
     """
     known = ordering(settings)
-    cost = "loses that" if known.loses_age else "loses no place"
-    yield ok(f"{known.how}: a request that is withdrawn and made anew {cost}")
+    yield check_age(known.how, loses_age=known.loses_age)
     if known.tested is not None:
         yield ok(
             f"backfill looks at the first {known.tested} waiting jobs (bf_max_job_test): a request behind "

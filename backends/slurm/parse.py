@@ -13,9 +13,10 @@ from typing import TypeVar
 from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
+from backends.observed.rows import ReservationRow
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
-from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
+from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
 Row = TypeVar("Row")
 
@@ -89,7 +90,7 @@ def parse_records(text: str, delimiter: str, most: int) -> list[tuple[EndedJob, 
     return found[-most:]
 
 
-def parse_reservations(text: str) -> list[Reservation]:
+def parse_reservations(text: str) -> list[ReservationRow]:
     """`scontrol show reservation -o`; those without nodes (licences only) are left out."""
     lines = [line for line in text.splitlines() if line.startswith("ReservationName=")]
     found = _rows("scontrol", lines, _reservation)
@@ -224,14 +225,13 @@ def _pairs(line: str) -> dict[str, str]:
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
-def _reservation(line: str) -> Reservation:
+def _reservation(line: str) -> ReservationRow:
     values = _pairs(line)
     start, end = parse_time(values["StartTime"]), parse_time(values["EndTime"])
     if start is None or end is None:
         raise ValueError(line)
-    return Reservation(
-        name=values["ReservationName"], start=start, end=end, nodes=tuple(expand(values["Nodes"]))
-    )
+    nodes = dict.fromkeys(expand(values["Nodes"]))
+    return ReservationRow(name=values["ReservationName"], start=start, end=end, nodes=nodes)
 
 
 def _partition(line: str) -> Partition:

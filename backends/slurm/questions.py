@@ -13,10 +13,13 @@ from typing import TypeVar
 
 import msgspec
 
+from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob
 from backends.base import TAG_START, SchedulerError
-from backends.chunks import chunks
-from backends.commands import Commands
+from backends.commands import Commands, chunks
+from backends.machines.base import Machine
+from backends.observed.rows import ReservationRow
+from backends.sharing import SharedLook
 from backends.slurm import parse
 from backends.slurm.accounting import (
     ASSOCIATION_FIELDS,
@@ -26,10 +29,13 @@ from backends.slurm.accounting import (
     parse_associations,
     parse_qos,
 )
+from backends.slurm.environment import asking_environment, submitting_environment
+from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
 from backends.slurm.placing.licenses import License, parse_license_rows
 from backends.slurm.placing.node_details import NodeDetail, parse_node_details
-from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
+from backends.slurm.placing.restriction import licenses_of
+from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
 T = TypeVar("T")
 
@@ -92,7 +98,7 @@ class Questions:
         """By name."""
         return parse_license_rows(self._commands.ask("scontrol", "show", "license", "-o"))
 
-    def reservations(self) -> list[Reservation]:
+    def reservations(self) -> list[ReservationRow]:
         answer = self._commands.run("scontrol", "show", "reservation", "-o")
         if "No reservations" in answer.output + answer.errors:
             return []
@@ -162,12 +168,12 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     nodes: list[NodeRow]
     jobs: list[QueueRow]
-    reservations: list[Reservation]
+    reservations: list[ReservationRow]
     node_details: dict[str, NodeDetail]
     job_details: JobDetails
     licenses: dict[str, License] = {}
 
-    def other_reservations(self, own: str | None) -> list[Reservation]:
+    def other_reservations(self, own: str | None) -> list[ReservationRow]:
         """All but the one of this name."""
         return [held for held in self.reservations if held.name != own]
 
@@ -189,3 +195,33 @@ def read(questions: Questions, *, licenses: bool = False) -> Reading:
         reservations=questions.reservations(),
         licenses=questions.licenses() if licenses else {},
     )
+
+
+_SETTINGS_KEPT = 600.0
+"""Seconds for which Slurm's own configuration is taken to stay as it is."""
+
+
+class Cluster:
+    """Slurm as one site sees it, in whatever partition."""
+
+    def __init__(self, site: SiteConfig, machine: Machine) -> None:
+        """`machine`: where Slurm's commands are run."""
+        self.commands = Commands(asking_environment, site.command_timeout, machine)
+        self.submitting = Commands(submitting_environment, site.command_timeout, machine)
+        self.questions = Questions(self.commands)
+        self.licenses = licenses_of(site)
+        self.look = SharedLook(lambda: read(self.questions, licenses=bool(self.licenses)))
+        self.settings: dict[str, str] = {}
+        """As last asked."""
+        self.slot_margin = slot_margin({})
+        self._partitions: dict[str, Partition] = {}
+        self._until = 0.0
+
+    def partitions(self) -> dict[str, Partition]:
+        """All, by name. Raises SchedulerError: no answer."""
+        if time.monotonic() >= self._until:
+            self.settings = self.questions.settings()
+            self.slot_margin = slot_margin(self.settings)
+            self._partitions = {each.name: each for each in self.questions.partitions()}
+            self._until = time.monotonic() + _SETTINGS_KEPT
+        return self._partitions

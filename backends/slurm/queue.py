@@ -1,49 +1,41 @@
-"""The rows of squeue, sinfo and scontrol to the state of a site's queue. Pure."""
+"""The rows of squeue, sinfo and scontrol to common rows, and to the state of a site's queue. Pure."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import QueueState, RunningJob
 from adaptor.reports import JobState
-from adaptor.resources import Part
-from backends.hidden import HIDDEN
-from backends.slurm.nodes import SiteNodes
+from adaptor.resources import Need
+from backends.observed.rows import Amounts, JobRow, ReservationRow
+from backends.observed.site import Holding
+from backends.observed.state import Observation, considered, end_of
+from backends.observed.state import queue_state as state_of
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.ordering import Ordering
 from backends.slurm.placing.exclusivity import NOTHING
-from backends.slurm.placing.holding import (
-    held_parts,
-    hidden_job,
-    rest,
-    suspended_parts,
-    usable_processors,
-    whole,
-)
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.placing.licenses import License, free_from
-from backends.slurm.placing.needs import NOWHERE, Needs
+from backends.slurm.placing.needs import Needs
 from backends.slurm.placing.restriction import parse_licenses
 from backends.slurm.reasons import is_considered
-from backends.slurm.rows import QueueRow, Reservation
+from backends.slurm.rows import QueueRow
 from backends.slurm.states import job_state
 
-LINGER = 60.0
-"""Seconds for which a job is taken to hold its nodes that is past its limit or completing."""
 
-
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at the instant `now`."""
 
     now: float
-    site: SiteNodes
+    site: PartitionNodes
     jobs: Sequence[QueueRow]
-    reservations: Sequence[Reservation] = ()
+    reservations: Sequence[ReservationRow] = ()
     tiers: Mapping[str, int] = {}
     """Each partition's tier; those with a higher one are considered first."""
     whole_nodes: bool = False
@@ -61,43 +53,98 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """See `backends.slurm.unknown`."""
 
 
-def queue_state(seen: Observation) -> QueueState:
-    """What a planner needs to know.
+def queue_state(seen: Seen) -> QueueState:
+    """What a planner needs to know, with what beyond nodes keeps our requests waiting."""
+    rows = _rows(seen)
+    state = state_of(
+        Observation(
+            now=seen.now,
+            site=seen.site,
+            jobs=rows,
+            reservations=seen.reservations,
+            whole_nodes=seen.whole_nodes,
+            default_limit=seen.default_limit,
+            loses_age=seen.ordering.loses_age,
+            memory_step=2**20,
+            unknown=seen.unknown,
+        )
+    )
+    waits = (*_scarce_licenses(seen, rows), *_untested(seen, rows))
+    return msgspec.structs.replace(state, running=(*state.running, *waits))
 
-    Where only whole nodes are given, a node that is partly in use is wholly so.
-    """
-    return QueueState(
-        now=seen.now,
-        processors=seen.site.processors,
-        running=(
-            *_running_jobs(seen),
-            *_active_reservations(seen),
-            *_scarce_licenses(seen),
-            *_untested(seen),
-        ),
-        pending=(*_coming_reservations(seen), *_pending(seen)),
-        nodes=seen.site.machines,
-        default_memory=seen.site.default_memory,
-        default_limit=seen.default_limit,
-        memory_step=2**20,
-        unknown=tuple(seen.unknown),
-        loses_age=seen.ordering.loses_age,
-        owners={
-            each: detail.user
-            for row in seen.jobs
-            if (detail := _detail(seen, row)) and detail.user
-            for each in (elements(row.id) if "[" in row.id else (row.id,))
-        },
-        # A job that is past its limit, or was suspended, started at another time than its end tells.
-        limits={
-            row.id: row.limit
-            for row in seen.jobs
-            if row.state == "RUNNING" and row.end is not None and row.end > seen.now
-        },
+
+def job_row(
+    row: QueueRow, detail: JobDetail | None = None, *, tier: int = 1, need: Need | None = None
+) -> JobRow:
+    """Where the details do not agree with squeue, what a job holds of each node is not told."""
+    state = _state(row)
+    waits, ended = state == "waiting", state == "unknown"
+    alone = detail is not None and detail.exclusive != NOTHING
+    return JobRow(
+        id=row.id,
+        elements=tuple(elements(row.id)),
+        user=detail.user if detail is not None else "",
+        queues=row.partitions,
+        state=state,
+        limit=row.limit,
+        # A suspended job ends later than it says, by as long.
+        end=math.inf if row.end is None or state == "suspended" else row.end,
+        processors=row.processors,
+        node_count=row.node_count,
+        exclusive=alone and state != "suspended",
+        nodes=row.nodes,
+        holds={} if waits or ended else _holds(row, detail),
+        leaving=state == "running" and _is_cut_short(row),
+        considered=waits and is_considered(row.state, row.reason),
+        place=(-tier, -row.priority, *_turn(row.id)),
+        planned_start=row.start if waits else None,
+        plan=dict.fromkeys(row.planned_nodes),
+        need=need,
     )
 
 
-def _detail(seen: Observation, row: QueueRow) -> JobDetail | None:
+def _state(row: QueueRow) -> Literal["waiting", "running", "ending", "suspended", "unknown"]:
+    known = job_state(row.state)
+    if known is JobState.QUEUED:
+        return "waiting"
+    if known is not JobState.RUNNING:
+        return "unknown"
+    return "ending" if row.state == "COMPLETING" else "suspended" if row.state == "SUSPENDED" else "running"
+
+
+def _is_cut_short(row: QueueRow) -> bool:
+    """Whether Slurm has told it to make room: within the grace time its end comes before its limit."""
+    return row.start is not None and row.end is not None and row.end < row.start + row.limit - 1
+
+
+def _holds(row: QueueRow, detail: JobDetail | None) -> dict[str, Amounts] | None:
+    """By node; of a suspended job memory and GPUs, for its processors are free for others."""
+    suspended = row.state == "SUSPENDED"
+    parts = detail.parts if detail is not None else ()
+    agree = sorted(part.node for part in parts) == sorted(row.nodes)
+    if not agree or sum(part.processors for part in parts) != row.processors:
+        return {} if suspended or not row.nodes else None
+    held = {part.node: part for part in parts}
+    return {
+        name: Amounts(0 if suspended else held[name].processors, held[name].memory, held[name].gpus)
+        for name in row.nodes
+    }
+
+
+def _rows(seen: Seen) -> list[JobRow]:
+    needs = Needs(seen.site, whole_nodes=seen.whole_nodes)
+    return [
+        job_row(
+            row,
+            detail := _detail(seen, row),
+            tier=max(seen.tiers.get(partition, 1) for partition in row.partitions),
+            need=needs.of(row, detail),
+        )
+        for row in seen.jobs
+    ]
+
+
+def _detail(seen: Seen, row: QueueRow) -> JobDetail | None:
     """What is known of a job; nodes that it shares with jobs of its user, it shares with those of ours."""
     detail = seen.details.get(row.id)
     if detail is not None and detail.exclusive == "USER" and detail.user == seen.user:
@@ -105,202 +152,48 @@ def _detail(seen: Observation, row: QueueRow) -> JobDetail | None:
     return detail
 
 
-def _running_jobs(seen: Observation) -> list[RunningJob]:
-    held = _holders(seen)
-    if seen.whole_nodes:
-        return _by_node(seen, held)
-    jobs = [
-        RunningJob(each.id, usable_processors(seen.site, each.parts), each.end, each.parts) for each in held
-    ]
-    return [*jobs, *hidden_job(seen.site, jobs)]
-
-
-class _Holder(msgspec.Struct, frozen=True):
-    """A job's part on the nodes of the site."""
-
-    id: str
-    end: float
-    parts: tuple[Part, ...]
-
-
-def _holders(seen: Observation) -> list[_Holder]:
-    found = []
-    for row in seen.jobs:
-        if not row.nodes or job_state(row.state) is not JobState.RUNNING:
-            continue
-        parts_of = suspended_parts if row.state == "SUSPENDED" else held_parts
-        parts = parts_of(seen.site, row, _detail(seen, row))
-        if parts:
-            found.append(_Holder(row.id, _end(seen, row, parts), parts))
-    return found
-
-
-def _end(seen: Observation, row: QueueRow, parts: Iterable[Part]) -> float:
-    """When its processors are free for us: by its limit, and not while a reservation has its nodes."""
-    if row.state == "COMPLETING":
-        end = seen.now + LINGER
-    elif row.end is None or row.state == "SUSPENDED":  # it then ends later than it says, by as long
-        end = math.inf
-    else:
-        end = row.end if row.end > seen.now else seen.now + LINGER
-    names = {part.node for part in parts}
-    blocked = [held.end for held in _active(seen) if names.intersection(held.nodes)]
-    return max([end, *blocked])
-
-
-def _by_node(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
-    """Each used node counts whole, with the last of its jobs and until that one ends."""
-    last: dict[str, tuple[float, str]] = {
-        node.name: (math.inf, HIDDEN) for node in seen.site.all_present() if node.allocated
-    }
-    explained: dict[str, tuple[float, str]] = {}
-    for holder in held:
-        for part in holder.parts:
-            explained[part.node] = max(explained.get(part.node, (0.0, "")), (holder.end, holder.id))
-    parts: dict[tuple[float, str], list[Part]] = defaultdict(list)
-    for node in seen.site.present({**last, **explained}):
-        parts[explained.get(node.name) or last[node.name]].append(whole(node.machine))
-    return [
-        RunningJob(id, usable_processors(seen.site, nodes), end, tuple(nodes))
-        for (end, id), nodes in sorted(parts.items())
-    ]
-
-
-def _active(seen: Observation) -> list[Reservation]:
-    return [held for held in seen.reservations if held.start <= seen.now < held.end]
-
-
-def _active_reservations(seen: Observation) -> list[RunningJob]:
-    """What reservations keep from us now, beside the jobs that run on their nodes."""
-    found = []
-    for held in _active(seen):
-        idle = [
-            rest(node) for node in seen.site.present(held.nodes) if not (seen.whole_nodes and node.allocated)
-        ]
-        parts = tuple(part for part in idle if part.processors or part.memory or part.gpus)
-        if parts:
-            processors = usable_processors(seen.site, parts)
-            found.append(RunningJob(f"reservation {held.name}", processors, held.end, parts))
-    return found
-
-
-def _scarce_licenses(seen: Observation) -> list[RunningJob]:
+def _scarce_licenses(seen: Seen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
     """Nothing of ours starts before enough are free of each licence that our requests take."""
     if not seen.wanted_licenses:
-        return []
+        return
     held = [
-        (_end(seen, row, ()), parse_licenses(detail.licenses))
-        for row in seen.jobs
-        if (detail := _detail(seen, row)) and detail.licenses
+        (end_of(row, seen.now), parse_licenses(detail.licenses))
+        for row in rows
+        if (detail := seen.details.get(row.id)) and detail.licenses
     ]
-    parts = tuple(map(rest, seen.site.all_present()))
-    processors = usable_processors(seen.site, parts)
-    waits = free_from(seen.now, seen.wanted_licenses, seen.licenses, held)
-    return [RunningJob(f"licence {name}", processors, end, parts) for name, end in waits.items()]
+    idle = {name: node.has.beyond(node.held) for name, node in seen.site.listed.items()}
+    for name, end in free_from(seen.now, seen.wanted_licenses, seen.licenses, held).items():
+        yield _all_of(seen, f"licence {name}", end, idle)
 
 
-def _untested(seen: Observation) -> list[RunningJob]:
+def _untested(seen: Seen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
     """Nothing of ours starts before enough jobs ahead have that backfill looks at it.
 
     A new request stands behind those of ours that wait, or else behind all jobs.
     """
     tested = seen.ordering.tested
-    waiting = _in_order(seen, _considered(seen))
+    waiting = considered(rows)
     if tested is None or len(waiting) < tested:
-        return []
-    own = [place for place, row in enumerate(waiting, 1) if seen.user and _owner(seen, row) == seen.user]
+        return
+    own = [place for place, row in enumerate(waiting, 1) if seen.user and row.user == seen.user]
     ahead = waiting[: max(own, default=len(waiting))]
-    starts = sorted(row.start for row in ahead if row.start is not None)
+    starts = sorted(row.planned_start for row in ahead if row.planned_start is not None)
     if len(ahead) < tested or not starts:
-        return []
+        return
     until = starts[min(len(ahead) - tested, len(starts) - 1)]
-    parts = _whole_nodes(seen, (node.name for node in seen.site.all_present()))
-    if until <= seen.now or not parts:
-        return []
-    return [RunningJob(f"beyond {tested} jobs", usable_processors(seen.site, parts), until, parts)]
+    if until > seen.now and seen.site.listed:
+        everything = {name: node.has for name, node in seen.site.listed.items()}
+        yield _all_of(seen, f"beyond {tested} jobs", until, everything)
 
 
-def _owner(seen: Observation, row: QueueRow) -> str:
-    detail = _detail(seen, row)
-    return detail.user if detail is not None else ""
-
-
-def _considered(seen: Observation) -> list[QueueRow]:
-    return [
-        row
-        for row in seen.jobs
-        if job_state(row.state) is JobState.QUEUED and is_considered(row.state, row.reason)
-    ]
-
-
-def _in_order(seen: Observation, rows: Iterable[QueueRow]) -> list[QueueRow]:
-    """As Slurm considers them: of equal priority, those submitted first, elements of an array by index."""
-    return sorted(rows, key=lambda row: (-_tier(seen, row), -row.priority, *_turn(row.id)))
+def _all_of(seen: Seen, id: str, end: float, held: Holding) -> RunningJob:
+    return RunningJob(id, seen.site.processors_of(held), end, seen.site.parts_of(held))
 
 
 def _turn(id: str) -> tuple[int, int]:
-    """Of `12_[3-5]` 12 and 3, of `12` and `12+1` 12 and 0 or 1."""
+    """Of `12_[3-5]` 12 and 3, of `12` and `12+1` 12 and 0 or 1: of equal priority, those submitted first."""
     job, *element = re.findall("[0-9]{1,18}", id)[:2] or ["0"]
     return int(job), int(element[0]) if element else 0
-
-
-def _coming_reservations(seen: Observation) -> list[PendingJob]:
-    coming = []
-    for held in seen.reservations:
-        parts = _whole_nodes(seen, held.nodes)
-        if held.start > seen.now and parts:
-            processors = usable_processors(seen.site, parts)
-            name, length = f"reservation {held.name}", held.end - held.start
-            coming.append(PendingJob(name, processors, length, held.start, parts))
-    return coming
-
-
-def _whole_nodes(seen: Observation, names: Iterable[str]) -> tuple[Part, ...]:
-    return tuple(whole(node.machine) for node in seen.site.present(names))
-
-
-def _pending(seen: Observation) -> list[PendingJob]:
-    waiting = _in_order(
-        seen, (row for row in _considered(seen) if seen.site.related.intersection(row.partitions))
-    )
-    size = seen.site.usual_size
-    needs = Needs(seen.site, whole_nodes=seen.whole_nodes)
-    return [job for row in waiting for job in _pending_jobs(seen, row, size, needs)]
-
-
-def _tier(seen: Observation, row: QueueRow) -> int:
-    return max(seen.tiers.get(partition, 1) for partition in row.partitions)
-
-
-def _pending_jobs(seen: Observation, row: QueueRow, size: int, needs: Needs) -> list[PendingJob]:
-    """One, or of an array as many as it has elements; the plan that Slurm shows is the first one's."""
-    processors = _wanted(seen, row, size)
-    need = needs.of(row, _detail(seen, row))
-    planned = None if row.start is None else max(row.start, seen.now)
-    parts = () if planned is None else _whole_nodes(seen, row.planned_nodes)
-    if not (processors or parts) or (need is not None and need.nodes == NOWHERE):
-        return []
-    first, *others = elements(row.id)
-    return [
-        PendingJob(first, processors, row.limit, planned, parts, need),
-        *(PendingJob(other, processors, row.limit, need=need) for other in others),
-    ]
-
-
-def _wanted(seen: Observation, row: QueueRow, size: int) -> int:
-    """Processors of the site that a waiting job will take; 0 where it is planned on other nodes.
-
-    `size`: processors of a usual node, which takes a look at all nodes.
-    """
-    wanted = row.processors
-    detail = _detail(seen, row)
-    if seen.whole_nodes or (detail is not None and detail.exclusive != NOTHING):
-        wanted = size * max(row.node_count, math.ceil(row.processors / size))
-    if row.planned_nodes:
-        wanted = math.ceil(wanted * len(seen.site.among(row.planned_nodes)) / len(row.planned_nodes))
-    if seen.site.partition not in row.partitions:
-        wanted = min(wanted, seen.site.processors)
-    return wanted
 
 
 _NUMBER = r"[0-9]{1,10}"

@@ -71,15 +71,6 @@ class AccountingRow(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
 
 
-class Reservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes set aside for a time."""
-
-    name: str
-    start: float
-    end: float
-    nodes: tuple[str, ...]
-
-
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """One partition of `scontrol show partition`."""
 

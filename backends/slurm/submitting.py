@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from adaptor.config.schema import SiteConfig
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.slurm.fields import expand, fold
 from backends.slurm.parse import job_id_of
+from backends.slurm.placing.gres import gres_counts
 from backends.slurm.placing.restriction import options
+from backends.slurm.placing.shape import Shape
 
 _NEVER_ARRIVED = ("connect failure", "Connection refused", "Name or service not known")
 """The request did not reach slurmctld."""
@@ -132,3 +136,72 @@ def accepted_id(answer: Answer) -> str:
     if answer.status < 0 or "sbatch" not in answer.errors:
         raise SubmitUncertain(problem)
     raise SubmitRefused(f"Slurm refused the request: {answer.complaint}")
+
+
+def changes(id: str, order: PilotOrder, shape: Shape) -> list[str]:
+    """The arguments of `scontrol` that change a queued job; of whole nodes only the time limit changes.
+
+    Seen on Slurm 22.05, 24.11 and 26.05: an owner may change both ways, and the job keeps its age. `NumTasks`
+    is always among the keys, for Slurm then leaves a job that has started as it is; alone, `TimeLimit` would
+    be lowered. `NumNodes` is never: Slurm changes the processors and then refuses the nodes. Where Slurm says
+    no, it may still have changed the job ("Requested partition configuration not available now").
+    """
+    keys = [f"TimeLimit={minutes_of(order)}", f"NumTasks={shape.count}"]
+    if not shape.whole_nodes:
+        keys.append(f"NumCPUs={shape.count * shape.part.processors}")
+    return ["update", f"JobId={id}", *keys]
+
+
+def check_changed(answer: Answer) -> None:
+    """
+    Raises:
+        ChangeRefused: Slurm said no.
+        SchedulerError: Slurm may have changed the job, or was not reached.
+    """
+    if answer.status == 0:
+        return
+    problem = f"scontrol failed with status {answer.status}: {answer.complaint}"
+    if answer.status < 0 or gave_no_answer(answer.errors):
+        raise SchedulerError(problem)
+    raise ChangeRefused(f"Slurm did not change the request: {answer.complaint}")
+
+
+_OF_NODE = {"--gres": "", "--gpus-per-node": "gpu:"}
+_OF_TASK = {"--gpus-per-task": "gpu:"}
+"""Options of sbatch, with what their values leave out before each type and number."""
+
+
+def step_gres(arguments: Sequence[str]) -> str:
+    """The generic resources of a request, for the steps of its workers.
+
+    A step that names none gets, of those asked for by task, what one task gets.
+
+    Words of a bash array: for each resource its name, how many of each node, and how many of each task.
+
+    `gpu:a100: 0 1`: one GPU of this type for each task. What cannot be read is left out: sbatch refuses it.
+
+    Args:
+        arguments: of sbatch; as for sbatch, what stands last counts.
+    """
+    of_node, of_task = _counted(arguments, _OF_NODE), _counted(arguments, _OF_TASK)
+    words = []
+    for name, type in sorted({*of_node, *of_task}):
+        kind = f"{name}:{type}:" if type else f"{name}:"
+        words += [shlex.quote(kind), str(of_node[name, type]), str(of_task[name, type])]
+    return " ".join(words)
+
+
+def _counted(arguments: Sequence[str], options: dict[str, str]) -> Counter[tuple[str, str]]:
+    given: dict[str, str] = {}
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in options:
+            given[name] = value if equals else following
+    found: Counter[tuple[str, str]] = Counter()
+    for name, value in given.items():
+        try:
+            items = ",".join(f"{options[name]}{item}" for item in value.split(","))
+            found.update(gres_counts(items))
+        except ValueError:
+            continue
+    return found

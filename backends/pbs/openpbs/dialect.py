@@ -9,8 +9,8 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
-from backends.chunks import chunks
-from backends.commands import Answer, Commands
+from backends.commands import Answer, Commands, chunks
+from backends.observed.rows import ReservationRow
 from backends.pbs.margin import OPENPBS_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import everyones_jobs
@@ -25,7 +25,7 @@ from backends.pbs.openpbs.submitting import (
     must_be_rerunnable,
 )
 from backends.pbs.records import parse_dsv, parse_long
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import Shape
 
 _GONE = (153, 35)
@@ -77,7 +77,7 @@ class OpenPbs:
         self._type_resource = next(named, GPU_TYPES[0])
         return found
 
-    def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:
+    def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:
         if not any(node.reservations for node in nodes):
             return []
         return reservations_of(parse_long(self._commands.ask("pbs_rstat", "-f"), "Resv ID: ", indent=""))

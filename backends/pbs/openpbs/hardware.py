@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
+from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
     default_seconds,
     parse_amounts,
@@ -22,10 +23,9 @@ from backends.pbs.fields import (
     parse_user_limit,
     parse_vnodes,
 )
-from backends.pbs.openpbs.access import shuts_out, submit_hosts
 from backends.pbs.openpbs.selecting import AMOUNT, gpu_type
 from backends.pbs.records import Record, comma_list
-from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
+from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
 
 Row = TypeVar("Row")
 
@@ -72,7 +72,7 @@ def server_of(record: Record, user: str) -> PbsServer:
     return _understood("server", record, lambda each: _server(each, user))
 
 
-def reservations_of(records: Iterable[Record]) -> list[PbsReservation]:
+def reservations_of(records: Iterable[Record]) -> list[ReservationRow]:
     """Of `pbs_rstat -f`; those that hold no nodes (yet, or any more) are left out."""
     found = [_understood("reservation", record, _reservation) for record in records]
     return [reservation for reservation in found if reservation.nodes]
@@ -148,16 +148,17 @@ def _server(record: Record, user: str) -> PbsServer:
     )
 
 
-def _reservation(record: Record) -> PbsReservation:
+def _reservation(record: Record) -> ReservationRow:
     values = record.values
-    return PbsReservation(
-        id=record.id,
+    return ReservationRow(
+        name=record.id,
         queue=values["queue"],
         start=parse_time(values["reserve_start"]),
         end=parse_time(values["reserve_end"]),
         nodes=parse_vnodes(values.get("resv_nodes", "")),
         exclusive="excl" in values.get("Resource_List.place", ""),
         machines="exclhost" in values.get("Resource_List.place", ""),
+        reported=True,
     )
 
 
@@ -198,3 +199,46 @@ def _resources(values: Mapping[str, str], group: str) -> dict[str, str]:
 def _partition(values: Mapping[str, str]) -> str:
     named = values.get("partition", "")
     return "" if named == _DEFAULT_PARTITION else named
+
+
+def shuts_out(values: Mapping[str, str], user: str, groups: Collection[str] | None) -> str:
+    """Why a queue takes no jobs of this user, one clause; empty where it does.
+
+    As acl_check() in OpenPBS's src/lib/Libattr/attr_fn_acl.c: the first entry that names us decides; `+` and
+    `-` alone say what holds for whom no entry names.
+
+    Args:
+        values: the attributes of the queue.
+        groups: all of the user's; None: not known, and not judged.
+    """
+    if values.get("acl_user_enable") == "True" and not _admits(values.get("acl_users", ""), {user}):
+        return f"its acl_users do not admit {user}"
+    if groups is None or values.get("acl_group_enable") != "True":
+        return ""
+    if _admits(values.get("acl_groups", ""), groups):
+        return ""
+    return f"its acl_groups admit none of the groups of {user} ({', '.join(sorted(groups))})"
+
+
+def submit_hosts(values: Mapping[str, str]) -> tuple[str, ...]:
+    """The only machines from which a queue takes jobs; empty: any."""
+    if values.get("acl_host_enable") != "True":
+        return ()
+    return comma_list(values.get("acl_hosts", ""))
+
+
+def _admits(entries: str, names: Collection[str]) -> bool:
+    admitted = False
+    for entry in comma_list(entries):
+        allows, name = not entry.startswith("-"), entry.lstrip("+-")
+        if not name:
+            admitted = allows
+        elif _names(name, names, allows):
+            return allows
+    return admitted
+
+
+def _names(entry: str, names: Collection[str], allows: bool) -> bool:
+    """`user@host` means us only on some machines, which are taken to include this one where it admits."""
+    name, _, host = entry.partition("@")
+    return (name == "*" or name in names) and (not host or host == "*" or allows)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Collection
 
 from backends.base import SchedulerError
-from backends.chunks import chunks
-from backends.commands import Answer, Commands
+from backends.commands import Answer, Commands, chunks
 from backends.pbs.openpbs.jobs import has_tag, own_job
 from backends.pbs.records import Record, parse_dsv
 from backends.pbs.rows import PbsJob

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.resources import Need
+from backends.observed.rows import NOTHING
 from backends.pbs.openpbs.selecting import GPU_TYPES
-from backends.pbs.rows import NOTHING, PbsChunk, PbsJob
-from backends.pbs.state.nodes import SiteNodes
+from backends.pbs.rows import PbsChunk, PbsJob
+from backends.pbs.state.nodes import QueueNodes
 
 _Places = frozenset[str] | None
 
@@ -17,7 +18,7 @@ _Places = frozenset[str] | None
 class Needs:
     """Of the jobs at one site. Jobs that may run on the same machines share one set of them."""
 
-    def __init__(self, site: SiteNodes, *, whole_nodes: bool = False) -> None:
+    def __init__(self, site: QueueNodes, *, whole_nodes: bool = False) -> None:
         """`whole_nodes`: whether a node that is partly in use counts as wholly so."""
         self._site = site
         self._whole_nodes = whole_nodes
@@ -52,7 +53,7 @@ class Needs:
             chunks=chunk.count,
             processors=chunk.each.processors,
             memory=chunk.each.memory,
-            gpus=chunk.each.gpus,
+            gpus=sum(count for _, count in chunk.each.gpus),
             gpu_type=next((traits[name] for name in GPU_TYPES if name in traits), ""),
             scatter=job.placing == "scatter",
             whole_nodes=job.exclusive or self._whole_nodes or self._site.exclusive,
@@ -67,7 +68,7 @@ class Needs:
 
     def _find(self, queue: str, traits: Mapping[str, str]) -> _Places:
         """Every node where none has what is asked for: PBS may know the resource by another way."""
-        found = self._site.served.get(queue, self._all) & self._all
+        found = self._site.members.get(queue, self._all) & self._all
         for trait in traits.items():
             found &= self._site.traits.get(trait, frozenset())
         return None if found in (self._all, frozenset()) else self._sets.setdefault(found, found)

@@ -2,86 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from adaptor.resources import Node
 from backends.base import PartitionClosed, SchedulerError
-from backends.pbs.rows import Amounts, PbsNode, PbsQueue, PbsReservation
+from backends.observed.rows import Amounts, ReservationRow, named_as
+from backends.observed.site import SiteNode, SiteNodes
+from backends.pbs.rows import PbsNode, PbsQueue
 from backends.pbs.state.sizes import machines_of
 
 _FULL = frozenset({"job-exclusive", "job-busy"})
 """States of nodes on which nothing is left, however few processors their jobs asked for."""
 
 
-class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node (or vnode) in service."""
-
-    name: str
-    host: str
-    has: Amounts
-    allocated: Amounts
-    sole: bool
-    """Whether one job has all of it, however little it asked for."""
-    exclusive: bool
-    """Whether jobs get it whole only."""
-    gpu_type: str
-    ours: bool
-    """Whether the site's requests may run there."""
-
-    @property
-    def processors(self) -> int:
-        return self.has.processors
-
-
-class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
-    """The nodes that a queue uses, and all queues whose jobs may run on one of them."""
+class QueueNodes(SiteNodes, frozen=True, kw_only=True):
+    """The nodes that a queue uses; those where only jobs of related queues run are listed, and not ours."""
 
     queue: PbsQueue
-    nodes: dict[str, SiteNode]
-    """Those in service."""
-    listed: dict[str, SiteNode]
-    """With those in service on machines where only jobs of related queues run."""
-    related: frozenset[str]
-    served: dict[str, frozenset[str]] = {}
-    """Where jobs of each related queue may run, as machines of `machines`."""
     total: int
     """Processors of all its nodes, in service or not."""
     exclusive: bool
     """Whether jobs get whole nodes only."""
-    machines: tuple[Node, ...] = ()
-    """All of both kinds, in service or not; the vnodes of one together."""
-    traits: dict[tuple[str, str], frozenset[str]] = {}
+    traits: dict[tuple[str, str], frozenset[str]]
     """The machines on which a resource has a value (see `PbsNode.traits`)."""
-
-    @property
-    def processors(self) -> int:
-        return sum(node.processors for node in self.nodes.values())
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Processors by machine: the vnodes of one together."""
-        found: Counter[str] = Counter()
-        for node in self.nodes.values():
-            found[node.host] += node.processors
-        return {host: size for host, size in found.items() if size}
-
-    @property
-    def usual_size(self) -> int:
-        """Processors of most of the machines; 1 where there are none."""
-        sizes = Counter(self.sizes.values())
-        return sizes.most_common(1)[0][0] if sizes else 1
 
 
 def find_site(
     nodes: Collection[PbsNode],
     queues: Mapping[str, PbsQueue],
     name: str | None,
-    reservations: Collection[PbsReservation] = (),
+    reservations: Collection[ReservationRow] = (),
     wants: Mapping[str, str] = {},
-) -> SiteNodes:
+) -> QueueNodes:
     """The nodes that jobs of a queue may use; of a routing queue, those of all its destinations.
 
     A reservation's queue uses what is set aside for it.
@@ -104,16 +57,18 @@ def find_site(
     others = [node for node in nodes if node.host in around]
     known = {node.name: node for node in (*used, *others)}
     listed = [known[node.name] for node in nodes if node.name in known]
-    serving = {node.name: _node(node, ours=node.host in hosts) for node in listed if node.in_service}
-    return SiteNodes(
+    machines = machines_of(listed, hosts)
+    if reserved:
+        served = {queue.name: frozenset(machine.name for machine in machines)}
+    return QueueNodes(
+        name=queue.name,
+        listed={node.name: _node(node, ours=node.host in hosts) for node in listed if node.in_service},
+        members=served,
+        machines=machines,
+        hosts={node.name: node.host for node in nodes},
         queue=queue,
-        nodes={name: node for name, node in serving.items() if node.ours},
-        listed=serving,
-        related=related,
-        served=served,
         total=sum(node.processors for node in used),
         exclusive=bool(used) and all(node.exclusive for node in used),
-        machines=machines_of(listed, hosts),
         traits=_traits(listed),
     )
 
@@ -144,12 +99,12 @@ def used_by(
     queue: PbsQueue,
     nodes: Collection[PbsNode],
     queues: Mapping[str, PbsQueue],
-    reservations: Collection[PbsReservation] = (),
+    reservations: Collection[ReservationRow] = (),
 ) -> list[PbsNode]:
     """The nodes, in service or not, on which jobs of a queue may run."""
     own = next((each for each in reservations if each.queue == queue.name), None)
     if own is not None:
-        return [_reserved(node, own.nodes[node.name]) for node in nodes if node.name in own.nodes]
+        return [_reserved(node, own.nodes[node.name] or node.has) for node in nodes if node.name in own.nodes]
     owners, users = _owners(nodes), execution_queues(queue, queues)
     return [node for node in nodes if any(serves(node, user, owners) for user in users)]
 
@@ -157,7 +112,10 @@ def used_by(
 def _reserved(node: PbsNode, amounts: Amounts) -> PbsNode:
     """As large as it is for jobs of a reservation; memory that was not reserved is not counted."""
     return msgspec.structs.replace(
-        node, processors=amounts.processors, memory=amounts.memory or None, gpus=amounts.gpus
+        node,
+        processors=amounts.processors,
+        memory=amounts.memory or None,
+        gpus=sum(count for _, count in amounts.gpus),
     )
 
 
@@ -227,17 +185,17 @@ def _node(row: PbsNode, *, ours: bool) -> SiteNode:
         name=row.name,
         host=row.host,
         has=row.has,
-        allocated=_allocated(row),
+        held=_held(row),
         sole="job-exclusive" in row.states and len(row.jobs) == 1,
         exclusive=row.exclusive,
-        gpu_type=row.gpu_type,
         ours=ours,
     )
 
 
-def _allocated(row: PbsNode) -> Amounts:
+def _held(row: PbsNode) -> Amounts:
     """What cannot be had at the moment."""
     if "job-exclusive" in row.states:
         return row.has
-    taken = row.assigned.within(row.has)
+    gpus = named_as(row.assigned.gpus, row.has.gpus)
+    taken = msgspec.structs.replace(row.assigned, gpus=gpus).within(row.has)
     return msgspec.structs.replace(taken, processors=row.processors) if row.states & _FULL else taken

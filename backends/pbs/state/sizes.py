@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Gpus, Node
-from adaptor.units import counted, format_size
+from backends.describing import size_in_words
 from backends.pbs.rows import PbsNode
 from backends.pbs.shape import Shape
 
@@ -92,12 +92,3 @@ def _chunks(node: Node, shape: Shape) -> int:
 
 def _chunk_words(shape: Shape) -> str:
     return size_in_words(shape.processors, shape.memory, [(shape.gpu_type, shape.gpus)] if shape.gpus else [])
-
-
-def size_in_words(processors: int, memory: int | None, gpus: Sequence[tuple[str, int]]) -> str:
-    """`4 processors, 2 GPUs and 4G of memory`."""
-    parts = [counted(processors, "processor")]
-    parts += [counted(count, f"{type} GPU" if type else "GPU") for type, count in gpus]
-    if memory is not None:
-        parts.append(f"{format_size(memory)} of memory")
-    return " and ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} and {parts[-1]}"

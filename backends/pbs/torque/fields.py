@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 
 from backends.numbers import whole
-from backends.pbs.rows import Amounts, PbsChunk
+from backends.pbs.fields import amounts_of
+from backends.pbs.rows import PbsChunk
 
 _PROPERTY = "neednodes"
 """The resource under which nodes have their properties."""
@@ -72,6 +73,6 @@ def _chunk(first: str, *rest: str) -> PbsChunk:
     wanted = ((_PROPERTY, word) for word in rest if "=" not in word and word not in _GPU_MODES)
     return PbsChunk(
         count=whole(first) if first.isdecimal() else 1,
-        each=Amounts(whole(numbers.get("ppn", "1")), 0, whole(numbers.get("gpus", "0"))),
+        each=amounts_of(whole(numbers.get("ppn", "1")), 0, whole(numbers.get("gpus", "0"))),
         traits=(*named, *wanted),
     )

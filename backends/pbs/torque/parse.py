@@ -12,15 +12,16 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
-from backends.pbs.fields import default_seconds, parse_duration, parse_size, parse_time
+from backends.observed.rows import Amounts
+from backends.pbs.fields import amounts_of, default_seconds, parse_duration, parse_size, parse_time
 from backends.pbs.records import Record, parse_long, variables
-from backends.pbs.rows import WAITING, Amounts, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
+from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.torque.fields import parse_exec_gpus, parse_exec_host, parse_holders, parse_wanted
 
 log = logging.getLogger(__name__)
@@ -127,7 +128,6 @@ def queue(record: Record) -> PbsQueue:
     values = record.values
     routes = values.get("route_destinations", "").replace(" ", "")
     needs = values.get("resources_default.neednodes")
-    bounds = _Bounds(values)
     return PbsQueue(
         name=record.id,
         routes_to=tuple(route.partition("@")[0] for route in routes.split(",") if route),
@@ -136,18 +136,13 @@ def queue(record: Record) -> PbsQueue:
         priority=whole(values.get("Priority", "0")),
         wants={} if needs is None else {"neednodes": needs},
         default_seconds=default_seconds(values),
-        max_processors=bounds.processors,
-        max_nodes=bounds.nodes,
-        max_seconds=bounds.seconds,
-        max_queued=bounds.queued,
-        max_run=bounds.run,
+        **_limits(values),
     )
 
 
 def server(record: Record) -> PbsServer:
     """Raises ValueError: not a server of Torque."""
     values = record.values
-    bounds = _Bounds(values)
     return PbsServer(
         name=record.id,
         version=values.get("pbs_version", "unknown"),
@@ -156,24 +151,20 @@ def server(record: Record) -> PbsServer:
         shows_all_jobs=values.get("query_other_jobs", "True").lower() != "false",
         history=finite(values.get("keep_completed", "0")),
         default_seconds=default_seconds(values),
-        max_processors=bounds.processors,
-        max_nodes=bounds.nodes,
-        max_seconds=bounds.seconds,
-        max_queued=bounds.queued,
-        max_run=bounds.run,
+        **_limits(values),
     )
 
 
-class _Bounds:
-    """Limits that a queue and the server may set (pbs_queue_attributes(7B), pbs_server_attributes(7B))."""
-
-    def __init__(self, values: Mapping[str, str]) -> None:
-        longest = values.get("resources_max.walltime")
-        self.seconds = math.inf if longest is None else parse_duration(longest)
-        self.processors = _least(values, "resources_max.procct", "resources_max.ncpus")
-        self.nodes = _least(values, "resources_max.nodect", "resources_max.nodes")
-        self.queued = _least(values, "max_user_queuable", "max_queuable")
-        self.run = _least(values, "max_user_run", "max_running")
+def _limits(values: Mapping[str, str]) -> dict[str, Any]:
+    """That a queue and the server may set (pbs_queue_attributes(7B), pbs_server_attributes(7B))."""
+    longest = values.get("resources_max.walltime")
+    return {
+        "max_seconds": math.inf if longest is None else parse_duration(longest),
+        "max_processors": _least(values, "resources_max.procct", "resources_max.ncpus"),
+        "max_nodes": _least(values, "resources_max.nodect", "resources_max.nodes"),
+        "max_queued": _least(values, "max_user_queuable", "max_queuable"),
+        "max_run": _least(values, "max_user_run", "max_running"),
+    }
 
 
 def _least(values: Mapping[str, str], *names: str) -> float:
@@ -187,7 +178,7 @@ def _held(values: Mapping[str, str]) -> dict[str, Amounts]:
     processors = parse_exec_host(values["exec_host"]) if "exec_host" in values else {}
     gpus = parse_exec_gpus(values["exec_gpus"]) if "exec_gpus" in values else {}
     each = _memory_of_processor(values, sum(processors.values()))
-    return {node: Amounts(count, count * each, gpus.get(node, 0)) for node, count in processors.items()}
+    return {node: amounts_of(count, count * each, gpus.get(node, 0)) for node, count in processors.items()}
 
 
 def _memory_of_processor(values: Mapping[str, str], processors: int) -> int:

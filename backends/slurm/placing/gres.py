@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from adaptor.resources import Gpus
+from backends.observed.rows import as_gpus
 from backends.slurm.fields import parse_count
 
 Counts = Mapping[tuple[str, str], int]
@@ -75,46 +76,6 @@ def sharded_gpus(text: str) -> Gpus:
 def parse_gpus(text: str) -> Gpus:
     """Raises ValueError: the text is no list of generic resources."""
     return gpus_of(gres_counts(text))
-
-
-def as_gpus(counts: Mapping[str, int]) -> Gpus:
-    return tuple(sorted((type, count) for type, count in counts.items() if count > 0))
-
-
-def named_as(gpus: Gpus, node: Gpus) -> Gpus:
-    """With the type of the node's GPUs where only the number is told and the node has but one type."""
-    if not gpus or len(node) != 1:
-        return gpus
-    known = node[0][0]
-    counts: Counter[str] = Counter()
-    for type, count in gpus:
-        counts[type or known] += count
-    return as_gpus(counts)
-
-
-def total(parts: Iterable[Gpus]) -> Gpus:
-    counts: Counter[str] = Counter()
-    for gpus in parts:
-        for type, count in gpus:
-            counts[type] += count
-    return as_gpus(counts)
-
-
-def without(gpus: Gpus, taken: Gpus) -> Gpus:
-    """What is left; those taken of no type are taken of any, the first first."""
-    if not taken:
-        return gpus
-    left = Counter(dict(gpus))
-    rest = 0
-    for type, count in taken:
-        part = min(count, left[type])
-        left[type] -= part
-        rest += count - part if type == "" else 0
-    for type in sorted(left):
-        part = min(rest, left[type])
-        left[type] -= part
-        rest -= part
-    return as_gpus(left)
 
 
 def covers(have: Counts, wanted: Counts) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Gpus, Need, TaskSize
 from backends.slurm.fields import expand
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.features import parse_features
 from backends.slurm.placing.job_details import JobDetail, Wish
@@ -21,7 +21,7 @@ NOWHERE: _Nodes = frozenset()
 class Needs:
     """Of the jobs that wait at one site; jobs with the same answer share it."""
 
-    def __init__(self, site: SiteNodes, *, whole_nodes: bool) -> None:
+    def __init__(self, site: PartitionNodes, *, whole_nodes: bool) -> None:
         self._site = site
         self._whole_nodes = whole_nodes
         self._all = frozenset(node.name for node in site.machines)
@@ -47,7 +47,7 @@ class Needs:
         chunk = self._by_node(row, wish, alone=alone) if by_node else self._by_task(row, wish)
         nodes = self.nodes_for(row, wish)
         found = _with(chunk, chunk.chunks, None if nodes == self._all else nodes)
-        if self._site.partition in row.partitions:
+        if self._site.name in row.partitions:
             return found
         # Others may run beside our nodes too: no more is counted than ours can hold.
         return _with(found, min(found.chunks, self._capacity(found)), found.nodes)

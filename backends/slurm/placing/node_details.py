@@ -10,7 +10,8 @@ import msgspec
 from adaptor.resources import Gpus
 from backends.base import SchedulerError
 from backends.numbers import whole
-from backends.slurm.placing.gres import Counts, gpus_of, gres_counts, parse_gpus, sharded_gpus, total, without
+from backends.observed.rows import total, without
+from backends.slurm.placing.gres import Counts, gpus_of, gres_counts, parse_gpus, sharded_gpus
 
 
 class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ import msgspec
 from adaptor.crafting.fits import tasks_on, why_no_node_holds, width
 from adaptor.model import QueueState
 from adaptor.resources import Node, TaskSize
-from adaptor.units import counted, format_size
 from backends.base import PilotOrder
+from backends.describing import size_in_words
 
 MEBIBYTE = 2**20
 _KEPT_AWAY = (
@@ -118,9 +118,12 @@ def misfit(shape: Shape, task: TaskSize, nodes: Sequence[Node], partition: str) 
     held = [_parts_on(node, shape) for node in nodes if node.ours]
     if sum(held) >= shape.count:
         return ""
+    part = shape.part
+    gpus = [(part.gpu_type, part.whole_gpus)] if part.gpus else []
+    size = size_in_words(part.processors, part.memory or None, gpus)
     wanted = "whole nodes" if shape.whole_nodes else "parts, each on one node,"
     return (
-        f"{shape.count} {wanted} with {_words(shape.part)} were asked for, but all nodes of partition "
+        f"{shape.count} {wanted} with {size} were asked for, but all nodes of partition "
         f"{partition} together hold {sum(held)}: lower `limits.max_proc` of this site, or ask for less per "
         "task"
     )
@@ -129,15 +132,6 @@ def misfit(shape: Shape, task: TaskSize, nodes: Sequence[Node], partition: str) 
 def _parts_on(node: Node, shape: Shape) -> int:
     held = tasks_on(node, shape.part)
     return min(1, held) if shape.whole_nodes else held
-
-
-def _words(part: TaskSize) -> str:
-    words = [counted(part.processors, "processor")]
-    if part.memory:
-        words.append(f"{format_size(part.memory)} of memory")
-    if part.gpus:
-        words.append(counted(part.whole_gpus, f"{part.gpu_type} GPU".strip()))
-    return " and ".join([", ".join(words[:-1]), words[-1]] if words[:-1] else words)
 
 
 def _queue(nodes: Sequence[Node]) -> QueueState:

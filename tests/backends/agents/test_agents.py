@@ -17,8 +17,7 @@ from adaptor.processes.notes import END, JOB, START, note_path
 from adaptor.reports import JobState
 from adaptor.units import Duration
 from backends.agents import agents
-from backends.agents.agents import Agents, grace_of
-from backends.agents.launching import command_on
+from backends.agents.agents import Agents, command_on, grace_of
 from backends.agents.notes import Ended, Entry, Ordered, Started
 from backends.agents.reports import id_of, is_agent, node_and_tag, report
 from backends.base import SchedulerError, SubmitUncertain

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from backends.pbs.rows import Amounts, PbsJob, PbsNode, PbsQueue
+from backends.observed.rows import Amounts, ReservationRow
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 
 NOW = 1795241278.0
 QUEUES = {
@@ -48,3 +49,9 @@ def job(id: str, processors: int, *nodes: str, **given: object) -> PbsJob:
 def held(processors: Mapping[str, int]) -> dict[str, Amounts]:
     """Processors alone, by node."""
     return {name: Amounts(count) for name, count in processors.items()}
+
+
+def reservation(
+    name: str, queue: str, start: float, end: float, nodes: Mapping[str, Amounts]
+) -> ReservationRow:
+    return ReservationRow(name=name, queue=queue, start=start, end=end, nodes=nodes, reported=True)

@@ -16,9 +16,9 @@ from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.hidden import HIDDEN
 from backends.machines.base import Answer, Machine
 from backends.machines.here import HERE
+from backends.observed.state import HIDDEN
 from backends.pbs.backend import PbsBackend
 from backends.pbs.margin import OPENPBS_MARGIN
 from backends.pbs.openpbs.submitting import accepted_id

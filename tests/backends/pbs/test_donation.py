@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
@@ -19,15 +17,16 @@ from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError
 from backends.donation import donation_terms
-from backends.pbs.donation import SOON, NodesSeen, donatable, node_reports
+from backends.observed.rows import ReservationRow
+from backends.pbs.donation import donatable, node_reports
 from backends.pbs.openpbs import submitting as openpbs
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB
+from backends.pbs.reading import Answers, Terms
 from backends.pbs.records import parse_dsv, parse_long
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import shape_of
-from backends.pbs.terms import Terms, terms_of
 from backends.pbs.torque import parse as torque
 from backends.pbs.torque import submitting
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
@@ -39,14 +38,17 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
 def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> Terms:
-    return terms_of(PbsServer(name="s", version="1"), dict(queues), nodes, [], name)
+    return Answers(server=PbsServer(name="s", version="1"), queues=dict(queues), nodes=nodes).terms(name)
 
 
 def look(
-    nodes: list[PbsNode], jobs: list[PbsJob], donated: tuple[str, ...] = (), **given: object
+    nodes: list[PbsNode],
+    jobs: list[PbsJob],
+    donated: tuple[str, ...] = (),
+    reservations: Sequence[ReservationRow] = (),
 ) -> dict[str, NodeReport]:
-    seen = NodesSeen(now=NOW, nodes=donatable(terms(nodes), None), jobs=jobs, donated=donated)
-    return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
+    found = node_reports(NOW, donatable(terms(nodes), None), jobs, donated, reservations)
+    return {report.name: report for report in found}
 
 
 def recorded_look(situation: str, now: float, donated: tuple[str, ...] = ()) -> dict[str, NodeReport]:
@@ -54,8 +56,8 @@ def recorded_look(situation: str, now: float, donated: tuple[str, ...] = ()) -> 
     queues = queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
     nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
     everything = terms(nodes, {queue.name: queue for queue in queues})
-    seen = NodesSeen(now=now, nodes=donatable(everything, "scavenger"), jobs=jobs, donated=donated)
-    return {report.name: report for report in node_reports(seen)}
+    found = node_reports(now, donatable(everything, "scavenger"), jobs, donated)
+    return {report.name: report for report in found}
 
 
 def test_the_recorded_idle_cluster() -> None:
@@ -96,7 +98,7 @@ def test_torques_nodes() -> None:
     folder = FIXTURES / "torque" / "torque-6"
     nodes = torque.parse_nodes((folder / "nodes.txt").read_text())
     jobs = [each for each in torque.parse_jobs((folder / "jobs.txt").read_text()) if each.state != "C"]
-    found = node_reports(NodesSeen(now=NOW, nodes=nodes, jobs=jobs, donated=("103[2].head.example.org",)))
+    found = node_reports(NOW, nodes, jobs, ("103[2].head.example.org",))
     assert [(each.name, each.use) for each in found] == [
         ("node01", TAKEN),
         ("node02", TAKEN),
@@ -112,10 +114,7 @@ def test_a_donated_machine_is_idle_until_somebody_wants_it() -> None:
     assert look(nodes, [pilot], ("9.s",))["n1"].use is IDLE
     assert look(nodes, [pilot])["n1"].use is TAKEN, "nobody told us that it is a pilot"
     waiting = job("1.s", 4, planned_nodes=held({"n1": 4}), planned_start=NOW + 900)
-    found = look(nodes, [pilot, waiting], ("9.s",))["n1"]
-    assert (found.use, found.planned) == (IDLE, NOW + 900)
-    starting = msgspec.structs.replace(waiting, planned_start=NOW - 2)
-    assert look(nodes, [pilot, starting], ("9.s",))["n1"].use is TAKEN
+    assert look(nodes, [pilot, waiting], ("9.s",))["n1"].planned == NOW + 900
     stale = msgspec.structs.replace(waiting, planned_start=NOW - 600)
     assert look(nodes, [pilot, stale], ("9.s",))["n1"].planned == math.inf
 
@@ -140,14 +139,6 @@ def test_a_job_that_was_put_back_holds_nothing() -> None:
 def test_jobs_that_are_hidden_from_us_hold_machines_too() -> None:
     assert look([node("n1", 1)], [])["n1"].use is TAKEN
     assert look([node("n1", jobs=("8.s",))], [])["n1"].use is TAKEN
-
-
-def test_reservations_close_machines_now_and_are_plans_for_later() -> None:
-    on = PbsReservation(id="R1", queue="R1", start=NOW - 10, end=NOW + 60, nodes=held({"n1": 1}))
-    later = PbsReservation(id="R2", queue="R2", start=NOW + 700, end=NOW + 900, nodes=held({"n2": 4}))
-    found = look([node("n1"), node("n2"), node("n3")], [], reservations=[on, later])
-    assert [each.use for each in found.values()] == [AWAY, IDLE, IDLE]
-    assert [each.planned for each in found.values()] == [math.inf, NOW + 700, math.inf]
 
 
 def test_only_machines_that_both_queues_use_wholly_are_donated() -> None:
@@ -207,50 +198,3 @@ def test_a_pilot_on_a_donated_node_asks_torque_for_all_processors_of_its_node() 
     found = submitting.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT, 1)
     assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
     assert "-q scavenger -A phys" in " ".join(found)
-
-
-HOSTS = ["n1", "n2", "n3"]
-PLACES = st.sets(st.sampled_from(HOSTS)).map(lambda names: tuple(sorted(names)))
-JOBS = st.builds(
-    lambda id, places, state, planned, after: (
-        job(f"{id}.s", len(places), *places, state=state)
-        if places
-        else job(f"{id}.s", 1, planned_nodes=held(dict.fromkeys(planned, 1)), planned_start=NOW + after)
-    ),
-    st.integers(1, 6),
-    PLACES,
-    st.sampled_from("RESU"),
-    PLACES,
-    st.floats(-500, 5000),
-)
-ROWS = st.tuples(
-    *(
-        st.builds(
-            lambda assigned, state, holders, name=name: node(name, assigned, state, jobs=holders),
-            st.integers(0, 4),
-            st.sampled_from(["free", "job-busy", "job-exclusive", "down", "offline", "free,stale"]),
-            st.sampled_from([(), ("1.s",), ("5.s",), ("1.s", "6.s")]),
-        )
-        for name in HOSTS
-    )
-)
-
-
-@given(ROWS, st.lists(JOBS, max_size=8), st.sets(st.integers(1, 3).map("{}.s".format)), PLACES)
-def test_a_machine_is_never_called_idle_that_another_may_use(
-    rows: tuple[PbsNode, ...], jobs: list[PbsJob], donated: set[str], closed: tuple[str, ...]
-) -> None:
-    closing = PbsReservation(
-        id="R", queue="R", start=NOW - 1, end=NOW + 1, nodes=held(dict.fromkeys(closed, 1))
-    )
-    found = look(list(rows), jobs, tuple(donated), reservations=[closing])
-    others = [each for each in jobs if each.id not in donated]
-    for row in rows:
-        if found[row.name].use is not IDLE:
-            continue
-        assert not [each for each in others if row.name in each.nodes]
-        plans = [each.planned_start or 0 for each in others if row.name in each.planned_nodes]
-        assert not [start for start in plans if NOW - 60 <= start <= NOW + SOON]
-        assert set(row.jobs) <= donated
-        assert not row.states & {"down", "offline", "stale"}
-        assert row.name not in closed

@@ -18,13 +18,12 @@ from backends.ceilings import limits_of
 from backends.findings import Finding
 from backends.pbs import discover
 from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
-from backends.pbs.describing import describe_server
 from backends.pbs.fields import parse_user_limit
 from backends.pbs.limits import ceilings, refusal, roomiest
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
+from backends.pbs.reading import Answers, Terms
 from backends.pbs.records import parse_long
 from backends.pbs.rows import PbsNode, PbsQueue, Preemption
-from backends.pbs.terms import Terms, terms_of
 from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
 
 Fake = Callable[[str, str], Path]
@@ -36,7 +35,7 @@ def terms(queue: str, user: str = "alice", nodes: list[PbsNode] | None = None) -
     (server,) = parse_long(recorded("01-idle-qstat-Bf"), "Server: ")
     if nodes is None:
         nodes = nodes_of(parse_long(recorded("01-idle-pbsnodes-av"), ""))
-    return terms_of(server_of(server, user), queues, nodes, (), queue)
+    return Answers(server=server_of(server, user), queues=queues, nodes=nodes).terms(queue)
 
 
 def levels(findings: list[Finding]) -> list[str]:
@@ -169,12 +168,12 @@ def test_a_limit_for_a_user_by_name_is_ours_alone() -> None:
 
 
 def test_the_configuration_that_is_written_can_be_read_and_is_within_the_limits() -> None:
-    text = describe_server("OpenPBS", [terms(name) for name in ("limited", "workq", "route")])
+    text = discover.describe_server("OpenPBS", [terms(name) for name in ("limited", "workq", "route")])
     config = parse_config(text, "written.yaml")
     (site,) = config.sites.values()
     assert (site.backend, site.partition, site.processors_per_node) == ("pbs", "limited", 4)
     assert site.limits == LimitsConfig(1, 8, Duration(3600))
-    kinds = "4 processors and 4G of memory or 4 processors, 2 GPUs and 4G of memory"
+    kinds = "4 processors and 4G of memory or 4 processors, 4G of memory and 2 GPUs"
     assert f"4 nodes in service with {kinds} each\n" in text
     assert "each; the default queue\n" in text
     every = parse_config("\n".join(line.removeprefix("# ") for line in text.split("\n")[3:]), "all.yaml")
@@ -187,7 +186,7 @@ def test_nodes_that_are_given_whole_only() -> None:
         PbsNode(name=name, host=name, states=free, processors=8, exclusive=True) for name in ("n1", "n2")
     ]
     whole = terms("workq", nodes=nodes)
-    assert "whole_nodes: true" in describe_server("OpenPBS", [whole])
+    assert "whole_nodes: true" in discover.describe_server("OpenPBS", [whole])
     site = SiteConfig(backend="pbs", partition="workq")
     assert levels(list(check_nodes(site, whole.site))) == ["error"]
     good = msgspec.structs.replace(site, whole_nodes=True, processors_per_node=8)

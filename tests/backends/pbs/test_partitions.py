@@ -14,7 +14,7 @@ from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, Request
 from backends import sharing
 from backends.base import PilotOrder
-from backends.hidden import SecondLook
+from backends.observed.state import SecondLook
 from tests.backends.pbs.test_backend import QSTAT, Fake, answering, backend, order
 
 __all__ = ["answering", "order"]

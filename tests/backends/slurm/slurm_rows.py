@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
+from backends.observed.rows import ReservationRow
 from backends.slurm.rows import NodeRow, QueueRow
 
 NOW = 1795250493.0
@@ -44,3 +47,7 @@ def job(id: str, processors: int, nodes: tuple[str, ...] = (), **given: object) 
         priority=10,
     )
     return msgspec.structs.replace(row, **given)
+
+
+def reservation(name: str, start: float, end: float, nodes: Iterable[str]) -> ReservationRow:
+    return ReservationRow(name=name, start=start, end=end, nodes=dict.fromkeys(nodes))

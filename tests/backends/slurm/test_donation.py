@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from backends.base import SchedulerError
+from backends.observed.rows import ReservationRow
 from backends.slurm import parse
-from backends.slurm.donation import SOON, NodesSeen, donatable, node_reports
-from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from backends.slurm.donation import donatable, node_reports
+from backends.slurm.rows import NodeRow, QueueRow
 from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
@@ -29,10 +28,12 @@ def site(**donation: str) -> SiteConfig:
 
 
 def look(
-    nodes: list[NodeRow], jobs: list[QueueRow], donated: tuple[str, ...] = (), **given: object
+    nodes: list[NodeRow],
+    jobs: list[QueueRow],
+    donated: tuple[str, ...] = (),
+    reservations: Sequence[ReservationRow] = (),
 ) -> dict[str, NodeReport]:
-    seen = NodesSeen(now=NOW, nodes=nodes, jobs=jobs, donated=donated)
-    return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
+    return {report.name: report for report in node_reports(NOW, nodes, jobs, donated, reservations)}
 
 
 def use_of(state: str, jobs: list[QueueRow], donated: tuple[str, ...] = (), allocated: int = 0) -> NodeUse:
@@ -67,12 +68,8 @@ def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
 def test_a_donated_node_is_idle_until_somebody_wants_it() -> None:
     assert use_of("allocated", [pilot()], ("9",), 4) is IDLE
     assert use_of("allocated", [pilot()], (), 4) is TAKEN, "nobody told us that it is a pilot"
-    waiting = job("1", 4, planned_nodes=("n1",), start=NOW + 3600)
-    assert use_of("allocated", [pilot(), waiting], ("9",), 4) is IDLE
-    starting = msgspec.structs.replace(waiting, start=NOW - 20)
+    starting = job("1", 4, planned_nodes=("n1",), start=NOW - 20)
     assert use_of("allocated", [pilot(), starting], ("9",), 4) is TAKEN
-    elsewhere = msgspec.structs.replace(starting, planned_nodes=("n2",))
-    assert use_of("allocated", [pilot(), elsewhere], ("9",), 4) is IDLE
 
 
 def test_a_pilot_on_a_donated_node_that_was_told_to_leave_has_lost_its_node() -> None:
@@ -127,20 +124,6 @@ def test_a_node_that_is_kept_for_a_job_we_do_not_see_is_planned_at_once(state: s
     assert look([node("n1", 0, state)], [seen])["n1"].planned == NOW + 900
 
 
-def test_the_earliest_plan_counts() -> None:
-    jobs = [job(str(n), 1, planned_nodes=("n1",), start=NOW + 100 * n) for n in (7, 3, 5)]
-    jobs.append(job("1", 1, planned_nodes=("n1",), start=NOW + 50, reason="JobHeldAdmin"))
-    assert look([node("n1")], jobs)["n1"].planned == NOW + 300
-    held = Reservation(name="later", start=NOW + 200, end=NOW + 900, nodes=("n1",))
-    assert look([node("n1")], jobs, reservations=[held])["n1"].planned == NOW + 200
-
-
-def test_a_reservation_that_is_on_closes_its_nodes() -> None:
-    held = Reservation(name="course", start=NOW - 10, end=NOW + 900, nodes=("n1",))
-    found = look([node("n1"), node("n2")], [], reservations=[held])
-    assert [report.use for report in found.values()] == [AWAY, IDLE]
-
-
 def test_nodes_must_be_in_both_partitions() -> None:
     rows = [node("n1"), node("n2"), node("n2", partition="spare"), node("n3", partition="spare")]
     assert [row.node for row in donatable(rows, site())] == ["n1", "n2"]
@@ -166,59 +149,3 @@ def test_where_the_site_itself_starts_nothing_nothing_is_donated() -> None:
     rows = [msgspec.structs.replace(node("n1"), available="down")]
     with pytest.raises(SchedulerError, match="partition batch is down"):
         donatable(rows, site())
-
-
-NAMES = ["n1", "n2", "n3"]
-PLACES = st.sets(st.sampled_from(NAMES)).map(lambda names: tuple(sorted(names)))
-JOBS = st.builds(
-    lambda id, nodes, state, planned, after, cut: job(
-        str(id),
-        max(1, len(nodes)),
-        nodes,
-        state=state if nodes else "PENDING",
-        planned_nodes=() if nodes else planned,
-        start=NOW - 100 if nodes else NOW + after,
-        end=NOW + (20 if cut else 500),
-    ),
-    st.integers(1, 6),
-    PLACES,
-    st.sampled_from(["RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING"]),
-    PLACES,
-    st.floats(-50, 5000),
-    st.booleans(),
-)
-ROWS = st.tuples(
-    *(
-        st.builds(
-            lambda allocated, state, name=name: node(name, allocated, state),
-            st.integers(0, 4),
-            st.sampled_from(
-                ["idle", "mixed", "allocated", "completing", "planned", "down", "drained", "idle*"]
-            ),
-        )
-        for name in NAMES
-    )
-)
-
-
-@given(ROWS, st.lists(JOBS, max_size=8), st.sets(st.integers(1, 3).map(str)), PLACES)
-def test_a_node_is_never_called_idle_that_another_may_use(
-    rows: tuple[NodeRow, ...], jobs: list[QueueRow], donated: set[str], closed: tuple[str, ...]
-) -> None:
-    reservations = [Reservation(name="on", start=NOW - 1, end=NOW + 1, nodes=closed)]
-    found = look(list(rows), jobs, tuple(donated), reservations=reservations)
-    others = [each for each in jobs if each.id not in donated]
-    pilots = [each for each in jobs if each.id in donated]
-    for row in rows:
-        if found[row.node].use is not IDLE:
-            continue
-        assert not [each for each in others if row.node in each.nodes]
-        assert not [
-            each for each in others if row.node in each.planned_nodes and (each.start or NOW) <= NOW + SOON
-        ]
-        assert not row.allocated or [
-            each for each in pilots if row.node in (*each.nodes, *each.planned_nodes)
-        ]
-        assert row.state not in ("down", "drained")
-        assert "*" not in row.flags
-        assert row.node not in closed

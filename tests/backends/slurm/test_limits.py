@@ -26,14 +26,14 @@ from backends.slurm.checking import (
 )
 from backends.slurm.describing import describe_cluster
 from backends.slurm.limits import Terms, ceilings
-from backends.slurm.nodes import SiteNodes, find_site
+from backends.slurm.nodes import PartitionNodes, find_site
 
 Recorded = Callable[[str], str]
 SITE = SiteConfig(backend="slurm", partition="batch")
 
 
 @pytest.fixture
-def nodes(recorded: Recorded) -> SiteNodes:
+def nodes(recorded: Recorded) -> PartitionNodes:
     return find_site(parse.parse_nodes(recorded("plain/nodes.txt")), "batch")
 
 
@@ -78,13 +78,13 @@ def test_accounting_that_is_not_understood(text: str) -> None:
         parse_associations(text)
 
 
-def test_without_accounting_the_partition_speaks(terms: Terms, nodes: SiteNodes) -> None:
+def test_without_accounting_the_partition_speaks(terms: Terms, nodes: PartitionNodes) -> None:
     known = ceilings(without_accounting(terms), SITE, nodes)
     assert (known.requests.value, known.processors.value, known.seconds.value) == (math.inf, 24, 14400)
     assert limits_of(known) == Limits(max_pending_requests=4, max_proc=16, max_tr=14400)
 
 
-def test_the_tightest_of_all_holds(terms: Terms, nodes: SiteNodes) -> None:
+def test_the_tightest_of_all_holds(terms: Terms, nodes: PartitionNodes) -> None:
     known = ceilings(terms, SITE, nodes)
     assert (known.requests.value, known.processors.value, known.seconds.value) == (5, 12, 7200)
     assert {known.requests.source, known.processors.source, known.seconds.source} == {"account phys"}
@@ -92,26 +92,26 @@ def test_the_tightest_of_all_holds(terms: Terms, nodes: SiteNodes) -> None:
     assert limits_of(tiny) == Limits(max_pending_requests=3, max_proc=6, max_tr=1200)
 
 
-def test_the_qos_of_a_partition_holds_too(terms: Terms, nodes: SiteNodes) -> None:
+def test_the_qos_of_a_partition_holds_too(terms: Terms, nodes: PartitionNodes) -> None:
     assert ceilings(with_partition(terms, qos="tiny"), SITE, nodes).seconds.source == "QOS tiny"
 
 
-def test_nodes_limit_processors(terms: Terms, nodes: SiteNodes) -> None:
+def test_nodes_limit_processors(terms: Terms, nodes: PartitionNodes) -> None:
     limited = with_partition(without_accounting(terms), max_nodes=2)
     assert ceilings(limited, SITE, nodes).processors.value == 8
 
 
-def test_where_there_is_no_limit_we_choose_one(terms: Terms, nodes: SiteNodes) -> None:
+def test_where_there_is_no_limit_we_choose_one(terms: Terms, nodes: PartitionNodes) -> None:
     unlimited = with_partition(without_accounting(terms), max_time=math.inf)
     assert limits_of(ceilings(unlimited, SITE, nodes)).max_tr == 86400
 
 
-def test_an_unknown_partition_has_no_limits(terms: Terms, nodes: SiteNodes) -> None:
+def test_an_unknown_partition_has_no_limits(terms: Terms, nodes: PartitionNodes) -> None:
     with pytest.raises(SchedulerError, match="no partition batch"):
         ceilings(Terms(partitions={}), SITE, nodes)
 
 
-def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, recorded: Recorded) -> None:
+def test_a_description_is_a_configuration(terms: Terms, nodes: PartitionNodes, recorded: Recorded) -> None:
     rows = parse.parse_nodes(recorded("plain/nodes.txt"))
     text = describe_cluster(
         parse.parse_settings(recorded("plain/settings.txt")), [nodes, find_site(rows, "short")], terms
@@ -126,7 +126,7 @@ def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, record
 
 
 def test_a_description_says_how_several_partitions_are_one_site(
-    terms: Terms, nodes: SiteNodes, recorded: Recorded
+    terms: Terms, nodes: PartitionNodes, recorded: Recorded
 ) -> None:
     """Not those whose jobs make room for others."""
     batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
@@ -134,7 +134,7 @@ def test_a_description_says_how_several_partitions_are_one_site(
         name: msgspec.structs.replace(batch, name=name, default=False, tier=tier, preempt_mode=mode)
         for name, tier, mode in (("odd/name", 10, "OFF"), ("low", 1, "CANCEL"))
     }
-    others = [msgspec.structs.replace(nodes, partition=name) for name in more]
+    others = [msgspec.structs.replace(nodes, name=name) for name in more]
     preempting = {"PreemptType": "preempt/partition_prio"}
     text = describe_cluster(preempting, [nodes, *others], Terms(partitions={"batch": batch, **more}))
     (line,) = (line.strip("# ") for line in text.splitlines() if "# partitions: " in line)
@@ -143,7 +143,7 @@ def test_a_description_says_how_several_partitions_are_one_site(
     assert "partitions:" not in describe_cluster({}, [nodes], terms)
 
 
-def test_a_description_says_how_idle_nodes_could_be_donated(terms: Terms, nodes: SiteNodes) -> None:
+def test_a_description_says_how_idle_nodes_could_be_donated(terms: Terms, nodes: PartitionNodes) -> None:
     batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
     low = msgspec.structs.replace(batch, name="low", tier=1, preempt_mode="CANCEL", default=False)
     nodes = msgspec.structs.replace(nodes, members={"batch": frozenset(), "low": frozenset()})
@@ -159,11 +159,11 @@ def test_a_description_says_how_idle_nodes_could_be_donated(terms: Terms, nodes:
     assert "donation" not in describe_cluster(preempting, [nodes], Terms(partitions={"batch": batch, **firm}))
 
 
-def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, nodes: SiteNodes) -> None:
+def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, nodes: PartitionNodes) -> None:
     odd = msgspec.structs.replace(terms.partitions["batch"], name="1e3", max_time=86400 * 2 + 3723.0)
     text = describe_cluster(
         {},
-        [msgspec.structs.replace(nodes, partition="1e3")],
+        [msgspec.structs.replace(nodes, name="1e3")],
         Terms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0, exclusive="NODE")}),
     )
     site = parse_config(text, "described").sites["1e3"]
@@ -179,7 +179,7 @@ def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, no
     ],
 )
 def test_limits_are_checked(
-    terms: Terms, nodes: SiteNodes, limits: LimitsConfig, expected: list[str]
+    terms: Terms, nodes: PartitionNodes, limits: LimitsConfig, expected: list[str]
 ) -> None:
     site = msgspec.structs.replace(SITE, limits=limits)
     assert levels(list(check_limits(site, ceilings(terms, site, nodes), "Slurm"))) == expected
@@ -199,7 +199,7 @@ def test_limits_are_checked(
     ],
 )
 def test_sizes_of_nodes_are_checked(
-    terms: Terms, nodes: SiteNodes, site: SiteConfig, exclusive: str, expected: list[str]
+    terms: Terms, nodes: PartitionNodes, site: SiteConfig, exclusive: str, expected: list[str]
 ) -> None:
     found = check_nodes(site, nodes, msgspec.structs.replace(terms.partitions["batch"], exclusive=exclusive))
     assert levels(list(found)) == expected
@@ -215,16 +215,16 @@ def test_sizes_of_nodes_are_checked(
     ],
 )
 def test_accounts_and_qos_are_checked(
-    terms: Terms, nodes: SiteNodes, changes: dict[str, str], level: str, words: str
+    terms: Terms, nodes: PartitionNodes, changes: dict[str, str], level: str, words: str
 ) -> None:
     (finding,) = check_accounting(msgspec.structs.replace(SITE, **changes), terms, nodes)
     assert finding.level == level
     assert words in finding.text
 
 
-def test_states_of_partitions_are_checked(nodes: SiteNodes) -> None:
+def test_states_of_partitions_are_checked(nodes: PartitionNodes) -> None:
     assert levels(list(check_partition(nodes))) == ["ok"]
-    empty = msgspec.structs.replace(nodes, available="inact", nodes={})
+    empty = msgspec.structs.replace(nodes, available="inact", listed={})
     assert levels(list(check_partition(empty))) == ["warning", "warning"]
 
 
@@ -234,7 +234,7 @@ def test_a_scheduler_without_backfilling_or_openness_is_remarked_on(recorded: Re
     assert levels(list(found)) == ["warning", "warning"]
 
 
-def test_site_init_says_which_share_is_asked_for_and_why(terms: Terms, nodes: SiteNodes) -> None:
+def test_site_init_says_which_share_is_asked_for_and_why(terms: Terms, nodes: PartitionNodes) -> None:
     large = with_partition(without_accounting(terms), processors=4096, nodes=1024)
     text = describe_cluster({"ClusterName": "c"}, [nodes], large)
     assert (

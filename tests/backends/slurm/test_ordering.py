@@ -9,7 +9,7 @@ from adaptor.crafting.availability import Availability
 from backends.slurm.nodes import find_site
 from backends.slurm.ordering import Ordering, check_ordering, ordering
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.queue import Observation, queue_state
+from backends.slurm.queue import Seen, queue_state
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 BACKFILL = {"SchedulerType": "sched/backfill"}
@@ -41,7 +41,7 @@ def test_how_deep_backfill_looks() -> None:
     assert [each.level for each in check_ordering(deep, 2)] == ["ok", "ok"]
 
 
-def waiting(count: int, tested: int, ours: int | None = None) -> Observation:
+def waiting(count: int, tested: int, ours: int | None = None) -> Seen:
     """Two nodes of 4, one in use; each waiting job is planned 100 s after the one before it.
 
     `ours`: the place of the one that is ours.
@@ -52,7 +52,7 @@ def waiting(count: int, tested: int, ours: int | None = None) -> Observation:
         for place in range(1, count + 1)
     ]
     details = {} if ours is None else {f"{ours + 10}": JobDetail(user="me")}
-    return Observation(
+    return Seen(
         now=NOW,
         site=find_site([node("n1", 4), node("n2")], "batch"),
         jobs=jobs,

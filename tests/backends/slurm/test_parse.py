@@ -95,7 +95,7 @@ def test_every_release_tells_what_partitions_share(asked: Questions) -> None:
 
 def test_every_release_tells_of_reservations_licences_and_settings(asked: Questions) -> None:
     (held,) = asked.reservations()
-    assert (held.name, held.nodes, held.end - held.start) == ("service", ("n1", "n2"), 3600)
+    assert (held.name, tuple(held.nodes), held.end - held.start) == ("service", ("n1", "n2"), 3600)
     assert asked.licenses() == {"matlab": License(total=2, free=1)}
     assert asked.settings()["SelectTypeParameters"].startswith("CR_CPU_MEMORY")
     assert asked.preempted() == frozenset()
@@ -117,7 +117,7 @@ def test_flags_of_nodes(text: str, state: str, flags: str) -> None:
 
 def test_reservations(recorded: Recorded) -> None:
     (row,) = parse.parse_reservations(recorded("plain/reservations.txt"))
-    assert (row.name, row.nodes, row.end - row.start) == ("service", ("n1", "n2"), 3600)
+    assert (row.name, tuple(row.nodes), row.end - row.start) == ("service", ("n1", "n2"), 3600)
 
 
 def test_reservations_without_nodes_are_left_out(recorded: Recorded) -> None:

@@ -20,7 +20,7 @@ from adaptor.reports import JobState
 from backends import sharing
 from backends.base import Backend, PartitionClosed, PilotOrder
 from backends.rules import site_rules
-from backends.slurm import cluster
+from backends.slurm import questions
 from backends.slurm.questions import read
 from tests.clusters.slurm import ThrowawaySlurm
 
@@ -112,7 +112,7 @@ def test_each_request_goes_to_the_partition_that_has_its_hole(
 
     readings = []
     monkeypatch.setattr(sharing, "FRESH", math.inf)
-    monkeypatch.setattr(cluster, "read", lambda *asked, **more: readings.append(1) or read(*asked, **more))
+    monkeypatch.setattr(questions, "read", lambda *asked, **more: readings.append(1) or read(*asked, **more))
     queue = backend.queue_state()
     assert len(readings) == 1, "for both partitions"
     assert {name: each.processors for name, each in queue.partitions.items()} == {"express": 8, "long": 12}

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adaptor.model import PendingJob, RunningJob
 from adaptor.resources import Node
 from backends.base import SchedulerError
-from backends.hidden import HIDDEN, hidden_processors
+from backends.observed.state import LINGER
 from backends.slurm import parse
 from backends.slurm.nodes import find_site
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.queue import LINGER, Observation, elements, queue_state
-from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from backends.slurm.queue import Seen, elements, queue_state
+from backends.slurm.rows import NodeRow, QueueRow
 from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 
-def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> Observation:
-    observation = Observation(now=NOW, site=find_site(nodes, "batch"), jobs=jobs)
+def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> Seen:
+    observation = Seen(now=NOW, site=find_site(nodes, "batch"), jobs=jobs)
     return msgspec.structs.replace(observation, **given)
 
 
@@ -40,7 +37,7 @@ def bare(jobs: Iterable[Job]) -> tuple[Job, ...]:
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
     state = queue_state(
-        Observation(
+        Seen(
             now=NOW,
             site=find_site(parse.parse_nodes(recorded("plain/nodes.txt")), None),
             jobs=parse.parse_queue(recorded("plain/queue.txt"), MARK),
@@ -96,12 +93,6 @@ def test_nodes_in_service(state: str) -> None:
     assert queue_state(seen([node("n1", 0, state)], [])).processors == 4
 
 
-def test_a_job_past_its_limit_ends_soon_and_one_without_never() -> None:
-    jobs = [job("1", 1, ("n1",), end=NOW - 5), job("2", 1, ("n1",), end=None, limit=math.inf)]
-    ends = {each.id: each.end for each in queue_state(seen([node("n1", 2)], jobs)).running}
-    assert ends == {"1": NOW + LINGER, "2": math.inf}
-
-
 def test_a_completing_job_still_holds_its_node() -> None:
     jobs = [job("1", 4, ("n1",), state="COMPLETING", end=NOW - 100)]
     assert bare(queue_state(seen([node("n1", 4)], jobs)).running) == (RunningJob("1", 4, NOW + LINGER),)
@@ -110,29 +101,6 @@ def test_a_completing_job_still_holds_its_node() -> None:
 def test_a_suspended_job_holds_nothing() -> None:
     jobs = [job("1", 4, ("n1",), state="SUSPENDED")]
     assert queue_state(seen([node("n1", 0)], jobs)).running == ()
-
-
-def test_processors_that_no_visible_job_explains_are_in_use_for_ever() -> None:
-    state = queue_state(seen([node("n1", 3)], [job("1", 1, ("n1",))]))
-    assert RunningJob(HIDDEN, 2, math.inf) in bare(state.running)
-    assert hidden_processors(state) == 2
-
-
-def test_where_only_whole_nodes_are_given_a_used_node_is_not_free() -> None:
-    nodes = [node("n1", 1), node("n2", 3), node("n3", 2), node("n4")]
-    jobs = [
-        job("1", 2, ("n1", "n2")),
-        job("2", 2, ("n2",), end=NOW + 900),
-        job("3", 3, node_count=1),
-        job("4", 2, node_count=2),
-    ]
-    state = queue_state(seen(nodes, jobs, whole_nodes=True))
-    assert bare(state.running) == (
-        RunningJob("1", 4, NOW + 500),
-        RunningJob("2", 4, NOW + 900),
-        RunningJob(HIDDEN, 4, math.inf),
-    )
-    assert [each.processors for each in state.pending] == [4, 8]
 
 
 def test_a_job_that_wants_nodes_for_itself_wants_all_their_processors() -> None:
@@ -160,34 +128,6 @@ def test_of_jobs_with_the_same_priority_the_earlier_comes_first_and_elements_by_
     assert [each.id for each in state.pending] == ["5_2", "5_3", "5_4", "9+0", "9+1", "12", "21", "100"]
 
 
-def test_jobs_on_other_nodes_are_left_out() -> None:
-    nodes = [node("n1"), node("n1", partition="all"), node("n9", partition="all")]
-    jobs = [
-        job("1", 4, ("n9",), partitions=("all",)),
-        job("2", 4, partitions=("all",), planned_nodes=("n9",), start=NOW + 60),
-        job("3", 8, partitions=("all",), planned_nodes=("n1", "n9"), start=NOW + 60),
-    ]
-    state = queue_state(seen(nodes, jobs))
-    assert bare(state.running) == ()
-    assert bare(state.pending) == (PendingJob("3", 4, 600.0, NOW + 60),)
-
-
-def test_a_reservation_that_is_on_keeps_its_nodes() -> None:
-    held = Reservation(name="service", start=NOW - 10, end=NOW + 3600, nodes=("n1", "n2", "elsewhere"))
-    nodes = [node("n1", 1), node("n2"), node("n3")]
-    state = queue_state(seen(nodes, [job("1", 1, ("n1",))], reservations=[held]))
-    assert bare(state.running) == (
-        RunningJob("1", 1, NOW + 3600),
-        RunningJob("reservation service", 7, NOW + 3600),
-    )
-    assert bare(state.pending) == ()
-
-
-def test_a_plan_that_is_past_counts_from_now() -> None:
-    state = queue_state(seen([node("n1")], [job("1", 1, start=NOW - 30)]))
-    assert bare(state.pending) == (PendingJob("1", 1, 600.0, NOW),)
-
-
 def test_the_site_must_be_known() -> None:
     with pytest.raises(SchedulerError, match="no partition night with nodes; there are: batch"):
         find_site([node("n1")], "night")
@@ -207,25 +147,3 @@ def test_the_site_must_be_known() -> None:
 )
 def test_elements_of_arrays(id: str, expected: list[str]) -> None:
     assert elements(id) == expected
-
-
-PLACES = st.lists(
-    st.tuples(st.integers(1, 8), st.sets(st.sampled_from(["n1", "n2", "n3"]), min_size=1), st.booleans()),
-    max_size=8,
-)
-
-
-@given(PLACES, st.booleans())
-def test_all_processors_in_use_are_accounted_for(
-    places: list[tuple[int, set[str], bool]], whole: bool
-) -> None:
-    jobs = [
-        job(str(index), max(processors, len(names)), tuple(sorted(names)), end=NOW + 60 if timed else None)
-        for index, (processors, names, timed) in enumerate(places)
-    ]
-    state = queue_state(seen([node("n1", 3), node("n2"), node("n3", 4)], jobs, whole_nodes=whole))
-    assert state.processors == 12
-    assert sum(each.processors for each in state.running) >= 7
-    assert all(each.end > NOW and each.processors > 0 for each in state.running)
-    if whole:
-        assert sum(each.processors for each in state.running) <= 12

@@ -19,13 +19,11 @@ import msgspec
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder
-from backends.chunks import chunks
-from backends.commands import Answer, Commands
+from backends.commands import Answer, Commands, chunks
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import Shape
 from backends.pbs.state.sizes import machines_of
-from backends.pbs.torque.dialect import Torque
-from backends.pbs.torque.ends import state_of
+from backends.pbs.torque.dialect import Torque, state_of
 from tests.clusters.slurm_wrappers import parse, submitting
 from tests.clusters.slurm_wrappers.notes import Notes
 from tests.clusters.slurm_wrappers.text import listed_ids

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import re
 
+from backends.observed.rows import Amounts
 from backends.pbs.fields import parse_duration, parse_time
 from backends.pbs.records import Record, parse_long
-from backends.pbs.rows import Amounts, PbsJob, PbsNode, PbsQueue
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.torque.parse import understood
 from tests.clusters.slurm_wrappers.text import as_torque
 

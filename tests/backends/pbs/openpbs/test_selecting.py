@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.observed.rows import Amounts
+from backends.pbs.fields import amounts_of
 from backends.pbs.openpbs.hardware import nodes_of
 from backends.pbs.openpbs.jobs import everyones_jobs
 from backends.pbs.openpbs.selecting import gpu_type, parse_select, placing
 from backends.pbs.records import Record, parse_long
-from backends.pbs.rows import Amounts, PbsChunk, PbsNode
+from backends.pbs.rows import PbsChunk, PbsNode
 
 MB = 2**20
 
@@ -22,7 +24,7 @@ MB = 2**20
         ("3:ncpus=3:mpiprocs=3", [PbsChunk(count=3, each=Amounts(3))]),
         (
             "ncpus=2:mem=1gb+2:ngpus=1",
-            [PbsChunk(each=Amounts(2, 1024 * MB)), PbsChunk(count=2, each=Amounts(1, 0, 1))],
+            [PbsChunk(each=Amounts(2, 1024 * MB)), PbsChunk(count=2, each=amounts_of(1, 0, 1))],
         ),
         (
             "1:mem=2gb:ncpus=3:host=n1:bigmem=True",
@@ -38,7 +40,7 @@ MB = 2**20
         (
             "1:ncpus=1:ngpus=2:gpu_type=3090:scratch=10gb:hbm=1.5gb",
             [
-                PbsChunk(each=Amounts(1, 0, 2), traits=(("gpu_type", "3090"),)),
+                PbsChunk(each=amounts_of(1, 0, 2), traits=(("gpu_type", "3090"),)),
             ],
         ),
         ("", []),
@@ -65,7 +67,7 @@ def test_places(place: str, told: str) -> None:
 def test_a_job_whose_request_is_not_understood_holds_what_it_holds() -> None:
     values = {"job_state": "R", "Resource_List.select": "1:ncpus=many", "exec_vnode": "(n1:ncpus=2:ngpus=1)"}
     (job,) = everyones_jobs([Record("1.s", values)])
-    assert (job.chunks, job.nodes) == ((), {"n1": Amounts(2, 0, 1)})
+    assert (job.chunks, job.nodes) == ((), {"n1": amounts_of(2, 0, 1)})
 
 
 def test_what_the_scheduler_itself_reads_counts_where_we_see_it() -> None:
@@ -84,7 +86,7 @@ def test_what_the_scheduler_itself_reads_counts_where_we_see_it() -> None:
 def test_whatever_is_asked_for_is_read(chunks: list[tuple[int, int, int, int]]) -> None:
     text = "+".join(f"{count}:ncpus={cpus}:mem={mem}mb:ngpus={gpus}" for count, cpus, mem, gpus in chunks)
     assert parse_select(text) == tuple(
-        PbsChunk(count=count, each=Amounts(cpus, mem * MB, gpus)) for count, cpus, mem, gpus in chunks
+        PbsChunk(count=count, each=amounts_of(cpus, mem * MB, gpus)) for count, cpus, mem, gpus in chunks
     )
 
 
@@ -107,9 +109,9 @@ def nodes(text: str) -> list[PbsNode]:
 
 def test_a_node_has_gpus_of_a_type_and_tells_what_is_held_of_it() -> None:
     (node,) = nodes(NODE)
-    assert node.has == Amounts(8, 16 * 1024 * MB, 4)
+    assert node.has == amounts_of(8, 16 * 1024 * MB, 4, "a100")
     assert node.gpu_type == "a100"
-    assert node.assigned == Amounts(3, 1024 * MB, 1)
+    assert node.assigned == amounts_of(3, 1024 * MB, 1)
 
 
 def test_where_sites_name_the_type() -> None:

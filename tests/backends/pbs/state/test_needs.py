@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from adaptor.resources import Need
-from backends.pbs.rows import Amounts, PbsChunk, PbsJob, PbsQueue
+from backends.observed.rows import Amounts
+from backends.pbs.fields import amounts_of
+from backends.pbs.rows import PbsChunk, PbsJob, PbsQueue
 from backends.pbs.state.needs import Needs
-from backends.pbs.state.nodes import SiteNodes, find_site
+from backends.pbs.state.nodes import QueueNodes, find_site
 from tests.backends.pbs.pbs_rows import job, node
 from tests.backends.pbs.state.test_queue import look
 
@@ -23,7 +25,7 @@ QUEUES = {
 }
 
 
-def site(queue: str = "workq") -> SiteNodes:
+def site(queue: str = "workq") -> QueueNodes:
     return find_site(NODES, QUEUES, queue)
 
 
@@ -64,7 +66,7 @@ def test_jobs_with_the_same_answer_share_one_set() -> None:
 
 def test_chunks_of_several_shapes_and_places() -> None:
     needs = Needs(find_site(NODES[:1], QUEUES, "workq"))
-    several = (chunk(3, 2), PbsChunk(each=Amounts(1, 100, 2)))
+    several = (chunk(3, 2), PbsChunk(each=amounts_of(1, 100, 2)))
     assert needs.of(asking(*several)) == Need(
         chunks=2, processors=3, others=(Need(chunks=1, processors=1, memory=100, gpus=2),)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import msgspec
@@ -13,14 +12,14 @@ from hypothesis import strategies as st
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Part
 from backends.base import SchedulerError
-from backends.hidden import HIDDEN, hidden_processors
+from backends.observed.state import HIDDEN, LINGER
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB
 from backends.pbs.records import parse_dsv, parse_long
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_site, serves
-from backends.pbs.state.queue import LINGER, Observation, queue_state
+from backends.pbs.state.queue import Seen, queue_state
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
 
@@ -30,9 +29,7 @@ DOWN = 1795241491.0
 
 def look(nodes: list[PbsNode], jobs: list[PbsJob], queue: str = "workq", **given: object) -> QueueState:
     site = find_site(nodes, QUEUES, queue)
-    return queue_state(
-        msgspec.structs.replace(Observation(now=NOW, site=site, jobs=jobs, queues=QUEUES), **given)
-    )
+    return queue_state(msgspec.structs.replace(Seen(now=NOW, site=site, jobs=jobs, queues=QUEUES), **given))
 
 
 def bare(jobs: Iterable[RunningJob]) -> list[RunningJob]:
@@ -50,7 +47,7 @@ def recorded_state(situation: str, now: float, elements: str | None = None) -> Q
         for each in queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
     }
     site = find_site(nodes, queues, "workq")
-    return queue_state(Observation(now=now, site=site, jobs=jobs, queues=queues))
+    return queue_state(Seen(now=now, site=site, jobs=jobs, queues=queues))
 
 
 def test_the_recorded_busy_cluster() -> None:
@@ -111,7 +108,7 @@ def test_recorded_nodes(recording: str, in_service: int, allocated: int | None) 
     assert site.processors == in_service
     assert site.usual_size == 4
     if allocated is not None:
-        assert sum(each.allocated.processors for each in site.nodes.values()) == allocated
+        assert sum(each.held.processors for each in site.nodes.values()) == allocated
 
 
 def test_no_recording_of_nodes_is_forgotten() -> None:
@@ -133,12 +130,6 @@ def test_nodes_in_service(state: str) -> None:
     assert look([node("n1", 0, state)], []).processors == 4
 
 
-def test_a_job_past_its_walltime_ends_soon_and_one_without_never() -> None:
-    jobs = [job("1", 1, "n1", start=NOW - 9000), job("2", 1, "n1", limit=math.inf)]
-    ends = {each.id: each.end for each in look([node("n1", 2)], jobs).running}
-    assert ends == {"1": NOW + LINGER, "2": math.inf}
-
-
 def test_a_job_whose_start_the_server_has_forgotten() -> None:
     found = look([node("n1", 1)], [job("1", 1, "n1", start=None, used=50.0)])
     assert bare(found.running) == [RunningJob("1", 1, NOW + 550)]
@@ -154,24 +145,6 @@ def test_a_node_that_one_job_has_for_itself_counts_whole() -> None:
     full = node("n2", 4, "job-exclusive", jobs=("2", "3"))
     jobs = [job("1", 1, "n1"), job("2", 1, "n2"), job("3", 3, "n2")]
     assert [each.processors for each in look([alone, full], jobs).running] == [4, 1, 3]
-
-
-def test_processors_that_no_visible_job_explains_are_in_use_for_ever() -> None:
-    state = look([node("n1", 3)], [job("1", 1, "n1")])
-    assert RunningJob(HIDDEN, 2, math.inf, (Part(node="n1", processors=2),)) in state.running
-    assert hidden_processors(state) == 2
-
-
-def test_where_only_whole_nodes_are_given_a_used_machine_is_not_free() -> None:
-    nodes = [node("n1[0]", 1), node("n1[1]"), node("n2", 3), node("n3", 2), node("n4")]
-    jobs = [job("1", 1, "n1[0]"), job("2", 2, "n2"), job("3", 3), job("4", 2, node_count=2)]
-    state = look(nodes, jobs, whole_nodes=True)
-    assert state.running == (
-        RunningJob("1", 8, NOW + 500, (Part(node="n1", processors=8),)),  # both halves
-        RunningJob("2", 4, NOW + 500, (Part(node="n2", processors=4),)),
-        RunningJob(HIDDEN, 4, math.inf, (Part(node="n3", processors=4),)),
-    )
-    assert [each.processors for each in state.pending] == [4, 8]
 
 
 def test_a_plan_that_is_past_is_stale_and_its_nodes_do_not_count() -> None:
@@ -202,43 +175,13 @@ def test_for_a_job_that_waits_for_something_else_nothing_is_kept(comment: str) -
     assert look([node("n1")], [job("1", 1, state="W")]).pending == ()
 
 
-def test_jobs_planned_on_other_nodes_are_left_out() -> None:
-    nodes = [node("n1"), node("n9", queue="other")]
-    plans = {"1": {"n9": 4}, "2": {"n1": 2, "n9": 6}}
-    jobs = [
-        job(id, 8, queue="express", planned_start=NOW + 60, planned_nodes=held(plan))
-        for id, plan in plans.items()
-    ]
-    here = (Part(node="n1", processors=2),)
-    assert look(nodes, jobs).pending == (PendingJob("2", 2, 600.0, NOW + 60, here),)
-
-
-def test_a_reservation_keeps_its_processors_while_it_is_on_and_is_planned_before() -> None:
-    on = PbsReservation(id="R1.s", queue="R1", start=NOW - 10, end=NOW + 3600, nodes=held({"n1": 4, "n2": 2}))
-    coming = PbsReservation(
-        id="R2.s", queue="R2", start=NOW + 60, end=NOW + 360, nodes=held({"n1": 4, "x": 4})
-    )
-    jobs = [job("1", 1, "n1", queue="R1"), job("2", 1, "n3")]
-    nodes = [node("n1", 1), node("n2"), node("n3", 1)]
-    state = look(nodes, jobs, reservations=[on, coming])
-    assert state.running == (
-        RunningJob("1", 1, NOW + 3600, (Part(node="n1", processors=1),)),
-        RunningJob("2", 1, NOW + 500, (Part(node="n3", processors=1),)),
-        RunningJob(
-            "reservation R1.s", 5, NOW + 3600, (Part(node="n1", processors=3), Part(node="n2", processors=2))
-        ),
-    )
-    coming_there = (Part(node="n1", processors=4),)
-    assert state.pending == (PendingJob("reservation R2.s", 4, 300.0, NOW + 60, coming_there),)
-
-
 def test_the_recorded_reservation_is_for_its_own_queue() -> None:
     (held,) = reservations_of(parse_long(recorded("09-rstat-f"), "Resv ID: ", indent=""))
-    assert (held.id, held.queue, held.end - held.start) == ("R97.pbshead", "R97", 600)
+    assert (held.name, held.queue, held.end - held.start) == ("R97.pbshead", "R97", 600)
     nodes = nodes_of(parse_long(recorded_nodes()["09-pbsnodes-av"], ""))
-    assert {each.name for each in nodes if held.id in each.reservations} == {"node01", "node02"}
+    assert {each.name for each in nodes if held.name in each.reservations} == {"node01", "node02"}
     own = find_site(nodes, {"R97": PbsQueue(name="R97")}, "R97", [held])
-    assert (own.processors, set(own.related)) == (8, {"R97"})
+    assert (own.processors, set(own.members)) == (8, {"R97"})
 
 
 def test_nodes_are_found_by_queue_trait_and_partition() -> None:
@@ -265,7 +208,7 @@ def test_nodes_are_found_by_queue_trait_and_partition() -> None:
         "all": ["bound", "gpu"],
         "again": ["bound", "gpu"],
     }
-    assert find_site(nodes, queues, "gpu").related == {"plain", "gpu", "all", "again"}
+    assert find_site(nodes, queues, "gpu").members.keys() == {"plain", "gpu", "all", "again"}
 
 
 def test_a_queue_wants_what_its_chunks_name_and_not_what_they_use_up() -> None:
@@ -304,25 +247,3 @@ def test_processors_are_those_of_our_nodes_in_service(
     usable = [each for each in state.nodes if each.ours and each.in_service]
     assert state.processors == sum(each.processors for each in usable)
     assert len({each.name for each in state.nodes}) == len(state.nodes)
-
-
-PLACES = st.lists(
-    st.tuples(st.integers(1, 8), st.sets(st.sampled_from(["n1", "n2", "n3"]), min_size=1), st.booleans()),
-    max_size=8,
-)
-
-
-@given(PLACES, st.booleans())
-def test_all_processors_in_use_are_accounted_for(
-    places: list[tuple[int, set[str], bool]], whole: bool
-) -> None:
-    jobs = [
-        job(str(index), max(processors, len(names)), *sorted(names), limit=160.0 if timed else math.inf)
-        for index, (processors, names, timed) in enumerate(places)
-    ]
-    state = look([node("n1", 3), node("n2"), node("n3", 4)], jobs, whole_nodes=whole)
-    assert state.processors == 12
-    assert sum(each.processors for each in state.running) >= 7
-    assert all(each.end > NOW and each.processors > 0 for each in state.running)
-    if whole:
-        assert sum(each.processors for each in state.running) <= 12

@@ -68,10 +68,10 @@ def test_vnodes_count_together_and_memory_that_is_not_told_is_not_known() -> Non
         (
             Shape(1, 1, 5 * GB, whole_nodes=False),
             "no node of queue workq has 1 processor and 5G of memory: its nodes have 4 processors and 4G of "
-            "memory or 4 processors, 2 GPUs and 4G of memory; ask for less per task",
+            "memory or 4 processors, 4G of memory and 2 GPUs; ask for less per task",
         ),
         (Shape(4, 1, GB, gpus=1), ""),
-        (Shape(5, 1, GB, gpus=1), "5 × 1 processor, 1 GPU and 1G of memory were asked for"),
+        (Shape(5, 1, GB, gpus=1), "5 × 1 processor, 1G of memory and 1 GPU were asked for"),
         (Shape(1, 4, None, gpus=3), "no node of queue workq has 4 processors and 3 GPUs"),
         (Shape(1, 1, None, gpus=1, gpu_type="a100"), "has 1 processor and 1 a100 GPU: its nodes have 4 proc"),
         (Shape(1, 6, None, whole_nodes=False), "no node of queue workq has 6 processors"),

@@ -13,7 +13,7 @@ from adaptor.resources import Need, Part
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.pbs.backend import PbsBackend
-from backends.pbs.choosing import choose, is_torque
+from backends.pbs.reading import choose, is_torque
 from backends.pbs.torque.dialect import Torque
 
 Fake = Callable[[str, str], Path]

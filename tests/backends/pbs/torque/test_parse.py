@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.base import SchedulerError
-from backends.pbs.fields import parse_time
-from backends.pbs.rows import Amounts, PbsChunk, PbsJob
+from backends.observed.rows import Amounts
+from backends.pbs.fields import amounts_of, parse_time
+from backends.pbs.rows import PbsChunk, PbsJob
 from backends.pbs.torque.fields import (
     parse_exec_host,
     parse_holders,
@@ -166,7 +167,7 @@ def test_node_specifications(wanted: str, nodes: int, processors: int) -> None:
 
 def test_gpus_properties_and_names_in_a_node_specification() -> None:
     assert parse_wanted("2:fast:ppn=8:gpus=1:shared+n7") == (
-        PbsChunk(count=2, each=Amounts(8, 0, 1), traits=(("neednodes", "fast"),)),
+        PbsChunk(count=2, each=amounts_of(8, 0, 1), traits=(("neednodes", "fast"),)),
         PbsChunk(each=Amounts(1), traits=(("host", "n7"),)),
     )
 
@@ -186,10 +187,10 @@ Job Id: 7.s
 def test_memory_lies_as_the_processors_do_and_gpus_where_torque_says() -> None:
     (job,) = parse_jobs(GPUS)
     gb = 2**30
-    assert job.nodes == {"n1": Amounts(2, 4 * gb, 1), "n2.cluster": Amounts(2, 4 * gb, 2)}
-    assert job.chunks == (PbsChunk(count=2, each=Amounts(2, 4 * gb, 1)),)
+    assert job.nodes == {"n1": amounts_of(2, 4 * gb, 1), "n2.cluster": amounts_of(2, 4 * gb, 2)}
+    assert job.chunks == (PbsChunk(count=2, each=amounts_of(2, 4 * gb, 1)),)
     (each,) = parse_jobs(GPUS.replace("Resource_List.mem = 8gb", "Resource_List.pmem = 1gb"))
-    assert each.nodes["n1"] == Amounts(2, 2 * gb, 1)
+    assert each.nodes["n1"] == amounts_of(2, 2 * gb, 1)
 
 
 def test_jobs_that_want_processors_anywhere() -> None:

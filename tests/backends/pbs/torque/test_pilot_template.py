@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.pbs.torque.dialect import Torque
-from backends.pbs.torque.ends import TOLD
+from backends.pbs.torque.dialect import TOLD, Torque
 from backends.scripts import render
 
 Fake = Callable[[str, str], Path]

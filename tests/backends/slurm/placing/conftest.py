@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.slurm.nodes import Look, SiteNodes, find_site
+from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.questions import Questions, Reading, read
 from backends.slurm.rows import QueueRow
 
@@ -15,7 +15,7 @@ def reading(asked: Questions) -> Reading:
 
 
 @pytest.fixture
-def mixed(asked: Questions) -> SiteNodes:
+def mixed(asked: Questions) -> PartitionNodes:
     """Its partition `batch`."""
     return find_site(asked.nodes(), "batch", Look(details=asked.node_details()))
 

@@ -7,14 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.resources import Gpus
+from backends.observed.rows import named_as, total, without
 from backends.slurm.placing.gres import (
     covers,
     gres_counts,
-    named_as,
     parse_gpus,
     sharded_gpus,
-    total,
-    without,
 )
 
 

@@ -7,35 +7,31 @@ from collections import Counter
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adaptor.model import QueueState, RunningJob
-from adaptor.resources import Node, Part
-from backends.hidden import HIDDEN
-from backends.slurm.nodes import Look, SiteNode, SiteNodes, find_site
+from adaptor.resources import Part
+from backends.observed.state import HIDDEN
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.placing.memory import MemoryTerms
 from backends.slurm.questions import Reading
-from backends.slurm.queue import Observation, queue_state
-from backends.slurm.rows import Reservation
-from tests.backends.slurm.slurm_rows import job, node
+from backends.slurm.queue import Seen, queue_state
+from tests.backends.slurm.slurm_rows import reservation
 
 NOW = 1795370432.0
 MIB = 2**20
 
 
 @pytest.fixture
-def seen(reading: Reading, mixed: SiteNodes) -> Observation:
-    site = msgspec.structs.replace(mixed, memory=MemoryTerms(counted=True))
-    return Observation(now=NOW, site=site, jobs=reading.jobs, details=reading.job_details.found)
+def seen(reading: Reading, mixed: PartitionNodes) -> Seen:
+    site = msgspec.structs.replace(mixed, memory_counted=True)
+    return Seen(now=NOW, site=site, jobs=reading.jobs, details=reading.job_details.found)
 
 
 def running(state: QueueState) -> dict[str, RunningJob]:
     return {each.id: each for each in state.running}
 
 
-def test_the_recorded_scene(seen: Observation) -> None:
+def test_the_recorded_scene(seen: Seen) -> None:
     found = running(queue_state(seen))
     assert found["1"].parts == (
         Part(node="n3", processors=4, memory=400 * MIB),
@@ -55,28 +51,28 @@ def test_the_recorded_scene(seen: Observation) -> None:
     assert HIDDEN not in found
 
 
-def test_details_that_do_not_agree_with_squeue_are_not_used(seen: Observation) -> None:
+def test_details_that_do_not_agree_with_squeue_are_not_used(seen: Seen) -> None:
     wrong = {**seen.details, "5": JobDetail(parts=(Part(node="n1", processors=1, memory=9 * MIB),))}
     found = running(queue_state(msgspec.structs.replace(seen, details=wrong, user="root")))
     assert found["5"].parts == (Part(node="n2", processors=1),)
     assert found[HIDDEN] == RunningJob(HIDDEN, 0, math.inf, (Part(node="n2", processors=0, memory=50 * MIB),))
 
 
-def test_what_is_told_of_each_node_is_what_slurm_says_is_allocated(seen: Observation) -> None:
+def test_what_is_told_of_each_node_is_what_slurm_says_is_allocated(seen: Seen) -> None:
     held: Counter[tuple[str, str]] = Counter()
     for each in queue_state(msgspec.structs.replace(seen, user="root")).running:
         for part in each.parts:
             held[part.node, "cpu"] += part.processors
             held[part.node, "mem"] += part.memory
             held[part.node, "gpu"] += sum(count for _, count in part.gpus)
-    for each_node in seen.site.all_present():
-        assert held[each_node.name, "cpu"] == each_node.allocated
-        assert held[each_node.name, "gpu"] == sum(count for _, count in each_node.used_gpus)
+    for each_node in seen.site.listed.values():
+        assert held[each_node.name, "cpu"] == each_node.held.processors
+        assert held[each_node.name, "gpu"] == sum(count for _, count in each_node.held.gpus)
         if each_node.name != "n1":  # held wholly
-            assert held[each_node.name, "mem"] == each_node.used_memory
+            assert held[each_node.name, "mem"] == each_node.held.memory
 
 
-def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: Observation) -> None:
+def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: Seen) -> None:
     found = running(queue_state(msgspec.structs.replace(seen, jobs=[], details={})))
     assert found[HIDDEN].processors == 17
     assert found[HIDDEN].parts == (
@@ -87,18 +83,7 @@ def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: Observation) ->
     )
 
 
-def test_where_memory_is_not_counted_jobs_hold_none(seen: Observation) -> None:
-    site = msgspec.structs.replace(
-        seen.site,
-        memory=MemoryTerms(counted=False),
-        nodes={name: msgspec.structs.replace(each, used_memory=0) for name, each in seen.site.nodes.items()},
-    )
-    found = running(queue_state(msgspec.structs.replace(seen, site=site)))
-    assert found["1"].parts == tuple(Part(node=name, processors=4) for name in ("n3", "n4"))
-    assert found["3"].parts == (Part(node="n3", processors=0, gpus=(("", 1),)),)
-
-
-def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(seen: Observation) -> None:
+def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(seen: Seen) -> None:
     planned = {each.id: each for each in queue_state(seen).pending}
     assert planned["12"].parts == (
         Part(node="n2", processors=6, memory=8000 * MIB),
@@ -107,55 +92,12 @@ def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(see
     assert planned["12"].planned_start == pytest.approx(1795372230, abs=2)
 
 
-def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(seen: Observation) -> None:
-    now = Reservation(name="now", start=NOW - 10, end=NOW + 3600, nodes=("n3", "n9"))
-    later = Reservation(name="later", start=NOW + 100, end=NOW + 3600, nodes=("n2",))
+def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(seen: Seen) -> None:
+    now = reservation(name="now", start=NOW - 10, end=NOW + 3600, nodes=("n3", "n9"))
+    later = reservation(name="later", start=NOW + 100, end=NOW + 3600, nodes=("n2",))
     state = queue_state(msgspec.structs.replace(seen, reservations=[now, later]))
     held = running(state)["reservation now"]
     assert (held.processors, held.end) == (2, NOW + 3600)
     assert held.parts == (Part(node="n3", processors=2, memory=15130 * MIB),)
     assert state.pending[0].id == "reservation later"
     assert state.pending[0].parts == (Part(node="n2", processors=6, memory=8000 * MIB),)
-
-
-def test_nodes_that_are_not_ours_show_their_jobs_but_no_processors(seen: Observation) -> None:
-    others = {name: seen.site.nodes[name] for name in ("n3", "n4")}
-    ours = {name: each for name, each in seen.site.nodes.items() if name not in others}
-    site = msgspec.structs.replace(seen.site, nodes=ours, others=others)
-    state = queue_state(msgspec.structs.replace(seen, site=site))
-    assert state.processors == 10
-    assert running(state)["1"].processors == 0
-    assert [part.node for part in running(state)["1"].parts] == ["n3", "n4"]
-
-
-NAMES = ("n1", "n2", "n3")
-PARTS = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 4), min_size=1)
-
-
-@given(st.lists(st.tuples(PARTS, st.booleans(), st.booleans()), max_size=6), st.integers(0, 5))
-def test_every_allocated_processor_is_held_by_one_job(
-    jobs: list[tuple[dict[str, int], bool, bool]], hidden: int
-) -> None:
-    """Whichever of the jobs can be seen, and whichever have details."""
-    allocated = Counter({"n1": hidden})
-    rows, details = [], {}
-    for number, (parts, visible, detailed) in enumerate(jobs):
-        allocated.update(parts)
-        if visible:
-            rows.append(job(str(number), sum(parts.values()), tuple(parts)))
-        if detailed:
-            details[str(number)] = JobDetail(
-                parts=tuple(Part(node=name, processors=count) for name, count in parts.items())
-            )
-    nodes = {
-        name: SiteNode(machine=Node(name=name, processors=64), allocated=allocated[name]) for name in NAMES
-    }
-    site = msgspec.structs.replace(find_site([node(name) for name in NAMES], "batch", Look()), nodes=nodes)
-    state = queue_state(Observation(now=NOW, site=site, jobs=rows, details=details))
-    assert sum(each.processors for each in state.running) == sum(allocated.values())
-    assert all(sum(part.processors for part in each.parts) == each.processors for each in state.running)
-    if all(detailed for _, visible, detailed in jobs if visible):
-        held: Counter[str] = Counter()
-        for each in state.running:
-            held.update({part.node: part.processors for part in each.parts})
-        assert +held == +allocated

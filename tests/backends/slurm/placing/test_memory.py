@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.resources import Node
 from backends.slurm import parse
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.memory import MemoryTerms, gives_whole_nodes, memory_terms
 
 MIB = 2**20
@@ -36,7 +36,7 @@ def test_the_partition_before_the_cluster(recorded: Callable[[str], str]) -> Non
     assert memory_terms(settings, {"batch": own}, "batch") == MemoryTerms(default=300 * MIB)
 
 
-def test_a_task_that_names_none_gets_the_least_share_of_a_processor(mixed: SiteNodes) -> None:
+def test_a_task_that_names_none_gets_the_least_share_of_a_processor(mixed: PartitionNodes) -> None:
     assert mixed.default_memory == 1000 * MIB
     nodes = mixed.machines
     assert MemoryTerms(default=200 * MIB).default_on(nodes) == 200 * MIB

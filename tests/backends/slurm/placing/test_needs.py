@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from adaptor.resources import Need
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.job_details import JobDetail, Wish
-from backends.slurm.placing.memory import MemoryTerms
 from backends.slurm.placing.needs import NOWHERE, Needs
 from backends.slurm.questions import Reading
 from backends.slurm.rows import QueueRow
@@ -20,7 +19,9 @@ MIB = 2**20
 
 
 @pytest.fixture
-def need_of(reading: Reading, rows: dict[str, QueueRow], mixed: SiteNodes) -> Callable[[str], Need | None]:
+def need_of(
+    reading: Reading, rows: dict[str, QueueRow], mixed: PartitionNodes
+) -> Callable[[str], Need | None]:
     """By the name of a job."""
     needs = Needs(mixed, whole_nodes=False)
     return lambda name: needs.of(rows[name], reading.job_details.found[rows[name].id])
@@ -55,7 +56,7 @@ def wanting(**changes: object) -> JobDetail:
     return JobDetail(wish=msgspec.structs.replace(WISH, **changes))
 
 
-def test_jobs_with_the_same_answer_share_one_set(mixed: SiteNodes) -> None:
+def test_jobs_with_the_same_answer_share_one_set(mixed: PartitionNodes) -> None:
     needs = Needs(mixed, whole_nodes=False)
     old = [
         needs.of(job(id, 4), wanting(features=features))
@@ -65,20 +66,20 @@ def test_jobs_with_the_same_answer_share_one_set(mixed: SiteNodes) -> None:
     assert len({id(each.nodes) for each in old if each}) == 1
 
 
-def test_memory_that_nobody_counts_keeps_nobody_away(mixed: SiteNodes) -> None:
-    site = msgspec.structs.replace(mixed, memory=MemoryTerms(counted=False))
+def test_memory_that_nobody_counts_keeps_nobody_away(mixed: PartitionNodes) -> None:
+    site = msgspec.structs.replace(mixed, memory_counted=False)
     silent = wanting(memory_per_processor=0)
     needs = Needs(site, whole_nodes=False)
     assert needs.of(job("1", 4), silent) == needs.of(job("2", 4), wanting()) == Need(chunks=2, processors=2)
 
 
-def test_who_names_no_memory_gets_all_of_a_node(mixed: SiteNodes) -> None:
+def test_who_names_no_memory_gets_all_of_a_node(mixed: PartitionNodes) -> None:
     silent = wanting(memory_per_processor=0)
     found = Needs(mixed, whole_nodes=False).of(job("1", 4), silent)
     assert found == Need(chunks=2, processors=2, whole_nodes=True)
 
 
-def test_of_a_job_that_may_run_elsewhere_no_more_counts_than_the_site_holds(mixed: SiteNodes) -> None:
+def test_of_a_job_that_may_run_elsewhere_no_more_counts_than_the_site_holds(mixed: PartitionNodes) -> None:
     large = wanting(tasks=50)
     found = Needs(mixed, whole_nodes=False).of(job("1", 100, partitions=("short",)), large)
     assert found is not None
@@ -88,7 +89,7 @@ def test_of_a_job_that_may_run_elsewhere_no_more_counts_than_the_site_holds(mixe
     assert own.chunks == 50
 
 
-def test_a_job_that_no_node_of_the_site_serves(mixed: SiteNodes) -> None:
+def test_a_job_that_no_node_of_the_site_serves(mixed: PartitionNodes) -> None:
     needs = Needs(mixed, whole_nodes=False)
     found = needs.of(job("1", 4), wanting(features="gold"))
     assert found is not None
@@ -98,5 +99,5 @@ def test_a_job_that_no_node_of_the_site_serves(mixed: SiteNodes) -> None:
     assert strange.nodes is None
 
 
-def test_without_a_wish_nothing_is_known(mixed: SiteNodes) -> None:
+def test_without_a_wish_nothing_is_known(mixed: PartitionNodes) -> None:
     assert Needs(mixed, whole_nodes=False).of(job("1", 4), None) is None

@@ -8,13 +8,13 @@ import pytest
 
 from adaptor.resources import Node
 from backends.base import SchedulerError
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.node_details import parse_node_details
 
 MIB = 2**20
 
 
-def test_the_recorded_nodes_stand_in_the_order_of_their_weights(mixed: SiteNodes) -> None:
+def test_the_recorded_nodes_stand_in_the_order_of_their_weights(mixed: PartitionNodes) -> None:
     assert mixed.machines == (
         Node(name="n4", processors=4, memory=8000 * MIB, gpus=(("a100", 2),)),
         Node(name="n3", processors=8, memory=16000 * MIB, gpus=(("", 2),)),
@@ -22,8 +22,8 @@ def test_the_recorded_nodes_stand_in_the_order_of_their_weights(mixed: SiteNodes
         Node(name="n1", processors=4, memory=4000 * MIB),
     )
     assert mixed.features["n4"] == {"new", "fast"}
-    assert mixed.nodes["n3"].used_memory == 870 * MIB
-    assert mixed.nodes["n3"].used_gpus == (("", 2),)
+    assert mixed.nodes["n3"].held.memory == 870 * MIB
+    assert mixed.nodes["n3"].held.gpus == (("", 2),)
 
 
 def detail_of(answered: Callable[[str], str], old: str, new: str) -> str:

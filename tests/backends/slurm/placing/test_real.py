@@ -17,8 +17,8 @@ from adaptor.reports import JobState
 from adaptor.resources import Node, TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder, SubmitRefused
+from backends.observed.rows import total, without
 from backends.slurm.backend import SlurmBackend
-from backends.slurm.placing.gres import total, without
 from tests.clusters.slurm import ThrowawaySlurm
 
 pytestmark = pytest.mark.slurm

@@ -6,7 +6,7 @@ import pytest
 
 from adaptor.config.schema import SiteConfig
 from backends.slurm.limits import Terms, ceilings
-from backends.slurm.nodes import Look, SiteNodes, find_site
+from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.parse import parse_partitions
 from backends.slurm.placing.restriction import (
     key_problems,
@@ -24,7 +24,7 @@ def site(**keys: object) -> SiteConfig:
     return SiteConfig(backend="slurm", **keys)  # type: ignore[arg-type]
 
 
-def allowed(config: SiteConfig, mixed: SiteNodes) -> str:
+def allowed(config: SiteConfig, mixed: PartitionNodes) -> str:
     restriction = restriction_of(config)
     gres = {"n3": {("gpu", ""): 2}, "n4": {("gpu", "a100"): 2}}
     return " ".join(
@@ -50,7 +50,7 @@ def allowed(config: SiteConfig, mixed: SiteNodes) -> str:
         (site(extra_args=("--constraint=a||b",)), "n1 n2 n3 n4"),  # sbatch refuses it
     ],
 )
-def test_on_which_nodes_requests_may_run(config: SiteConfig, expected: str, mixed: SiteNodes) -> None:
+def test_on_which_nodes_requests_may_run(config: SiteConfig, expected: str, mixed: PartitionNodes) -> None:
     assert allowed(config, mixed) == expected
 
 

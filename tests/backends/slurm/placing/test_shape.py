@@ -12,7 +12,7 @@ from adaptor.crafting.fits import tasks_on
 from adaptor.model import Request
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.shape import misfit, shape_of
 
 MIB = 2**20
@@ -52,7 +52,7 @@ def test_tasks_that_name_no_memory_get_what_the_site_gives() -> None:
     assert "--mem-per-cpu=500M" in shape.options()
 
 
-def test_whole_nodes(mixed: SiteNodes) -> None:
+def test_whole_nodes(mixed: PartitionNodes) -> None:
     nodes = mixed.machines
     assert asked(8, TaskSize(), nodes, 4) == "--nodes=2 --exclusive --mem=0"
     assert asked(6, TaskSize(processors=6), nodes, 6) == "--nodes=1 --exclusive --mem=0 --mincpus=6"
@@ -62,7 +62,7 @@ def test_whole_nodes(mixed: SiteNodes) -> None:
     assert asked(4, TaskSize(gpus=0.5, gpu_type="a100"), nodes, 4).endswith(" --gpus-per-node=a100:2")
 
 
-def test_tasks_of_several_nodes(mixed: SiteNodes) -> None:
+def test_tasks_of_several_nodes(mixed: PartitionNodes) -> None:
     task = TaskSize(processors=4, nodes=2)
     assert asked(16, task, mixed.machines) == "--nodes=4 --exclusive --mem=0 --mincpus=4"
 
@@ -78,12 +78,12 @@ def test_tasks_of_several_nodes(mixed: SiteNodes) -> None:
         (16, TaskSize(processors=8, gpus=0.5), "together hold 0"),  # the two that share a GPU fit on no node
     ],
 )
-def test_what_never_fits(p: int, task: TaskSize, words: str, mixed: SiteNodes) -> None:
+def test_what_never_fits(p: int, task: TaskSize, words: str, mixed: PartitionNodes) -> None:
     shape = shape_of(order(p, task), mixed.machines, per_node=None, default_memory=None)
     assert words in misfit(shape, task, mixed.machines, "batch")
 
 
-def test_nodes_that_are_not_ours_hold_nothing(mixed: SiteNodes) -> None:
+def test_nodes_that_are_not_ours_hold_nothing(mixed: PartitionNodes) -> None:
     nodes = [Node(name="n1", processors=4), Node(name="n2", processors=8, ours=False)]
     task = TaskSize(processors=4)
     shape = shape_of(order(8, task), nodes, per_node=None, default_memory=None)

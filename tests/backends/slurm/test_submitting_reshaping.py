@@ -11,7 +11,7 @@ from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import Answer
 from backends.slurm.placing.shape import Shape
-from backends.slurm.reshaping import changes, check_changed
+from backends.slurm.submitting import changes, check_changed
 
 ORDER = PilotOrder(
     tag="adaptor-x.hpc.1",

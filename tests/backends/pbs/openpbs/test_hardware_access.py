@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.pbs.openpbs.access import shuts_out, submit_hosts
-from backends.pbs.openpbs.hardware import queues_of
+from backends.pbs.openpbs.hardware import queues_of, shuts_out, submit_hosts
 from backends.pbs.records import parse_long
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
 

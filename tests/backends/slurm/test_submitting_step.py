@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.slurm.placing.step import step_gres
+from backends.slurm.submitting import step_gres
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from adaptor.reports import JobState
 from backends.pbs.rows import PbsJob
-from backends.pbs.torque.ends import TOLD, state_of
+from backends.pbs.torque.dialect import TOLD, state_of
 
 
 def job(state: str, **known: float | int | None) -> PbsJob:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from backends.observed.state import kept
 from backends.pbs.openpbs.hardware import reservations_of
 from backends.pbs.records import parse_long
-from backends.pbs.rows import PbsReservation
-from backends.pbs.state.reserving import kept
+from backends.pbs.state.nodes import find_site
 from tests.backends.pbs.openpbs_recordings import recorded
-from tests.backends.pbs.pbs_rows import NOW, held, node
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, node, reservation
 from tests.backends.pbs.state.test_queue import look
 
 NODES = [node("n1"), node("n2[0]", processors=2), node("n2[1]", processors=2), node("n3")]
-HELD = PbsReservation(id="R1", queue="R1", start=NOW - 9, end=NOW + 90, nodes=held({"n1": 1, "n2[0]": 1}))
+HELD = reservation("R1", "R1", NOW - 9, NOW + 90, held({"n1": 1, "n2[0]": 1}))
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,11 @@ def test_an_exclusive_reservation_has_more_than_it_asked_for(
     text = recorded("09-rstat-f").replace("Resource_List.place = scatter", f"Resource_List.place = {place}")
     (found,) = reservations_of(parse_long(text, "Resv ID: ", indent=""))
     reserved = msgspec.structs.replace(HELD, exclusive=found.exclusive, machines=found.machines)
-    assert kept(reserved, NODES, whole_nodes=whole_nodes).nodes == held(nodes)
-
-
-def test_nodes_that_are_always_given_whole_are_reserved_whole() -> None:
-    nodes = [node("n1", exclusive=True), *NODES[1:]]
-    assert kept(HELD, nodes, whole_nodes=False).nodes == held({"n1": 4, "n2[0]": 1})
+    assert kept(reserved, find_site(NODES, QUEUES, "workq"), whole_nodes=whole_nodes) == held(nodes)
 
 
 def test_the_queue_shows_all_of_it_as_in_use() -> None:
     nodes = [node("n1", 1, "resv-exclusive"), *NODES[1:]]  # PBS counts what it has as assigned
     reserved = msgspec.structs.replace(HELD, exclusive=True, nodes=held({"n1": 1}))
-    (running,) = look(nodes, [], reservations=[kept(reserved, nodes, whole_nodes=False)]).running
+    (running,) = look(nodes, [], reservations=[reserved]).running
     assert (running.id, running.processors) == ("reservation R1", 4)

@@ -1,0 +1,76 @@
+"""What jobs hold of machines, from recorded and made-up rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from adaptor.model import QueueState
+from adaptor.resources import Part
+from backends.observed.rows import Amounts
+from backends.observed.state import HIDDEN
+from backends.pbs.fields import amounts_of, parse_vnodes
+from tests.backends.pbs.pbs_rows import NOW, job, node
+from tests.backends.pbs.state.test_queue import BUSY, look, recorded_state
+
+GB = 2**30
+
+
+def parts(state: QueueState) -> dict[str, tuple[Part, ...]]:
+    return {each.id: each.parts for each in state.running}
+
+
+def test_the_recorded_busy_cluster() -> None:
+    found = parts(recorded_state("02-busy", BUSY, "02-job-array-subjobs"))
+    gpus = (("", 2),)
+    assert found["0.pbshead"] == (
+        Part(node="node01", processors=2, memory=GB),
+        Part(node="node02", processors=2, memory=GB),
+    )
+    assert found["1.pbshead"] == (Part(node="node04", processors=4, memory=4 * GB, gpus=gpus),)  # exclusive
+    assert found["2.pbshead"] == (Part(node="node03", processors=2, gpus=gpus),)  # on two vnodes
+    assert found[HIDDEN] == (Part(node="node03", processors=2),)
+
+
+def test_vnodes_that_are_only_kept_from_others_are_held_whole() -> None:
+    """As an OpenPBS prints a job with `place=exclhost` on a machine of three vnodes."""
+    held = parse_vnodes("(n1[0]:ncpus=1:mem=1048576kb)+(n1)+(n1[1])")
+    assert held == {"n1[0]": Amounts(1, GB), "n1": Amounts(), "n1[1]": Amounts()}
+    nodes = [
+        node("n1", processors=0, state="job-exclusive", jobs=("1",), gpus=2, gpu_type="a100"),
+        node("n1[0]", 1, "job-exclusive", processors=2, memory=2 * GB, jobs=("1",)),
+        node("n1[1]", 0, "job-exclusive", processors=2, memory=2 * GB, jobs=("1",)),
+    ]
+    state = look(nodes, [job("1", 1, "n1", nodes=held, exclusive=True, machines=True)])
+    assert parts(state) == {"1": (Part(node="n1", processors=4, memory=4 * GB, gpus=(("a100", 2),)),)}
+    assert state.running[0].processors == 4
+
+
+def test_a_job_holds_memory_and_gpus_of_the_type_of_the_vnode() -> None:
+    nodes = [node("n1[0]", gpus=2, gpu_type="a100"), node("n1[1]", gpus=2, gpu_type="v100")]
+    held = {"n1[0]": amounts_of(1, GB, 1), "n1[1]": amounts_of(2, 0, 2)}
+    (part,) = parts(look(nodes, [job("1", 3, "n1[0]", nodes=held)]))["1"]
+    assert part == Part(node="n1", processors=3, memory=GB, gpus=(("a100", 1), ("v100", 2)))
+
+
+@pytest.mark.parametrize(
+    ("state", "part"),
+    [
+        ("job-exclusive", Part(node="n1", processors=4, memory=4 * GB)),
+        ("job-busy", Part(node="n1", processors=4)),
+    ],
+)
+def test_a_node_that_takes_no_other_job_is_held_wholly(state: str, part: Part) -> None:
+    found = look([node("n1", 1, state, memory=4 * GB)], [])
+    assert parts(found) == {HIDDEN: (part,)}
+
+
+def test_a_planned_job_keeps_what_pbs_says_and_whole_nodes_if_it_is_exclusive() -> None:
+    nodes = [node("n1", memory=4 * GB, gpus=1), node("n2", memory=4 * GB, exclusive=True), node("n3")]
+    plan = {"n1": amounts_of(1, GB, 1), "n2": Amounts(1)}
+    shared = job("1", 2, planned_start=NOW + 60, planned_nodes=plan)
+    alone = job("2", 2, planned_start=NOW + 60, planned_nodes=plan, exclusive=True)
+    first, second = look(nodes, [shared, alone]).pending
+    whole = Part(node="n2", processors=4, memory=4 * GB)
+    assert first.parts == (Part(node="n1", processors=1, memory=GB, gpus=(("", 1),)), whole)
+    assert second.parts == (Part(node="n1", processors=4, memory=4 * GB, gpus=(("", 1),)), whole)
+    assert (first.processors, second.processors) == (5, 8)
