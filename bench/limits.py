@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ from pathlib import Path
 
 import psutil
 
+from adaptor.processes.descriptors import raise_limit
+from adaptor.protocol.access import read_access
 from bench.private_daemon import PrivateDaemon, private_place
 from bench.table import Row, show
 
@@ -40,7 +43,9 @@ _ENTRY_POINTS = "[adaptor.backends]\nstandin = bench.standin_backend:TYPE\n"
 _LONGEST = 600.0
 
 
-def rows(tasks: int, pilots: int, descriptors: int, seconds: float, memory: int) -> Iterator[Row]:
+def rows(
+    tasks: int, pilots: int, descriptors: int, seconds: float, memory: int, silent: int
+) -> Iterator[Row]:
     text = _CONFIG.format(processors=pilots * _SLOTS, pilots=pilots, slots=_SLOTS)
     with private_place(text) as place:
         _register(place)
@@ -66,9 +71,10 @@ def rows(tasks: int, pilots: int, descriptors: int, seconds: float, memory: int)
         yield Row("… the most that was resident by then", _megabytes(_peak(daemon)), _megabytes(MEMORY))
         found, took = _pilots(place, pilots)
         yield Row(f"{len(found)} pilots submitted and running", f"{took:.1f} s")
-        before = daemon.cpu_times()
-        said, status = _swarm(place, found, seconds)
-        after = daemon.cpu_times()
+        with _silent_connections(place, silent):
+            before = daemon.cpu_times()
+            said, status = _swarm(place, found, seconds)
+            after = daemon.cpu_times()
         busy = (after.user + after.system - before.user - before.system) / seconds
         yield Row("workers welcomed", f"{said['welcomed']:,} of {len(found):,}")
         yield Row(
@@ -123,6 +129,17 @@ def _swarm(place: PrivateDaemon, pilots: list[int], seconds: float) -> tuple[dic
         return json.loads(swarm.stdout.read()), longest
 
 
+@contextlib.contextmanager
+def _silent_connections(place: PrivateDaemon, count: int) -> Iterator[None]:
+    """Of someone who proves nothing, at the workers' port."""
+    access = read_access(place.folder / "state" / "access-worker-standin.json")
+    port = int(access.addresses[0].rpartition(":")[2])
+    with contextlib.ExitStack() as made:
+        for _ in range(count):
+            made.enter_context(socket.create_connection(("127.0.0.1", port)))
+        yield
+
+
 def _peak(process: psutil.Process) -> int:
     """Bytes that were resident at most (VmHWM)."""
     for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
@@ -142,8 +159,13 @@ def main() -> None:
     parser.add_argument("--descriptors", type=int, default=4096, help="the hard limit")
     parser.add_argument("--seconds", type=float, default=60.0, help="for which workers report results")
     parser.add_argument("--memory", type=int, default=MEMORY, help="bytes (RLIMIT_DATA)")
+    parser.add_argument("--silent", type=int, default=1_100, help="connections beside them that say nothing")
     given = parser.parse_args()
-    show("Hard limits", rows(given.tasks, given.pilots, given.descriptors, given.seconds, given.memory))
+    raise_limit()
+    show(
+        "Hard limits",
+        rows(given.tasks, given.pilots, given.descriptors, given.seconds, given.memory, given.silent),
+    )
 
 
 if __name__ == "__main__":

@@ -12,9 +12,6 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any
-
-import zmq
 
 from adaptor.protocol.access import Access, read_access
 from adaptor.protocol.messages import (
@@ -29,41 +26,39 @@ from adaptor.protocol.messages import (
     decode_to_worker,
     encode,
 )
+from adaptor.worker.tls_transport import TlsConnector
 
 _TICK = 0.25
 """Seconds between two looks of a worker at its tasks."""
 _SAY_AGAIN = 3.0
 _HEARTBEAT = 5.0
+_CONNECT_AGAIN = 2.0
 
 
 class SimulatedWorker:
     """Times are epoch seconds."""
 
-    def __init__(
-        self, context: zmq.Context[Any], access: Access, pilot: int, slots: int, task: float
-    ) -> None:
+    def __init__(self, access: Access, pilot: int, slots: int, task: float) -> None:
         self._pilot, self._slots, self._task = pilot, slots, task
-        self.socket = context.socket(zmq.DEALER)
-        self.socket.linger = 0
-        self.socket.setsockopt(zmq.IDENTITY, f"{pilot}-swarm-{os.getpid()}".encode())
-        self.socket.curve_serverkey = access.server_key.encode()
-        self.socket.curve_publickey = access.public_key.encode()
-        self.socket.curve_secretkey = access.secret_key.encode()
-        self.socket.connect(access.addresses[0])
-        self.welcomed = False
+        self._access = access
+        self._connector = TlsConnector(f"{pilot}-swarm-{os.getpid()}", os.eventfd(0))
+        self._connect(0.0)
         self.acknowledged = 0
         self._queue: deque[AttemptKey] = deque()
         self._running: dict[AttemptKey, float] = {}
         self._unacknowledged: dict[AttemptKey, Result] = {}
         self._sent: dict[AttemptKey, float] = {}
-        self._spoke = 0.0
 
-    def hear(self) -> None:
-        while True:
-            try:
-                data = self.socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
-                return
+    def _connect(self, now: float) -> None:
+        self._transport = self._connector.connect(self._access, self._access.addresses[0])
+        self._tried = now
+        self.welcomed, self._spoke = False, 0.0
+
+    def hear(self, now: float) -> None:
+        if self._transport.broken and now - self._tried >= _CONNECT_AGAIN:
+            self._transport.close(0.0)
+            self._connect(now)
+        for data in self._transport.receive(0.0):
             message = decode_to_worker(data)
             if isinstance(message, Welcome):
                 self.welcomed = True
@@ -126,23 +121,17 @@ class SimulatedWorker:
         )
 
     def _say(self, message: FromWorker, now: float) -> None:
-        self._spoke = now
-        try:
-            self.socket.send(encode(message), zmq.NOBLOCK)
-        except zmq.Again:
-            self._spoke = 0.0
+        self._spoke = now if self._transport.send(encode(message)) else 0.0
 
 
 def main() -> None:
     path, seconds, task, slots, *pilots = sys.argv[1:]
-    context: zmq.Context[Any] = zmq.Context()
-    context.set(zmq.MAX_SOCKETS, len(pilots) + 10)
     access = read_access(Path(path))
-    workers = [SimulatedWorker(context, access, int(pilot), int(slots), float(task)) for pilot in pilots]
+    workers = [SimulatedWorker(access, int(pilot), int(slots), float(task)) for pilot in pilots]
     until = time.time() + float(seconds)
     while (now := time.time()) < until:
         for worker in workers:
-            worker.hear()
+            worker.hear(now)
             worker.act(now)
         time.sleep(max(0.0, _TICK - (time.time() - now)))
     said = {

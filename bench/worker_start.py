@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -11,63 +12,63 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import zmq
-
 from adaptor.protocol.access import Access, worker_access, write_access
+from adaptor.protocol.channel import LARGEST_FROM_WORKER, Party
+from adaptor.protocol.keys import new_identity
 from adaptor.protocol.messages import Hello, decode_from_worker
 from bench.table import Row, timed
 
 _REPETITIONS = 7
-_TIMEOUT_MS = 30_000
+_TIMEOUT = 30.0
 
 
 def rows() -> Iterator[Row]:
+    server, worker = new_identity("server"), new_identity("worker")
+    party = Party(server, worker.certificate, server=True)
     with (
         tempfile.TemporaryDirectory(prefix="adaptor-bench-") as name,
-        zmq.Context() as context,
-        context.socket(zmq.ROUTER) as router,
+        socket.create_server(("127.0.0.1", 0)) as listening,
     ):
-        router.linger = 0
-        environment = _listen(router, Path(name))
-        took = statistics.median(_one_start(router, environment) for _ in range(_REPETITIONS))
+        listening.settimeout(_TIMEOUT)
+        path = Path(name) / worker_access("bench")
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        write_access(path, Access(addresses=(address,), server=server.certificate, own=worker))
+        took = statistics.median(_one_start(listening, party, path) for _ in range(_REPETITIONS))
     yield timed(f"start of a worker to its Hello, median of {_REPETITIONS}", took, 0.150)
 
 
-def _listen(router: zmq.Socket[bytes], folder: Path) -> dict[str, str]:
-    """Be a daemon that only listens; the environment of its workers."""
-    (server_public, server_secret), (public, secret) = zmq.curve_keypair(), zmq.curve_keypair()
-    router.curve_server = True
-    router.curve_secretkey = server_secret
-    port = router.bind_to_random_port("tcp://127.0.0.1")
-    access = Access(
-        addresses=(f"tcp://127.0.0.1:{port}",),
-        server_key=server_public.decode(),
-        public_key=public.decode(),
-        secret_key=secret.decode(),
-    )
-    write_access(folder / worker_access("bench"), access)
-    return {
+def _one_start(listening: socket.socket, party: Party, access: Path) -> float:
+    environment = {
         **os.environ,
-        "ADAPTOR_ACCESS": str(folder / worker_access("bench")),
+        "ADAPTOR_ACCESS": str(access),
         "ADAPTOR_PILOT": "1",
         "ADAPTOR_PILOT_END": str(time.time() + 600),
         "ADAPTOR_PROCESSORS": "2",
         "ADAPTOR_NODE": "bench",
-        "ADAPTOR_DIRECTORY": str(folder),
+        "ADAPTOR_DIRECTORY": str(access.parent),
     }
-
-
-def _one_start(router: zmq.Socket[bytes], environment: dict[str, str]) -> float:
     begin = time.perf_counter()
     worker = subprocess.Popen([sys.executable, "-m", "adaptor.worker"], env=environment)
     try:
-        if not router.poll(_TIMEOUT_MS):
-            raise TimeoutError("the worker did not say Hello")
+        data = _first_message(listening, party)
         took = time.perf_counter() - begin
-        message = decode_from_worker(router.recv_multipart()[-1])
     finally:
         worker.kill()
         worker.wait()
+    message = decode_from_worker(data)
     if not isinstance(message, Hello):
         raise TypeError(f"the worker's first word was not Hello: {message}")
     return took
+
+
+def _first_message(listening: socket.socket, party: Party) -> bytes:
+    """Behind the worker's name."""
+    connection, _ = listening.accept()
+    messages: list[bytes] = []
+    with connection:
+        connection.settimeout(_TIMEOUT)
+        channel = party.channel(LARGEST_FROM_WORKER)
+        while len(messages) < 2:
+            messages += channel.receive(connection.recv(65536))
+            connection.sendall(channel.outgoing())
+    return messages[1]

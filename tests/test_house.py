@@ -20,7 +20,7 @@ PURE = (
 IO = {
     *("asyncio", "concurrent", "io", "logging", "multiprocessing", "os", "pathlib", "select", "selectors"),
     *("shutil", "signal", "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time"),
-    *("apscheduler", "click", "plumbum", "psutil", "rich", "yaml", "zmq"),
+    *("apscheduler", "click", "plumbum", "psutil", "rich", "yaml"),
 }
 """Libraries by which a module reads a clock, a file, a process or a socket, or waits for one."""
 

@@ -1,17 +1,19 @@
-"""One question to the daemon, one answer: over ZMQ with CURVE, by the keys of the state directory."""
+"""One question to the daemon, one answer: over TLS, by the certificates of the state directory."""
 
 from __future__ import annotations
 
+import select
 import socket
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-import zmq
 
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol import control
-from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access
+from adaptor.protocol.access import CLIENT_ACCESS, read_access
+from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, ChannelError, Party
 from adaptor.protocol.state_directory import state_directory
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ HANDSHAKE_TIMEOUT = 5.0
 BUSY_TIMEOUT = 25.0
 """Seconds more if our daemon lives on this machine and is not stopped: it is busy."""
 ANSWER_TIMEOUT = 30.0
+_PART = 2**18
+_PAUSE = 0.1
+"""Seconds until a connection that was closed in its handshake is made again."""
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
@@ -64,8 +69,8 @@ class Connection:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._channel: zmq.Socket[bytes] | None = None
-        self._monitor: zmq.Socket[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._channel: Channel | None = None
         self._address = ""
 
     def ask(self, question: control.Question, timeout: float = ANSWER_TIMEOUT) -> control.Answer:
@@ -78,85 +83,133 @@ class Connection:
         """
         message = control.encode(question)
         try:
-            channel, monitor = self._opened()
+            connected, channel = self._opened()
             channel.send(message)
-            self._await_answer(channel, monitor, timeout)
-            return _decoded(channel.recv())
+            return _decoded(self._answer(connected, channel, timeout))
         except BaseException:
             self.close()  # a late answer must not be taken for that to the next question
             raise
 
     def close(self) -> None:
-        if self._channel is not None:
-            self._channel.disable_monitor()
-            if self._monitor is not None:
-                self._monitor.close(0)
-            self._channel.close(0)
-        self._channel = self._monitor = None
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = self._channel = None
 
-    def _opened(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
-        if self._monitor is not None and self._monitor.poll(0):
+    def _opened(self) -> tuple[socket.socket, Channel]:
+        if self._socket is not None and _is_readable(self._socket):
             self.close()  # the daemon has left since the last question
-        if self._channel is None or self._monitor is None:
-            self._open()
-        assert self._channel is not None, "it was opened"
-        assert self._monitor is not None, "it was opened"
-        return self._channel, self._monitor
+        if self._socket is None or self._channel is None:
+            self._socket, self._channel = self._open()
+        return self._socket, self._channel
 
-    def _open(self) -> None:
+    def _open(self) -> tuple[socket.socket, Channel]:
         """Raises NoDaemonError, HungDaemonError, AccessError."""
         path = self._directory / CLIENT_ACCESS
         if not path.exists():
             raise no_daemon(self._directory)
         access = read_access(path)
+        party = Party(access.own, access.server, server=False)
         for address in access.addresses:
-            if _listens(address):
-                self._channel = self._greeted(address, access)
-                if self._channel is not None:
-                    self._address = address
-                    self._monitor = self._channel.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-                    return
-                if (holder := _holder(self._directory)) is not None and holder.local:
-                    break  # its other addresses lead to the same process
+            if (connected := _connected(address)) is None:
+                continue
+            reached = self._greeted(address, connected, party)
+            if reached is not None:
+                self._address = address
+                return reached
+            if (holder := _holder(self._directory)) is not None and holder.local:
+                break  # its other addresses lead to the same process
         raise no_daemon(self._directory)
 
-    def _greeted(self, address: str, access: Access) -> zmq.Socket[bytes] | None:
-        """A socket whose handshake is done; None: the listener is not our daemon."""
-        channel: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
-        try:
-            channel.linger = 0
-            channel.immediate = True  # Ready to send only when the handshake is done.
-            channel.ipv6 = True
-            channel.curve_serverkey = access.server_key.encode()
-            channel.curve_publickey = access.public_key.encode()
-            channel.curve_secretkey = access.secret_key.encode()
-            channel.connect(address)
-            if channel.poll(int(HANDSHAKE_TIMEOUT * 1000), zmq.POLLOUT):
-                return channel
-            holder = _holder(self._directory)
-            if holder is not None and holder.busy and channel.poll(int(BUSY_TIMEOUT * 1000), zmq.POLLOUT):
-                return channel
-        except BaseException:
-            channel.close()
-            raise
-        channel.close()
+    def _greeted(
+        self, address: str, connected: socket.socket | None, party: Party
+    ) -> tuple[socket.socket, Channel] | None:
+        """A connection whose handshake is done; None: the listener is not our daemon."""
+        until = time.monotonic() + HANDSHAKE_TIMEOUT
+        while connected is not None:
+            channel = party.channel(LARGEST_FROM_DAEMON)
+            try:
+                if self._shake_hands(connected, channel, until):
+                    return connected, channel
+                until = 0.0
+            except OSError:
+                pass  # perhaps others flood the port, and the daemon closes the oldest connections
+            except BaseException:
+                connected.close()
+                raise
+            connected.close()
+            if time.monotonic() >= until:
+                return None
+            time.sleep(_PAUSE)
+            connected = _connected(address)
         return None
 
-    def _await_answer(self, channel: zmq.Socket[bytes], monitor: zmq.Socket[bytes], timeout: float) -> None:
-        """Raises NoAnswerError: the daemon did not answer in time, or disconnected."""
-        poller = zmq.Poller()
-        poller.register(channel, zmq.POLLIN)
-        poller.register(monitor, zmq.POLLIN)
-        ready = dict(poller.poll(int(timeout * 1000)))
-        if channel in ready:
-            return
-        if monitor in ready:
+    def _shake_hands(self, connected: socket.socket, channel: Channel, until: float) -> bool:
+        """Whether the listener proves in time to be our daemon. Raises OSError: it closes the connection."""
+        waited = False
+        while not channel.proven:
+            try:
+                _exchange(connected, channel, until)
+            except TimeoutError:
+                holder = _holder(self._directory)
+                if waited or holder is None or not holder.busy:
+                    return False
+                until, waited = time.monotonic() + BUSY_TIMEOUT, True
+            except ChannelError:
+                return False
+        return True
+
+    def _answer(self, connected: socket.socket, channel: Channel, timeout: float) -> bytes:
+        """Send what waits, and receive one message.
+
+        Raises:
+            NoAnswerError: the daemon did not answer in time, or disconnected.
+        """
+        until = time.monotonic() + timeout
+        try:
+            while not (messages := _exchange(connected, channel, until)):
+                pass
+        except TimeoutError as error:
+            raise NoAnswerError(
+                f"the daemon at {self._address} did not answer within {timeout:g} s; is it stopped?"
+            ) from error
+        except (OSError, ChannelError) as error:
             raise NoAnswerError(
                 f"the daemon at {self._address} disconnected before it answered; try again: adaptor status"
-            )
-        raise NoAnswerError(
-            f"the daemon at {self._address} did not answer within {timeout:g} s; is it stopped?"
-        )
+            ) from error
+        return messages[0]
+
+
+def _exchange(connected: socket.socket, channel: Channel, until: float) -> list[bytes]:
+    """Send what the channel has to send, and receive once: the messages that are whole then.
+
+    Raises:
+        TimeoutError: nothing came until this time, monotonic seconds.
+        OSError, ChannelError: the peer closed the connection, or is not our daemon.
+    """
+    connected.settimeout(max(0.001, until - time.monotonic()))
+    connected.sendall(channel.outgoing())
+    connected.settimeout(max(0.001, until - time.monotonic()))
+    data = connected.recv(_PART)
+    if not data:
+        raise ConnectionError("closed")
+    return channel.receive(data)
+
+
+def _is_readable(connected: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(connected, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _connected(address: str) -> socket.socket | None:
+    """None: nothing listens there."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    try:
+        connected = socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT)
+    except (OSError, ValueError):
+        return None
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connected
 
 
 def no_daemon(directory: Path) -> NoDaemonError | NoAnswerError:
@@ -180,16 +233,6 @@ def _holder(directory: Path) -> Holder | None:
     from adaptor.daemon.lock import holder_of  # only where nobody answers
 
     return holder_of(directory)
-
-
-def _listens(address: str) -> bool:
-    """Notices a refused connection at once; ZMQ itself would silently try again."""
-    host, _, port = address.removeprefix("tcp://").rpartition(":")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT):
-            return True
-    except (OSError, ValueError):
-        return False
 
 
 def _decoded(data: bytes) -> control.Answer:

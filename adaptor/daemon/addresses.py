@@ -15,7 +15,7 @@ from adaptor.protocol.access import (
     write_access,
 )
 from adaptor.protocol.interfaces import addresses
-from adaptor.protocol.keys import KeyPair, Keys
+from adaptor.protocol.keys import Keys
 
 
 def write_client_access(
@@ -23,7 +23,10 @@ def write_client_access(
 ) -> None:
     found = addresses(host, server.client_port, loopback=loopback)
     nearest_first = tuple(sorted(found, key=lambda address: "127.0.0.1" not in address))
-    write_access(directory / CLIENT_ACCESS, _access(keys, keys.client, nearest_first))
+    write_access(
+        directory / CLIENT_ACCESS,
+        Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
+    )
 
 
 def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[str, ...]) -> Path:
@@ -40,7 +43,7 @@ def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[s
 
 def site_access(keys: Keys, addresses: tuple[str, ...]) -> Access:
     """What an access file for workers holds."""
-    return _access(keys, keys.worker, addresses)
+    return Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
 
 
 def last_worker_port(directory: Path, sites: Iterable[str]) -> int:
@@ -55,12 +58,3 @@ def last_port(path: Path) -> int:
     except (AccessError, IndexError):
         return 0
     return int(address.rpartition(":")[2]) if address.startswith("tcp://") else 0
-
-
-def _access(keys: Keys, pair: KeyPair, addresses: tuple[str, ...]) -> Access:
-    return Access(
-        addresses=addresses,
-        server_key=keys.server.public,
-        public_key=pair.public,
-        secret_key=pair.secret,
-    )

@@ -109,7 +109,7 @@ class Service:
             presets=presets_of(config.preferences),
             notable=NotableEvents(config.notify, hook=bool(config.hooks.on_bag_end)),
         )
-        self.core.listeners.room = max(1, rooms.clients.known // 2)
+        self.core.listeners.room = max(1, rooms.clients.proven // 2)
         self.sites = {
             name: Site(
                 name,
@@ -185,7 +185,6 @@ class Service:
                 await folder.close()
             for state in self.sites.values():
                 await asyncio.to_thread(state.machine.close)
-            self.server.close()
             self.core.journal.close()
 
     def _set_up_spools(self) -> None:

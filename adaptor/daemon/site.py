@@ -255,7 +255,7 @@ def recall_runs(journal: Journal, directory: Path, site: str) -> RunShares:
         JournalError: it cannot be read.
         AccessError: the keys cannot.
     """
-    secret = load_or_make_keys(directory).server.secret.encode()
+    secret = load_or_make_keys(directory).server.key.encode()
     salt = hashlib.blake2b(secret, digest_size=32, person=b"job owners").digest()
     return RunShares(journal.local_runs(site), salt)
 

@@ -88,6 +88,6 @@ def set_up_spool(
             stall(error)
 
     site.spool = SpoolEndpoint(
-        spool, Seal(keys.worker.secret), hear=hear, pilots=lambda: list(site.pilots), complain=complain
+        spool, Seal(keys.worker.key), hear=hear, pilots=lambda: list(site.pilots), complain=complain
     )
     server.other_transports.append(site.spool.send)

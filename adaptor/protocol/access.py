@@ -34,14 +34,21 @@ class AccessError(AdaptorError):
     """An access file is missing, damaged, or open to other users."""
 
 
+class Identity(msgspec.Struct, frozen=True):
+    """A certificate and its secret key, as PEM texts."""
+
+    certificate: str
+    key: str
+
+
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach one daemon as a worker or as a client. All keys are Z85 texts of CURVE."""
+    """How to reach one daemon as a worker or as a client."""
 
     addresses: tuple[str, ...]
     """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""
-    server_key: str
-    public_key: str
-    secret_key: str
+    server: str
+    """The daemon's certificate (PEM)."""
+    own: Identity
 
 
 _access = msgspec.json.Decoder(Access)

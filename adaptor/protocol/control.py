@@ -1,4 +1,4 @@
-"""The messages between the command line and the daemon (msgpack over ZMQ with CURVE).
+"""The messages between the command line and the daemon (msgpack over TLS).
 
 One question, one answer. `Failure` answers any question that could not be served.
 """

@@ -1,47 +1,63 @@
-"""The CURVE keys of one daemon: its own, its workers' and its clients'. Made once, kept in a 0600 file.
+"""The certificates of one daemon: its own, its workers' and its clients'. Made once, kept in a 0600 file.
 
-Workers and clients have separate keys, so that a key from a compute node can pull tasks but not submit
-them; the daemon accepts these two public keys and no others.
+Workers and clients have separate ones, so that a key from a compute node can pull tasks but not submit them.
+Each port of the daemon accepts one certificate and no other; none can sign another.
 """
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import msgspec
-import zmq
 
 from adaptor.atomic_file import write_private
-from adaptor.protocol.access import AccessError
+from adaptor.protocol.access import AccessError, Identity
 from adaptor.protocol.decoding import decoded
 
-
-class KeyPair(msgspec.Struct, frozen=True):
-    """Z85 texts of 40 characters."""
-
-    public: str
-    secret: str
+_FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
+_UNTIL = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone.utc)
+"""No end, as RFC 5280 writes it: the clocks of nodes differ, and keys are used as long as their directory."""
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
-    server: KeyPair
-    worker: KeyPair
-    client: KeyPair
+    server: Identity
+    worker: Identity
+    client: Identity
 
 
 _keys = msgspec.json.Decoder(Keys)
 
 
-def _new_pair() -> KeyPair:
-    public, secret = zmq.curve_keypair()
-    return KeyPair(public.decode(), secret.decode())
+def new_identity(name: str, until: datetime.datetime = _UNTIL) -> Identity:
+    """A new key with a certificate that it signs itself."""
+    from cryptography import x509  # only a daemon's first start needs it
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"request adaptor {name}")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(_FROM)
+        .not_valid_after(until)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return Identity(certificate.public_bytes(pem).decode(), secret.decode())
 
 
 def load_or_make_keys(directory: Path) -> Keys:
     """Raises AccessError: the key file is damaged."""
     path = directory / "keys.json"
     if not path.exists():
-        keys = Keys(server=_new_pair(), worker=_new_pair(), client=_new_pair())
+        keys = Keys(**{name: new_identity(name) for name in Keys.__struct_fields__})
         write_private(path, msgspec.json.encode(keys))
     try:
         return decoded(_keys.decode, path.read_bytes())

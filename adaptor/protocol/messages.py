@@ -1,4 +1,4 @@
-"""The messages between the daemon and its workers (msgpack over ZMQ with CURVE).
+"""The messages between the daemon and its workers (msgpack, over TLS or as files in a spool).
 
 A worker begins (`Hello`) and then reports its news at once, and at least every `Welcome.heartbeat`
 seconds; the daemon answers every report, so either side notices silence. The worker repeats each

@@ -5,8 +5,9 @@ listens for the nodes and passes their bytes on to the loopback's PORT. The daem
 ssh connection, reads the line that it prints, and then sends a byte every few seconds. The relay exits
 after SILENCE seconds without input, or at its end, so a lost connection leaves none behind.
 
-The bytes are encrypted and authenticated from worker to daemon: the relay can read nothing but that the
-daemon has let a worker in, and bounds what all others cost here and there (`adaptor.protocol.gate`).
+The bytes are encrypted and authenticated from worker to daemon: the relay can read nothing of them, and knows
+no key. It holds a bounded number of connections that send nothing (`adaptor.protocol.listener`); the daemon
+closes those that do not prove who they are.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -25,15 +25,15 @@ import msgspec
 from adaptor import __version__
 from adaptor.processes.descriptors import raise_limit
 from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
-from adaptor.protocol.gate import BACKLOG, Gate, Room
 from adaptor.protocol.interfaces import addresses
+from adaptor.protocol.listener import BACKLOG, Caller, Listener, Room, listen
 
 SILENCE = 20.0
 """Seconds without a byte from the daemon after which the relay exits."""
 _LAST_PORT_PATIENCE = 3.0
 """Seconds of tries to take over the port of the relay before this one, which may still be exiting."""
 _CHUNK = 65536
-_STRANGERS = 64
+_SILENT = 64
 _OWN_DESCRIPTORS = 32
 
 
@@ -48,12 +48,11 @@ class Opened(msgspec.Struct, frozen=True):
 async def relay(target: int, folder: Path, host: str | None) -> None:
     """Serve until the input ends or falls silent."""
 
-    async def open_inside(protocol: Callable[[], asyncio.Protocol]) -> None:
-        await asyncio.get_running_loop().create_connection(protocol, "127.0.0.1", target)
-
-    listener = await _listen(_last_port(folder))
-    port = int(listener.getsockname()[1])
-    serving = asyncio.create_task(Gate(listener, open_inside, _room(), "workers").serve())
+    listener = Listener(
+        await _listening(_last_port(folder)), _room(), "workers", lambda listener: _Outside(listener, target)
+    )
+    port = listener.port
+    serving = asyncio.create_task(listener.serve())
     line = msgspec.json.encode(Opened(__version__, addresses(host, port, loopback=False)))
     os.write(sys.stdout.fileno(), line + b"\n")
     try:
@@ -63,14 +62,93 @@ async def relay(target: int, folder: Path, host: str | None) -> None:
         await asyncio.gather(serving, return_exceptions=True)
 
 
-async def _listen(last_port: int) -> socket.socket:
+class _Outside(Caller):
+    """A worker's connection, passed on to the target from its first byte."""
+
+    def __init__(self, listener: Listener, target: int) -> None:
+        super().__init__(listener)
+        self._target = target
+        self._inside = _Inside(self)
+        self._early = bytearray()
+        """What came before the target's connection was made; nothing more is read until then."""
+
+    def data_received(self, data: bytes) -> None:
+        if self._inside.transport is not None:
+            self._inside.transport.write(data)
+            return
+        if not self._early:
+            self._listener.proven(self)
+            self._listener.begin(self._connect())
+        self._early += data
+        if self.transport is not None:
+            self.transport.pause_reading()
+
+    async def _connect(self) -> None:
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: self._inside, "127.0.0.1", self._target
+            )
+        except OSError as error:
+            self._listener.turn_away(self, f"the daemon's end of the tunnel refuses: {error.strerror}")
+
+    def connected(self, inside: asyncio.Transport) -> None:
+        if self.transport is None or self.transport.is_closing():
+            inside.abort()
+            return
+        inside.write(bytes(self._early))
+        self.transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        if self._inside.transport is not None:
+            self._inside.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._inside.transport is not None:
+            self._inside.transport.resume_reading()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        if self._inside.transport is not None:
+            self._inside.transport.close()  # after what is on its way
+
+
+class _Inside(asyncio.Protocol):
+    """The other half of a worker's connection: to the target."""
+
+    def __init__(self, outside: _Outside) -> None:
+        self.transport: asyncio.Transport | None = None
+        self._outside = outside
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._outside.connected(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._outside.transport is not None:
+            self._outside.transport.write(data)
+
+    def pause_writing(self) -> None:
+        if self._outside.transport is not None:
+            self._outside.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._outside.transport is not None:
+            self._outside.transport.resume_reading()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        if self._outside.transport is not None:
+            self._outside.transport.close()
+
+
+async def _listening(last_port: int) -> socket.socket:
     everywhere = "0.0.0.0"  # noqa: S104  (the compute nodes may come by any interface)
     give_up = time.monotonic() + _LAST_PORT_PATIENCE
     while last_port and time.monotonic() < give_up:
         with contextlib.suppress(OSError):
             return socket.create_server((everywhere, last_port), backlog=BACKLOG)
         await asyncio.sleep(0.2)
-    return socket.create_server((everywhere, 0), backlog=BACKLOG)
+    return listen(everywhere)
 
 
 def _last_port(folder: Path) -> int:
@@ -84,10 +162,10 @@ def _last_port(folder: Path) -> int:
 
 
 def _room() -> Room:
-    """All descriptors but a few are for workers, and some of those for strangers."""
-    passages = (raise_limit() - _OWN_DESCRIPTORS) // 2
-    strangers = max(1, min(_STRANGERS, passages // 8))
-    return Room(known=max(1, passages - 2 * strangers), strangers=strangers)
+    """All descriptors but a few, two for each connection; the daemon says who may stay."""
+    connections = (raise_limit() - _OWN_DESCRIPTORS) // 2
+    silent = max(1, min(_SILENT, connections // 8))
+    return Room(proven=max(1, connections - silent), silent=silent, begun=1)
 
 
 async def _while_input_comes() -> None:

@@ -184,6 +184,8 @@ class Agent:
         self._tasks.end_all(now, now + _SOFT * grace)
 
     def _keep_link(self, now: float) -> None:
+        if self._link.note_break(now):
+            self._log.say(f"the connection to the daemon is lost: {self._link.problem}; reconnecting")
         if self._link.welcomed and now >= self._silent_at():
             self._log.say("the daemon is silent: reconnecting")
             self._link.lost(now)

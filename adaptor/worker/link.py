@@ -51,6 +51,19 @@ class Link:
         self._round = 0
         self.next_try = now
 
+    def note_break(self, now: float) -> bool:
+        """Whether the connection in use has just been lost; one that was being tried is tried no longer."""
+        if self._transport is None or not self._transport.broken:
+            return False
+        self._problem = self._transport.problem
+        self.close()
+        was_welcomed = self.welcomed
+        if was_welcomed:
+            self.lost(now)
+        elif self._untried:
+            self.next_try = now
+        return was_welcomed
+
     def reach(self, now: float) -> bool:
         """Connect to the next address. Returns whether a Hello can be sent."""
         self.close()
@@ -115,9 +128,9 @@ class Link:
         """Imports only the connector that it needs: a worker starts fast."""
         match scheme:
             case "tcp":
-                from adaptor.worker.zmq_transport import ZmqConnector
+                from adaptor.worker.tls_transport import TlsConnector
 
-                return ZmqConnector(self._identity, self._wakeup)
+                return TlsConnector(self._identity, self._wakeup)
             case "spool":
                 from adaptor.worker.spool_transport import SpoolConnector
 

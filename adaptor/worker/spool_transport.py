@@ -55,7 +55,7 @@ class SpoolConnector:
         except (OSError, ValueError) as error:
             raise TransportError(f"{address}: {error}") from error
         return SpoolTransport(
-            folder, connection, self._identity, Seal(access.secret_key), self._wakeup, self._say
+            folder, connection, self._identity, Seal(access.own.key), self._wakeup, self._say
         )
 
     def end(self) -> None:
@@ -64,6 +64,8 @@ class SpoolConnector:
 
 class SpoolTransport:
     """See `Transport`. Times are monotonic seconds."""
+
+    broken = False
 
     def __init__(self, folder: Path, connection: str, worker: str, seal: Seal, wakeup: int, say: Say) -> None:
         self.problem = ""

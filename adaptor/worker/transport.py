@@ -16,6 +16,9 @@ class TransportError(AdaptorError):
 class Transport(Protocol):
     """One connection to one address. It keeps the order of messages; its loss may lose some of them."""
 
+    broken: bool
+    """Whether it is lost for good."""
+
     @property
     def problem(self) -> str:
         """Why no messages pass now; empty if no reason is known."""

@@ -1,20 +1,20 @@
-"""A stand-in for the daemon's side of the command line: ROUTER with CURVE in a thread, canned answers."""
+"""A stand-in for the daemon's side of the command line: a thread with canned answers."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
-import zmq
-
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
+from adaptor.protocol.channel import Party
+from adaptor.protocol.keys import new_identity
 from adaptor.resources import TaskSize
 from adaptor.views import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
+from tests.protocol.peers import FrameServer
 
 DEADLINE = 60.0
 """Seconds for what must happen, on a busy machine too."""
@@ -40,23 +40,16 @@ class FakeControl:
             control.GetAdvice: NO_ADVICE,
             **answers,
         }
-        server_public, server_secret = zmq.curve_keypair()
-        public, secret = zmq.curve_keypair()
-        context: zmq.Context[Any] = zmq.Context.instance()
-        self._socket = context.socket(zmq.ROUTER)
-        self._socket.linger = 1000
-        self._socket.curve_server = True
-        self._socket.curve_secretkey = server_secret
-        self._port = self._socket.bind_to_random_port("tcp://127.0.0.1")
+        server, client = new_identity("server"), new_identity("client")
+        self._frames = FrameServer(Party(server, client.certificate, server=True), named=False)
         self._access = directory / CLIENT_ACCESS
         write_access(
             self._access,
             Access(
                 # The first address refuses, as one does that is not reachable from here.
-                addresses=("tcp://127.0.0.1:1", f"tcp://127.0.0.1:{self._port}"),
-                server_key=server_public.decode(),
-                public_key=public.decode(),
-                secret_key=secret.decode(),
+                addresses=("tcp://127.0.0.1:1", f"tcp://127.0.0.1:{self._frames.port}"),
+                server=server.certificate,
+                own=client,
             ),
         )
         self._stop = threading.Event()
@@ -65,9 +58,9 @@ class FakeControl:
 
     def _serve(self) -> None:
         while not self._stop.is_set():
-            if not self._socket.poll(20):
+            if not self._frames.poll(0.02):
                 continue
-            peer, data = self._socket.recv_multipart()
+            peer, data = self._frames.receive()
             question = control.decode_question(data)
             self.questions.append(question)
             answer = self.answers.get(type(question), control.Failure(f"no answer to {question}"))
@@ -75,39 +68,22 @@ class FakeControl:
                 answer = answer(question)
             if answer is not None:
                 data = answer if isinstance(answer, bytes) else control.encode(answer)
-                self._socket.send_multipart([peer, data])
-        self._socket.close()
+                self._frames.send(peer, data)
+        self._frames.close()
 
     def asked(self, kind: type) -> list[Any]:
         return [question for question in self.questions if isinstance(question, kind)]
 
     def leave(self) -> None:
         """To be called by an answer: be gone without having answered; the port refuses by then."""
-        self._socket.unbind(f"tcp://127.0.0.1:{self._port}")
-        self._until_refused()
+        self._frames.refuse()
         self._stop.set()
 
     def close(self) -> None:
-        """Gone as after `kill -9`: the access file stays, and the port refuses by the time we return.
-
-        ZMQ closes a listener in the background, so that is waited for.
-        """
+        """Gone as after `kill -9`: the access file stays, and the port refuses by the time we return."""
         self._stop.set()
         self._thread.join(DEADLINE)
-        self._until_refused()
-
-    def _until_refused(self) -> None:
-        deadline = time.monotonic() + DEADLINE
-        while self._listens():
-            assert time.monotonic() < deadline, "the fake daemon's port stays open"
-            time.sleep(0.005)
-
-    def _listens(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
-        except OSError:
-            return False
-        return True
+        assert not self._thread.is_alive()
 
 
 def daemon_view(pid: int | None = None) -> DaemonView:

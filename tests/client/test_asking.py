@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import zmq
 
 from adaptor.cli.daemon_process import find_daemon
 from adaptor.client import asking as client
@@ -16,6 +15,7 @@ from adaptor.daemon.lock import Holder
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, read_access, write_access
+from adaptor.protocol.keys import new_identity
 from tests.cli.invoking import Serve
 
 
@@ -82,8 +82,8 @@ def test_a_stranger_at_the_old_address_is_no_daemon(
     monkeypatch.setattr(client, "HANDSHAKE_TIMEOUT", 0.2)
     server = serve({})
     access = read_access(state / CLIENT_ACCESS)
-    foreign_key = zmq.curve_keypair()[0].decode()
-    write_access(state / CLIENT_ACCESS, msgspec.structs.replace(access, server_key=foreign_key))
+    another = new_identity("server").certificate
+    write_access(state / CLIENT_ACCESS, msgspec.structs.replace(access, server=another))
     with pytest.raises(NoDaemonError):
         ask(control.GetDaemon(), control.Daemon)
     with socket.create_server(("127.0.0.1", 0)) as mute:

@@ -140,7 +140,7 @@ def test_nothing_secret_is_on_a_command_line_or_open_to_others(busy: Lab) -> Non
     import json
 
     secrets = {
-        json.loads((busy.state / name).read_text())["secret_key"]
+        json.loads((busy.state / name).read_text())["own"]["key"]
         for name in ("access-worker-here.json", "access-client.json")
     }
     lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]

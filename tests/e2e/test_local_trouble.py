@@ -6,11 +6,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-import zmq
 
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, read_access, worker_access
+from adaptor.protocol.keys import new_identity
 from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.protocol.peers import peer
 
 
 def local(limits: str = "{max_pending_requests: 2, max_proc: 2, max_tr: 1h}", more: str = "") -> str:
@@ -100,19 +101,13 @@ def test_a_client_without_the_right_key_gets_no_answer(lab: Lab, key: str) -> No
     lab.configure(local())
     lab.run("daemon", "start")
     access = read_access(lab.state / CLIENT_ACCESS)
-    if key == "a worker's":
-        worker = read_access(lab.state / worker_access("here"))
-        public, secret = worker.public_key.encode(), worker.secret_key.encode()
-    else:
-        public, secret = zmq.curve_keypair()
-    with zmq.Context() as context, context.socket(zmq.DEALER) as channel:
-        channel.linger = 0
-        channel.curve_serverkey = access.server_key.encode()
-        channel.curve_publickey, channel.curve_secretkey = public, secret
-        channel.connect(access.addresses[0])
-        channel.send(control.encode(control.GetDaemon()))
+    worker = read_access(lab.state / worker_access("here")).own
+    own = worker if key == "a worker's" else new_identity("client")
+    port = int(access.addresses[0].rpartition(":")[2])
+    with peer(port, access.server, own) as client:
+        client.send(control.encode(control.GetDaemon()))
         until(lambda: "turned away" in lab.log(), "the daemon has seen it")
-        assert not channel.poll(1500)
+        assert not client.poll()
     assert lab.daemon_pid()
 
 

@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.atomic_file import write_private
-from adaptor.protocol.access import Access, AccessError, read_access, write_access
+from adaptor.protocol.access import Access, AccessError, Identity, read_access, write_access
 
 ACCESS = Access(
     addresses=("tcp://login1:4711", "tcp://10.0.0.1:4711"),
-    server_key="s" * 40,
-    public_key="p" * 40,
-    secret_key="SECRET" * 6 + "SECR",
+    server="s" * 40,
+    own=Identity("p" * 40, "SECRET" * 6 + "SECR"),
 )
 
 

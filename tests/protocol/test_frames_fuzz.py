@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol import control
-from adaptor.protocol.access import Access, AccessError, read_access
+from adaptor.protocol.access import Access, AccessError, Identity, read_access
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
 from adaptor.protocol.spool import frames
@@ -102,7 +102,7 @@ def folder() -> object:
 
 
 ACCESS = msgspec.json.encode(
-    Access(addresses=("tcp://h:1",), server_key="s" * 40, public_key="p" * 40, secret_key="k" * 40)
+    Access(addresses=("tcp://h:1",), server="s" * 40, own=Identity("p" * 40, "k" * 40))
 )
 
 
@@ -116,7 +116,7 @@ def test_access_files(folder: Path, data: bytes) -> None:
         assert isinstance(read_access(path), Access)
 
 
-@given(data=damaged(st.just(b'{"server":{"public":"p","secret":"s"},"worker":{},"client":{}}')))
+@given(data=damaged(st.just(b'{"server":{"certificate":"p","key":"s"},"worker":{},"client":{}}')))
 @examples(100)
 def test_key_files(folder: Path, data: bytes) -> None:
     (folder / "keys.json").write_bytes(data)

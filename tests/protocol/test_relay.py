@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import subprocess
@@ -11,44 +12,39 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-import zmq
 
 from adaptor import __version__
 from adaptor.protocol import relay
-from adaptor.protocol.access import RELAYED_ACCESS, Access, write_access
+from adaptor.protocol.access import RELAYED_ACCESS, Access, Identity, write_access
+from adaptor.protocol.channel import Party
+from adaptor.protocol.keys import new_identity
 from adaptor.protocol.relay import Opened
-from tests.protocol.curve import GREETING, call, closed_by_peer, oversized, peer
+from tests.protocol.peers import FrameServer, Peer, call, client_hello, closed_by_peer, peer
 
 
 class Daemon:
-    """A socket of the loopback that knows one key, and says again whatever it hears."""
+    """A port of the loopback that knows one certificate, and says again whatever it hears."""
 
     def __init__(self) -> None:
-        self.server, self._secret = (key.decode() for key in zmq.curve_keypair())
-        self.public, self.secret = (key.decode() for key in zmq.curve_keypair())
-        self._context: zmq.Context[Any] = zmq.Context()
-        self._router = self._context.socket(zmq.ROUTER)
-        self._router.linger = 0
-        self._router.curve_server, self._router.curve_secretkey = True, self._secret.encode()
-        self.port = self._router.bind_to_random_port("tcp://127.0.0.1")
+        self.server, self.worker = new_identity("server"), new_identity("worker")
+        self._frames = FrameServer(Party(self.server, self.worker.certificate, server=True), named=True)
+        self.port = self._frames.port
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
         while not self._over.is_set():
-            if self._router.poll(20):
-                self._router.send_multipart(self._router.recv_multipart())
+            if self._frames.poll(0.02):
+                self._frames.send(*self._frames.receive())
 
     def close(self) -> None:
         self._over.set()
         self._thread.join(20)
-        self._router.close()
-        self._context.term()
+        self._frames.close()
 
 
 @pytest.fixture
@@ -78,42 +74,53 @@ class Relay:
         return self.process.wait(20)
 
 
-def worker(relay: Relay, daemon: Daemon) -> AbstractContextManager[Any]:
-    return peer(relay.port, daemon.server, daemon.public, daemon.secret)
+def worker(relay: Relay, daemon: Daemon, name: bytes = b"1-n-1") -> AbstractContextManager[Peer]:
+    return peer(relay.port, daemon.server.certificate, daemon.worker, name)
 
 
 def test_bytes_pass_both_ways_for_several_callers(daemon: Daemon, tmp_path: Path) -> None:
     relay = Relay(str(daemon.port), str(tmp_path))
     assert relay.opened.version == __version__
-    with worker(relay, daemon) as one, worker(relay, daemon) as other:
+    with worker(relay, daemon) as one, worker(relay, daemon, b"2-n-1") as other:
         large = os.urandom(3_000_000)
         one.send(large)
         other.send(b"other")
-        assert other.poll(20_000)
-        assert other.recv() == b"other"
-        assert one.poll(20_000)
-        assert one.recv() == large
+        assert other.receive() == b"other"
+        assert one.receive() == large
     assert relay.end() == 0
 
 
 def test_its_end_ends_the_callers_connections(daemon: Daemon, tmp_path: Path) -> None:
     relay = Relay(str(daemon.port), str(tmp_path))
     with call(relay.port) as caller:
-        caller.sendall(GREETING)
+        caller.sendall(client_hello())
         assert caller.recv(10)
         relay.end()
         assert closed_by_peer(caller)
 
 
-def test_a_stranger_gets_no_further_than_the_relay(daemon: Daemon, tmp_path: Path) -> None:
+def test_who_is_turned_away_by_the_daemon_is_closed_by_the_relay(daemon: Daemon, tmp_path: Path) -> None:
     relay = Relay(str(daemon.port), str(tmp_path))
-    for said in (b"GET / HTTP/1.1\r\n\r\n", GREETING + oversized(500 * 2**20)):
+    for said in (b"GET / HTTP/1.1\r\n\r\n", client_hello() + bytes(100_000)):
         with call(relay.port) as caller:
-            caller.sendall(said)
+            with contextlib.suppress(ConnectionError):
+                caller.sendall(said)
             assert closed_by_peer(caller)
     with worker(relay, daemon) as known:
         known.send(b"news")
-        assert known.poll(20_000)
+        assert known.receive() == b"news"
+    relay.end()
+
+
+def test_silent_callers_take_no_more_than_their_room(daemon: Daemon, tmp_path: Path) -> None:
+    relay = Relay(str(daemon.port), str(tmp_path))
+    callers = [call(relay.port) for _ in range(200)]
+    with worker(relay, daemon) as known:
+        known.send(b"news")
+        assert known.receive() == b"news"
+    assert closed_by_peer(callers[0])
+    for caller in callers:
+        caller.close()
     relay.end()
 
 
@@ -122,7 +129,7 @@ def test_nobody_at_the_other_end_is_told_by_closing(tmp_path: Path) -> None:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         relay = Relay(str(nobody.getsockname()[1]), str(tmp_path))
         with call(relay.port) as caller:
-            caller.sendall(GREETING)
+            caller.sendall(client_hello())
             assert closed_by_peer(caller)
         relay.end()
 
@@ -140,8 +147,8 @@ def test_the_next_relay_listens_where_workers_still_knock(
     daemon: Daemon, tmp_path: Path, kept_port: int
 ) -> None:
     def knock_at(*addresses: str) -> None:
-        keys = {"server_key": "s", "public_key": "p", "secret_key": "k"}
-        write_access(tmp_path / RELAYED_ACCESS, Access(addresses=addresses, **keys))
+        access = Access(addresses=addresses, server="s", own=Identity("c", "k"))
+        write_access(tmp_path / RELAYED_ACCESS, access)
 
     knock_at(f"tcp://login.example.org:{kept_port}")
     first = Relay(str(daemon.port), str(tmp_path), "login.example.org")

@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import ssl
 import threading
 import time
 from pathlib import Path
 
 import msgspec
 import psutil
-import zmq
 
 from adaptor.bag_spec import BagSpec
 from adaptor.client import asking as client
 from adaptor.errors import NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, write_access
-from tests.protocol.curve import GREETING, HELLO, call, closed_by_peer, oversized, peer
+from adaptor.protocol.channel import ChannelError, Party
+from adaptor.protocol.keys import new_identity
+from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 from tests.security.probe import probe
 from tests.security.world import DESCRIPTORS, MB, World, as_mallory, callers
 
@@ -67,76 +69,51 @@ def http(world: World) -> None:
     turned_away(world, b"GET / HTTP/1.1\r\nHost: login\r\n\r\n")
 
 
-@probe("a TLS handshake at both ports", CLOSED)
-def tls(world: World) -> None:
-    turned_away(world, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(500))
-
-
-@probe("an older version of the protocol, without encryption", CLOSED)
+@probe("TLS 1.2 at both ports", CLOSED)
 def downgrade(world: World) -> None:
-    turned_away(world, b"\xff" + bytes(8) + b"\x7f\x01\x05" + b"\0\0")
-
-
-@probe("the same protocol with the mechanism NULL", CLOSED)
-def null_mechanism(world: World) -> None:
-    turned_away(world, GREETING.replace(b"CURVE", b"NULL\0"))
-
-
-@probe("the same protocol with the mechanism PLAIN", CLOSED)
-def plain_mechanism(world: World) -> None:
-    turned_away(world, GREETING.replace(b"CURVE", b"PLAIN") + b"\4\x0f\5HELLO\4root\4root")
+    turned_away(world, client_hello(ssl.TLSVersion.TLSv1_2))
 
 
 @probe("a message in place of the handshake", CLOSED)
 def message_first(world: World) -> None:
-    turned_away(world, GREETING + b"\0\5hello")
+    turned_away(world, b"\0\0\0\5hello")
 
 
-@probe("READY in place of the handshake", CLOSED)
-def ready_first(world: World) -> None:
-    turned_away(world, GREETING + b"\4\x06\5READY")
+@probe("a message behind the first part of the handshake", CLOSED)
+def message_in_the_handshake(world: World) -> None:
+    turned_away(world, client_hello() + b"\0\0\0\5hello")
 
 
-@probe("half a handshake with a HELLO of zeros", "no WELCOME; " + CLOSED)
+@probe("the first part of the handshake, and silence", CLOSED)
 def half_handshake(world: World) -> None:
-    def say() -> bytes:
-        with call(world.worker_port) as connection:
-            connection.sendall(GREETING + HELLO)
-            said = b""
-            with contextlib.suppress(ConnectionError):
-                while part := connection.recv(4096):
-                    said += part
-        return said
-
-    assert b"WELCOME" not in as_mallory(say)
-    world.well()
+    turned_away(world, client_hello())
 
 
-@probe("a command frame of 500 MB before the handshake, on 4 connections to each port", SMALL)
-def large_command(world: World) -> None:
-    memory_holds(world, GREETING + oversized(500 * MB))
-
-
-@probe("a command frame of 500 MB after HELLO", SMALL)
-def large_initiate(world: World) -> None:
-    memory_holds(world, GREETING + HELLO + oversized(500 * MB))
-
-
-@probe("a message frame of 500 MB before the handshake", SMALL)
+@probe("500 MB with the length of a message before them, on 4 connections to each port", SMALL)
 def large_message(world: World) -> None:
-    memory_holds(world, GREETING + b"\2" + (500 * MB).to_bytes(8, "big"))
+    memory_holds(world, (500 * MB).to_bytes(4, "big"))
 
 
-@probe("a frame of 2^63 bytes", SMALL)
-def huge_frame(world: World) -> None:
-    memory_holds(world, GREETING + oversized(2**63))
+@probe("a record of TLS of 64 KB, again and again", SMALL)
+def large_record(world: World) -> None:
+    memory_holds(world, RECORD + b"\xff\xff")
 
 
-@probe("the greeting byte by byte on 50 connections", "others are answered meanwhile; little memory")
+@probe("a first part of the handshake of 16 MB", SMALL)
+def large_hello(world: World) -> None:
+    memory_holds(world, RECORD + b"\x40\x00\1\xff\xff\xff")
+
+
+@probe("60 MB behind the first part of the handshake", SMALL)
+def after_hello(world: World) -> None:
+    memory_holds(world, client_hello())
+
+
+@probe("the handshake byte by byte on 50 connections", "others are answered meanwhile; little memory")
 def dribbling(world: World) -> None:
     before = world.resident()
     with callers(world.worker_port, 50) as made:
-        for byte in GREETING[:20]:
+        for byte in client_hello()[:20]:
             for connection in made:
                 with contextlib.suppress(OSError):
                     connection.sendall(bytes([byte]))
@@ -164,6 +141,10 @@ def silent_crowd(world: World) -> None:
 
 @probe("connections as fast as they can be made, for two seconds", "questions are answered meanwhile")
 def flood(world: World) -> None:
+    _flood(world, b"")
+
+
+def _flood(world: World, said: bytes) -> None:
     over = threading.Event()
 
     def knock() -> None:
@@ -171,6 +152,7 @@ def flood(world: World) -> None:
             with contextlib.suppress(OSError), socket.socket() as connection:
                 connection.settimeout(5)
                 connection.connect(("127.0.0.1", world.client_port))
+                connection.sendall(said)
 
     thread = threading.Thread(target=knock)
     thread.start()
@@ -182,36 +164,51 @@ def flood(world: World) -> None:
         thread.join(60)
 
 
-@probe("keys of his own and no server key", "the handshake never ends")
-def own_keys(world: World) -> None:
-    assert not _answers(world.client_port, zmq.curve_keypair()[0].decode())
-    assert not _answers(world.worker_port, zmq.curve_keypair()[0].decode())
+@probe(
+    "600 connections to each port that stop in the middle of the handshake",
+    "less than 24 MB more in the daemon's memory; it is answered at once",
+)
+def begun_crowd(world: World) -> None:
+    before = world.resident()
+    with callers(world.worker_port, 600) as workers, callers(world.client_port, 600) as clients:
+        hello = client_hello()
+        for connection in (*workers, *clients):
+            with contextlib.suppress(OSError):
+                connection.sendall(hello)
+        world.well()
+        assert world.resident() - before < 24 * MB
+        assert world.daemon.num_fds() < DESCRIPTORS / 2
     world.well()
 
 
-@probe("keys of his own and the daemon's public key, should that have leaked", "he is turned away")
-def leaked_server_key(world: World) -> None:
-    assert not _answers(world.client_port, world.keys.server.public)
-    assert not _answers(world.worker_port, world.keys.server.public)
+@probe("handshakes begun as fast as they can be, for two seconds", "questions are answered meanwhile")
+def hello_flood(world: World) -> None:
+    _flood(world, client_hello())
+
+
+@probe("a certificate of his own, and the daemon's, which it shows to everybody", "he is turned away")
+def own_certificate(world: World) -> None:
+    assert not _answers(world.client_port, world.keys.server.certificate)
+    assert not _answers(world.worker_port, world.keys.server.certificate)
     world.well()
 
 
 def _answers(port: int, server: str) -> bool:
+    own = new_identity("client")
+
     def ask() -> bool:
-        public, secret = (key.decode() for key in zmq.curve_keypair())
-        with peer(port, server, public, secret) as dealer:
-            dealer.send(control.encode(control.GetDaemon()))
-            return bool(dealer.poll(700))
+        with peer(port, server, own) as asking:
+            asking.send(control.encode(control.GetDaemon()))
+            return asking.poll()
 
     return as_mallory(ask)
 
 
 @probe("the workers' key, should a node have leaked it, at the port of the command line", "he is turned away")
 def workers_key_at_the_command_line(world: World) -> None:
-    pair = world.keys.worker
-    with peer(world.client_port, world.keys.server.public, pair.public, pair.secret) as dealer:
-        dealer.send(control.encode(control.Stop(pilots=True)))
-        assert not dealer.poll(700)
+    with peer(world.client_port, world.keys.server.certificate, world.keys.worker) as asking:
+        asking.send(control.encode(control.Stop(pilots=True)))
+        assert not asking.poll()
     world.well()
 
 
@@ -221,26 +218,23 @@ def replay(world: World) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=_record, args=(listener, world.client_port, recorded))
         thread.start()
-        pair = world.keys.client
         port = listener.getsockname()[1]
-        with peer(port, world.keys.server.public, pair.public, pair.secret) as dealer:
-            dealer.send(control.encode(control.Submit(_bag(world))))
-            assert dealer.poll(20_000)
-            assert isinstance(control.decode_answer(dealer.recv()), control.Submitted)
+        with peer(port, world.keys.server.certificate, world.keys.client) as asking:
+            asking.send(control.encode(control.Submit(_bag(world))))
+            assert isinstance(control.decode_answer(asking.receive()), control.Submitted)
         thread.join(60)
     bags = world.bags()
+    hello = 5 + int.from_bytes(recorded[3:5], "big")
 
-    def again() -> bytes:
-        said = b""
+    def again() -> bool:
         with call(world.client_port) as connection, contextlib.suppress(OSError):
-            connection.sendall(recorded[: 64 + 202])
-            said = connection.recv(65536)
-            connection.sendall(recorded[64 + 202 :])
-            while part := connection.recv(65536):
-                said += part
-        return said
+            connection.sendall(recorded[:hello])
+            connection.recv(65536)
+            connection.sendall(recorded[hello:])
+            return closed_by_peer(connection)
+        return True
 
-    assert b"READY" not in as_mallory(again)
+    assert as_mallory(again)
     assert world.bags() == bags
     world.well()
 
@@ -271,22 +265,6 @@ def _record(listener: socket.socket, port: int, recorded: bytearray) -> None:
         thread.join(60)
 
 
-@probe("the sockets behind the ports", "they have no name: another process cannot connect to them")
-def inner_sockets(world: World) -> None:
-    named = [each.laddr for each in world.daemon.net_connections("unix") if each.laddr]
-    assert named, "the inner sockets were bound to a name"
-
-    def reach() -> list[str]:
-        reached = []
-        for name in {*map(str, named)}:
-            with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(OSError):
-                connection.connect(name.replace("@", "\0", 1))
-                reached.append(name)
-        return reached
-
-    assert as_mallory(reach) == []
-
-
 @probe("the daemon's port, taken over after its end", "the command line notices; what it said opens nothing")
 def impostor(world: World) -> None:
     folder = Path(world.root / "impostor")
@@ -310,20 +288,21 @@ def impostor(world: World) -> None:
             if before[0] is not None:
                 os.environ["ADAPTOR_DIR"] = before[0]
         thread.join(60)
-    assert heard.startswith(b"\xff")
-    assert len(heard) <= 64 + 202
+    assert heard.startswith(b"\x16\x03")
     assert not any(secret in heard for secret in world.secrets)
 
 
 def _listen(listener: socket.socket, heard: bytearray) -> None:
     listener.settimeout(60)
-    for _ in range(2):  # the look whether anybody listens, then the handshake
-        connection, _ = listener.accept()
-        with connection, contextlib.suppress(OSError):
-            connection.settimeout(60)
-            connection.sendall(GREETING)
-            while part := connection.recv(4096):
-                heard.extend(part)
+    own = new_identity("server")
+    connection, _ = listener.accept()
+    channel = Party(own, own.certificate, server=True).channel(MB)
+    with connection, contextlib.suppress(OSError, ChannelError):
+        connection.settimeout(60)
+        while part := connection.recv(4096):
+            heard.extend(part)
+            channel.receive(part)
+            connection.sendall(channel.outgoing())
 
 
 @probe("a port scan of the daemon", "it listens at its two ports and nowhere else")

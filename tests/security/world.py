@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import psutil
 
+from adaptor.client.asking import Connection, NoAnswerError
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access, worker_access
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from tests.e2e.lab import Lab, until
-from tests.protocol.curve import peer
 
 MALLORY = 12352
 """A user without an account."""
@@ -67,10 +67,13 @@ class World:
 
     def ask(self, question: control.Question, patience: float = 30.0) -> control.Answer | None:
         """As the command line does; None: no answer in time."""
-        client = self.keys.client
-        with peer(self.client_port, self.keys.server.public, client.public, client.secret) as dealer:
-            dealer.send(control.encode(question))
-            return control.decode_answer(dealer.recv()) if dealer.poll(int(patience * 1000)) else None
+        connection = Connection(self.state)
+        try:
+            return connection.ask(question, patience)
+        except NoAnswerError:
+            return None
+        finally:
+            connection.close()
 
     def bags(self) -> int:
         answer = self.ask(control.GetBags())
@@ -95,8 +98,9 @@ class World:
 
     @property
     def secrets(self) -> list[bytes]:
-        pairs = (self.keys.server, self.keys.worker, self.keys.client)
-        return [pair.secret.encode() for pair in pairs]
+        """The secret keys, without the words around them and without ends of lines."""
+        identities = (self.keys.server, self.keys.worker, self.keys.client)
+        return [identity.key.splitlines()[1].encode() for identity in identities]
 
     def resident(self) -> int:
         return int(self.daemon.memory_info().rss)

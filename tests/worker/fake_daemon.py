@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import zmq
 
 from adaptor.protocol.access import Access, write_access
+from adaptor.protocol.channel import Party
+from adaptor.protocol.keys import new_identity
 from adaptor.protocol.messages import (
     AttemptKey,
     BagContext,
@@ -30,6 +31,7 @@ from adaptor.protocol.messages import (
     decode_from_worker,
     encode,
 )
+from tests.protocol.peers import FrameServer
 
 DEADLINE = 30.0
 WELCOME = Welcome(heartbeat=10.0, idle_timeout=60.0, grace_time=2.0, patience=60.0)
@@ -38,7 +40,7 @@ keep a test from answering for seconds."""
 
 
 class FakeDaemon:
-    """A ROUTER with CURVE. `acknowledging`: whether results are acknowledged as they come."""
+    """`acknowledging`: whether results are acknowledged as they come."""
 
     def __init__(self, folder: Path, *, welcome: Welcome = WELCOME) -> None:
         self.folder = folder
@@ -53,62 +55,43 @@ class FakeDaemon:
         self.received: list[Result] = []
         """Every result as often as it came."""
         self.started: list[AttemptKey] = []
-        self._server = zmq.curve_keypair()
-        self._worker = zmq.curve_keypair()
-        self._context = zmq.Context()
-        self._socket: zmq.Socket[bytes] | None = None
+        self._server, self.identity = new_identity("server"), new_identity("worker")
+        self._party = Party(self._server, self.identity.certificate, server=True)
+        self._frames: FrameServer | None = None
         self._peer: bytes | None = None
         self.port = 0
         self.open()
 
     def open(self, port: int = 0) -> None:
         """Listen (again), and say so in the access file."""
-        self._socket = self._context.socket(zmq.ROUTER)
-        self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
-        self._socket.linger = 0
-        self._socket.curve_server = True
-        self._socket.curve_secretkey = self._server[1]
-        self._socket.bind(f"tcp://127.0.0.1:{port or '*'}")
-        endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.port = int(endpoint.rpartition(":")[2])
-        self.write_access([endpoint])
+        self._frames = FrameServer(self._party, named=True, port=port)
+        self.port = self._frames.port
+        self.write_access([f"tcp://127.0.0.1:{self.port}"])
 
     def write_access(self, addresses: Iterable[str]) -> None:
-        public, secret = (key.decode() for key in self._worker)
-        server = self._server[0].decode()
-        write_access(
-            self.access,
-            Access(
-                addresses=tuple(addresses),
-                server_key=server,
-                public_key=public,
-                secret_key=secret,
-            ),
-        )
+        access = Access(addresses=tuple(addresses), server=self._server.certificate, own=self.identity)
+        write_access(self.access, access)
 
     def close(self) -> None:
         """Fall silent and leave the port."""
-        if self._socket is not None:
-            self._socket.close(linger=0)
-            self._socket = None
+        if self._frames is not None:
+            self._frames.close()
+            self._frames = None
 
     def end(self) -> None:
         self.close()
-        self._context.term()
 
     @property
     def listening(self) -> bool:
-        return self._socket is not None
+        return self._frames is not None
 
     def send(self, message: ToWorker) -> None:
-        assert self._socket is not None
-        assert self._peer is not None, "no worker has said anything"
-        self._socket.send_multipart([self._peer, encode(message)])
+        self.send_raw(encode(message))
 
     def send_raw(self, data: bytes) -> None:
-        assert self._socket is not None
-        assert self._peer is not None
-        self._socket.send_multipart([self._peer, data])
+        assert self._frames is not None
+        assert self._peer is not None, "no worker has said anything"
+        self._frames.send(self._peer, data)
 
     def until(self, condition: Callable[[], Any], seconds: float = DEADLINE) -> None:
         """Serve until the condition holds; fails when it does not in time."""
@@ -119,10 +102,10 @@ class FakeDaemon:
 
     def serve(self, seconds: float) -> None:
         """Take one message if there is one in time, and answer it."""
-        if self._socket is None:
+        if self._frames is None:
             time.sleep(seconds)
-        elif self._socket.poll(int(seconds * 1000)):
-            self._peer, data = self._socket.recv_multipart()
+        elif self._frames.poll(seconds):
+            self._peer, data = self._frames.receive()
             self._take(decode_from_worker(data))
 
     def _take(self, message: FromWorker) -> None:
@@ -226,9 +209,16 @@ class Harness:
         return (self.pilot / "worker-n1.log").read_text()
 
     def is_alone(self) -> bool:
-        """Whether the worker has noticed that its daemon is silent, and has found none since."""
+        """Whether the worker has noticed that its daemon is gone, and has found none since."""
+        return self._losses() == self.log().count("welcomed at")
+
+    def has_been_alone(self) -> bool:
+        """Whether the worker has ever noticed that its daemon is gone."""
+        return self._losses() > 0
+
+    def _losses(self) -> int:
         log = self.log()
-        return log.count("the daemon is silent") == log.count("welcomed at")
+        return log.count("the daemon is silent") + log.count("the connection to the daemon is lost")
 
     def give_terms(self, **change: float) -> None:
         """Welcome the worker once more, with other terms, and wait until they hold for it."""

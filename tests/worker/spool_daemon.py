@@ -41,7 +41,7 @@ class SpoolDaemon(FakeDaemon):
 
         return SpoolEndpoint(
             DirectorySpool(self.spool),
-            Seal(self._worker[1].decode()),
+            Seal(self.identity.key),
             hear=hear,
             pilots=lambda: self.pilots,
             complain=complain,
@@ -56,7 +56,6 @@ class SpoolDaemon(FakeDaemon):
 
     def end(self) -> None:
         self.close()
-        self._context.term()
         self._loop.close()
 
     def send(self, message: ToWorker) -> None:

@@ -121,7 +121,7 @@ def test_a_spool_that_disappears_is_a_lost_daemon(harness: Harness, daemon: Spoo
     harness.give_terms(heartbeat=0.3, patience=0.5)
     daemon.close()
     daemon.spool.rename(daemon.spool.with_name("elsewhere"))
-    daemon.until(lambda: "the daemon is silent" in harness.log())
+    daemon.until(harness.has_been_alone)
     go.touch()
     assert harness.exit_code(worker) == 0
     assert "No such file" in harness.log()

@@ -80,7 +80,7 @@ def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
     harness.running(key(1))
     harness.give_terms(heartbeat=0.3, patience=0.5)
     harness.daemon.close()
-    harness.daemon.until(lambda: "the daemon is silent" in harness.log())
+    harness.daemon.until(harness.has_been_alone)
     go.touch()
     assert harness.exit_code(worker) == 0
     assert list(harness.pilot.glob("unsent-n1-*.msgpack"))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.protocol.access import Access
+from adaptor.protocol.access import Access, Identity
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.layout import address_of
 from adaptor.worker.spool_transport import SpoolConnector
 from adaptor.worker.transport import TransportError
 
-ACCESS = Access(addresses=(), server_key="", public_key="", secret_key="secret")
+ACCESS = Access(addresses=(), server="", own=Identity("", "secret"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")

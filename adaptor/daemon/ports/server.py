@@ -1,63 +1,43 @@
-"""The daemon's two sockets, one for workers and one for the command line: encrypted, allow-listed.
+"""The daemon's two ports, one for workers and one for the command line: encrypted, one certificate each.
 
-CURVE encrypts and authenticates both ends; a key that is not on the socket's own list is turned
-away in the handshake, before any message of it is read. Each port is a gate (`adaptor.protocol.gate`), which
-bounds what strangers cost; ZMQ itself listens on a socket that no other process can reach.
+No message is read of a peer that has not proved to have the port's certificate (`adaptor.protocol.channel`);
+what such peers cost is bounded (`adaptor.protocol.listener`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import socket
+import itertools
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 
-import zmq
-import zmq.asyncio
-from zmq.auth.asyncio import AsyncioAuthenticator
-
-from adaptor.daemon.ports.doors import Doors
-from adaptor.daemon.ports.inner_socket import InnerSocket
 from adaptor.daemon.ports.rooms import Rooms
-from adaptor.errors import AdaptorError
-from adaptor.protocol.gate import BACKLOG, Gate
+from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
 from adaptor.protocol.keys import Keys
+from adaptor.protocol.listener import Caller, Listener, Room, listen
 
-log = logging.getLogger(__name__)
-
-_LARGEST_FROM_WORKER = 64 * 1024 * 1024
-_LARGEST_FROM_CLIENT = 1024 * 1024 * 1024
 _BATCH = 200
 """Messages handled before what they cause is written and sent."""
 _UNHEARD = 32
-"""Messages of one peer that wait to be heard, at most; beyond that its connection is not read. Workers repeat
-what is not acknowledged, so a daemon that falls behind would otherwise take ever more memory."""
-_HANDSHAKE = 15_000
-"""Milliseconds, at most."""
-
+"""Messages of one peer that wait to be heard; from then on its connection is not read. Workers repeat what is
+not acknowledged, so a daemon that falls behind would otherwise take ever more memory."""
+_UNREAD = 64 * 2**20
+"""Bytes that wait for one peer to read them; one that reads nothing then loses its connection."""
+_LONGEST_NAME = 1000
+"""Bytes."""
+_LINGER = 1.0
+"""Seconds for the last messages when the daemon ends."""
 
 Message = tuple[bytes, bytes]
 """The peer's identity, and what it sent."""
-
-
-class _AllowList:
-    """What zmq's authenticator asks whether a client's key may pass."""
-
-    def __init__(self, allowed: frozenset[bytes]) -> None:
-        self._allowed = allowed
-
-    def callback(self, domain: str, key: bytes) -> bool:
-        if key in self._allowed:
-            return True
-        log.warning("a stranger was turned away from the %s socket", domain)
-        return False
 
 
 class Server:
     def __init__(
         self, keys: Keys, rooms: Rooms, *, loopback: bool, worker_port: int = 0, client_port: int = 0
     ) -> None:
-        """Bind both sockets.
+        """Bind both ports.
 
         Args:
             rooms: for how many connections.
@@ -67,36 +47,18 @@ class Server:
         Raises:
             AdaptorError: no port can be bound.
         """
-        self._context = zmq.asyncio.Context()
-        self._authenticator = AsyncioAuthenticator(self._context)
-        self._authenticator.start()
-        for domain, pair in (("worker", keys.worker), ("client", keys.client)):
-            allowed = _AllowList(frozenset({pair.public.encode()}))
-            self._authenticator.configure_curve_callback(domain, credentials_provider=allowed)
-        interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (CURVE turns strangers away)
+        interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (only proven peers are heard)
         self.other_transports: list[Callable[[bytes, bytes], bool]] = []
-        """For workers that do not use the socket: each returns whether it takes a message to this worker."""
-        self.workers = self._socket("worker", keys, _LARGEST_FROM_WORKER)
-        self.clients = self._socket("client", keys, _LARGEST_FROM_CLIENT)
-        self._inner = (InnerSocket(self.workers), InnerSocket(self.clients))
-        outer = (_listen(interface, worker_port), _listen(interface, client_port))
-        self.worker_port, self.client_port = (int(each.getsockname()[1]) for each in outer)
-        self.worker_gate = Gate(outer[0], self._inner[0].open, rooms.workers, "workers")
-        self.client_gate = Gate(outer[1], self._inner[1].open, rooms.clients, "command line")
-
-    def _socket(self, domain: str, keys: Keys, largest: int) -> zmq.asyncio.Socket:
-        router = self._context.socket(zmq.ROUTER)
-        router.curve_server = True
-        router.curve_publickey = keys.server.public.encode()
-        router.curve_secretkey = keys.server.secret.encode()
-        router.zap_domain = domain.encode()
-        router.router_handover = True  # a worker that reconnects takes its identity over
-        router.maxmsgsize = largest
-        router.handshake_ivl = _HANDSHAKE
-        router.sndhwm = 10_000
-        router.rcvhwm = _UNHEARD
-        router.linger = 1000
-        return router
+        """For workers that do not use the port: each returns whether it takes a message to this worker."""
+        workers = Party(keys.server, keys.worker.certificate, server=True)
+        clients = Party(keys.server, keys.client.certificate, server=True)
+        self.workers = Port(
+            (interface, worker_port), "workers", workers, rooms.workers, LARGEST_FROM_WORKER, named=True
+        )
+        self.clients = Port(
+            (interface, client_port), "command line", clients, rooms.clients, LARGEST_FROM_CLIENT, named=False
+        )
+        self.worker_port, self.client_port = self.workers.listener.port, self.clients.listener.port
 
     async def serve(
         self,
@@ -104,47 +66,175 @@ class Server:
         on_clients: Callable[[list[Message]], Awaitable[None]],
     ) -> None:
         """Hand over what arrives, in batches, until cancelled."""
-        doors = Doors(self.worker_gate, self.client_gate)
-        try:
-            await asyncio.gather(
-                asyncio.to_thread(doors.keep),
-                _receive(self.workers, on_workers),
-                _receive(self.clients, on_clients),
-            )
-        finally:
-            doors.close()
+        await asyncio.gather(self.workers.serve(on_workers), self.clients.serve(on_clients))
 
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         if not any(send(identity, data) for send in self.other_transports):
-            await self.workers.send_multipart((identity, data))
+            self.workers.send(identity, data)
 
     async def send_client(self, identity: bytes, data: bytes) -> None:
-        await self.clients.send_multipart((identity, data))
-
-    def close(self) -> None:
-        self._authenticator.stop()
-        self.workers.close()
-        self.clients.close()
-        for inner in self._inner:
-            inner.close()
-        self._context.term()
+        self.clients.send(identity, data)
 
 
-async def _receive(router: zmq.asyncio.Socket, handle: Callable[[list[Message]], Awaitable[None]]) -> None:
-    while True:
-        batch = [await router.recv_multipart()]
-        while len(batch) < _BATCH:
-            try:
-                batch.append(await router.recv_multipart(zmq.NOBLOCK))
-            except zmq.Again:
-                break
-        await handle([(frames[0], frames[1]) for frames in batch if len(frames) == 2])
+class Port:
+    """The connections of one port by their peers' identities, and the messages that wait to be heard."""
 
+    def __init__(
+        self, where: tuple[str, int], whose: str, party: Party, room: Room, largest: int, *, named: bool
+    ) -> None:
+        """`named`: whether the first message of a peer is its identity; else it gets one."""
+        self.party, self.largest, self.named = party, largest, named
+        interface, port = where
+        self.listener = Listener(
+            listen(interface, port), room, whose, lambda listener: _Connection(listener, self)
+        )
+        self._connections: dict[bytes, _Connection] = {}
+        self._messages: deque[tuple[_Connection, bytes]] = deque()
+        self._arrived = asyncio.Event()
+        self._numbers = itertools.count(1)
 
-def _listen(interface: str, port: int) -> socket.socket:
-    for choice in dict.fromkeys((port, 0)):
+    async def serve(self, handle: Callable[[list[Message]], Awaitable[None]]) -> None:
+        serving = asyncio.create_task(self.listener.serve())
         try:
-            return socket.create_server((interface, choice), backlog=BACKLOG)
-        except OSError as error:
-            log.warning("port %s cannot be bound: %s", choice, error)
-    raise AdaptorError(f"no port can be bound on {interface}")
+            while True:
+                await self._arrived.wait()
+                await handle(self._batch())
+                await asyncio.sleep(0)  # the other port, and what has come meanwhile
+        finally:
+            await self._flush()
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    def send(self, identity: bytes, data: bytes) -> None:
+        """Send a message; it is lost if the peer is not connected."""
+        connection = self._connections.get(identity)
+        if connection is not None:
+            connection.send(data)
+
+    def _batch(self) -> list[Message]:
+        batch: list[Message] = []
+        while self._messages and len(batch) < _BATCH:
+            connection, data = self._messages.popleft()
+            connection.heard()
+            batch.append((connection.identity, data))
+        if not self._messages:
+            self._arrived.clear()
+        return batch
+
+    async def _flush(self) -> None:
+        until = time.monotonic() + _LINGER
+        while any(each.unread for each in self._connections.values()) and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+
+    # --- what connections report -----------------------------------------------------------------
+
+    def enter(self, connection: _Connection) -> None:
+        """A peer is proven and has its identity: a connection that it had before is over."""
+        before = self._connections.get(connection.identity)
+        self._connections[connection.identity] = connection
+        if before is not None:
+            before.abort()
+
+    def left(self, connection: _Connection) -> None:
+        if self._connections.get(connection.identity) is connection:
+            del self._connections[connection.identity]
+
+    def arrived(self, connection: _Connection, messages: list[bytes]) -> None:
+        self._messages.extend((connection, message) for message in messages)
+        self._arrived.set()
+
+    def number(self) -> bytes:
+        return b"%d" % next(self._numbers)
+
+
+class _Connection(Caller):
+    def __init__(self, listener: Listener, port: Port) -> None:
+        super().__init__(listener)
+        self.identity = b""
+        """Empty until the peer is proven and has said it."""
+        self._port = port
+        self._channel: Channel | None = None
+        """None: the peer has not sent anything."""
+        self._unheard = 0
+        self._unread = False
+        """Whether the peer does not read as fast as it is written to."""
+
+    @property
+    def unread(self) -> int:
+        """Bytes that wait for the peer."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def data_received(self, data: bytes) -> None:
+        if self._channel is None:
+            self._listener.begun(self)
+            self._channel = self._port.party.channel(self._port.largest)
+        try:
+            if self._channel.proven:
+                messages = self._channel.receive(data)
+            else:
+                messages = self._shake_hands(self._channel, data)
+        except ChannelError as error:
+            self._write()
+            self._listener.turn_away(self, str(error))
+            return
+        self._write()
+        if messages and not self.identity:
+            self._enter(messages.pop(0)[:_LONGEST_NAME])
+        if messages:
+            self._unheard += len(messages)
+            self._regulate()
+            self._port.arrived(self, messages)
+
+    def _shake_hands(self, channel: Channel, data: bytes) -> list[bytes]:
+        """Raises ChannelError."""
+        begun = time.perf_counter()
+        try:
+            messages = channel.receive(data)
+        finally:
+            self._listener.spent += time.perf_counter() - begun
+        if channel.proven:
+            self._listener.proven(self)
+            if not self._port.named:
+                self._enter(self._port.number())
+        return messages
+
+    def _enter(self, identity: bytes) -> None:
+        self.identity = identity
+        self._port.enter(self)
+
+    def send(self, data: bytes) -> None:
+        if self._channel is None or self.unread > _UNREAD:
+            self.abort()
+            return
+        self._channel.send(data)
+        self._write()
+
+    def heard(self) -> None:
+        """One of its messages is about to be handled."""
+        self._unheard -= 1
+        self._regulate()
+
+    def _write(self) -> None:
+        if self.transport is not None and self._channel is not None:
+            self.transport.write(self._channel.outgoing())
+
+    def pause_writing(self) -> None:
+        self._unread = True
+        self._regulate()
+
+    def resume_writing(self) -> None:
+        self._unread = False
+        self._regulate()
+
+    def _regulate(self) -> None:
+        """Read only what can be handled and answered."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        if self._unread or self._unheard >= _UNHEARD:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        self._port.left(self)

@@ -28,8 +28,7 @@ _SLOW = 1.0
 _SKEW = 5.0
 """Seconds by which two clocks may differ."""
 _VERSION = "import adaptor.worker.agent, adaptor.protocol.relay; print(adaptor.__version__)"
-_GREETING = b"\xffadaptor\0\x7f"
-"""Begins as ZMTP does: a relay passes nothing else on (`adaptor.protocol.gate`)."""
+_GREETING = b"request adaptor?"
 _CALL = f"""\
 import socket, sys
 greeting = {_GREETING!r}

@@ -1,4 +1,4 @@
-"""What strangers cost the daemon's ports: little memory, few descriptors, and nobody's place."""
+"""What unproven peers cost the daemon's ports: little memory, few descriptors, and no place of others."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ import pytest
 
 from adaptor.daemon.ports.rooms import Rooms, rooms_for
 from adaptor.daemon.ports.server import Message, Server
-from adaptor.protocol.gate import _OUT_OF_DESCRIPTORS, Room
 from adaptor.protocol.keys import Keys, load_or_make_keys
+from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, Room
 from tests.e2e.lab import until
-from tests.protocol.curve import GREETING, HELLO, call, closed_by_peer, oversized, peer
+from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 
 MB = 2**20
-FEW = Rooms(
-    workers=Room(known=3, strangers=4, patience=1.0), clients=Room(known=3, strangers=4, patience=1.0)
-)
+_ROOM = Room(proven=3, silent=4, begun=4, patience=1.0)
+FEW = Rooms(workers=_ROOM, clients=_ROOM)
 PLENTY = rooms_for(20_000, 1)
 MORE_THAN_ARE_LEFT = 9
 """Callers: more than there are descriptors that the peer before them gives back a little later."""
@@ -39,7 +38,7 @@ class Running:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(rooms)), daemon=True)
         self._thread.start()
         assert self._ready.wait(60)
-        assert self.worker_hears(), "its doors are open"
+        assert self.worker_hears(), "its ports are open"
 
     async def _serve(self, rooms: Rooms) -> None:
         self.server = Server(self.keys, rooms, loopback=True)
@@ -57,18 +56,16 @@ class Running:
         self._loop.call_soon(self._ready.set)
         with contextlib.suppress(asyncio.CancelledError):
             await self._serving
-        self.server.close()
 
     @property
     def ports(self) -> tuple[int, int]:
         return self.server.worker_port, self.server.client_port
 
-    def worker_hears(self, patience: float = 60.0, said: bytes = b"news", key: str = "worker") -> bool:
-        pair = getattr(self.keys, key)
-        keys = (self.keys.server.public, pair.public, pair.secret)
-        with peer(self.server.worker_port, *keys, name=b"1-n-1") as dealer:
-            dealer.send(said)
-            return bool(dealer.poll(int(patience * 1000))) and dealer.recv() == said
+    def worker_hears(self, patience: float = 60.0, said: bytes = b"news", name: str = "worker") -> bool:
+        own = getattr(self.keys, name)
+        with peer(self.server.worker_port, self.keys.server.certificate, own, name=b"1-n-1") as worker:
+            worker.send(said)
+            return worker.poll(patience) and worker.receive() == said
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._serving.cancel)
@@ -98,10 +95,10 @@ def narrow(keys: Keys) -> Iterator[Running]:
 @pytest.mark.parametrize("port", [0, 1], ids=["workers", "command line"])
 @pytest.mark.parametrize(
     "beginning",
-    [GREETING + oversized(500 * MB), GREETING + HELLO + oversized(60 * MB), GREETING, b"\xff"],
-    ids=["large command", "large command after HELLO", "greeting", "one byte"],
+    [client_hello(), RECORD + b"\x40\x00\1\0\xff\xff", RECORD + b"\xff\xff", b"\x16"],
+    ids=["hello", "large hello", "large record", "one byte"],
 )
-def test_a_stranger_cannot_fill_the_memory(running: Running, port: int, beginning: bytes) -> None:
+def test_an_unproven_peer_cannot_fill_the_memory(running: Running, port: int, beginning: bytes) -> None:
     before = psutil.Process().memory_info().rss
     chunk = b"A" * MB
     callers = [call(running.ports[port]) for _ in range(4)]
@@ -115,40 +112,77 @@ def test_a_stranger_cannot_fill_the_memory(running: Running, port: int, beginnin
     assert running.worker_hears()
 
 
-def test_known_peers_may_say_as_much_as_they_need(running: Running) -> None:
+def test_proven_peers_may_say_as_much_as_they_need(running: Running) -> None:
     assert running.worker_hears(said=os.urandom(5 * MB))
 
 
-def test_a_key_that_is_not_on_the_ports_list_opens_nothing(running: Running) -> None:
-    assert not running.worker_hears(patience=1.0, key="client")
+def test_a_certificate_of_the_other_port_opens_nothing(running: Running) -> None:
+    assert not running.worker_hears(name="client")
     assert running.worker_hears()
 
 
-def test_who_dawdles_has_to_go(narrow: Running) -> None:
+def test_clients_are_told_apart_without_a_name(running: Running) -> None:
+    keys = (running.server.client_port, running.keys.server.certificate, running.keys.client)
+    with peer(*keys) as one, peer(*keys) as other:
+        one.send(b"one")
+        other.send(b"other")
+        assert (one.receive(), other.receive()) == (b"one", b"other")
+
+
+def test_a_worker_that_connects_again_takes_its_name_over(running: Running) -> None:
+    keys = (running.server.worker_port, running.keys.server.certificate, running.keys.worker)
+    with peer(*keys, name=b"1-n-1") as before, peer(*keys, name=b"1-n-2") as other:
+        for worker in (before, other):
+            worker.send(b"here")
+            assert worker.receive() == b"here"
+        with peer(*keys, name=b"1-n-1") as again:
+            again.send(b"news")
+            assert again.receive() == b"news"
+            assert not before.poll(), "its connection is closed"
+        other.send(b"news")
+        assert other.receive() == b"news"
+
+
+def test_many_messages_of_one_peer_all_arrive(running: Running) -> None:
+    keys = (running.server.worker_port, running.keys.server.certificate, running.keys.worker)
+    messages = [b"%d" % number for number in range(2000)]
+    with peer(*keys, name=b"1-n-1") as worker:
+        for message in messages:
+            worker.send(message)
+        assert [worker.receive() for _ in messages] == messages
+
+
+def test_a_handshake_has_to_end_in_time(narrow: Running) -> None:
     silent, slow = call(narrow.server.worker_port), call(narrow.server.worker_port)
-    slow.sendall(GREETING[:20])
+    slow.sendall(client_hello()[:20])
     assert closed_by_peer(silent)
     assert closed_by_peer(slow)
 
 
-def test_strangers_neither_keep_newcomers_out_nor_cost_more_than_their_room(narrow: Running) -> None:
+@pytest.mark.parametrize("said", [b"", b"\x16", client_hello()], ids=["nothing", "a byte", "a hello"])
+def test_unproven_peers_neither_keep_others_out_nor_take_more_than_their_room(
+    narrow: Running, said: bytes
+) -> None:
     callers = [call(narrow.server.worker_port) for _ in range(40)]
+    for caller in callers:
+        with contextlib.suppress(ConnectionError):
+            caller.sendall(said)
     assert narrow.worker_hears()
     open_now = [each for each in psutil.Process().net_connections("tcp") if each.status == "ESTABLISHED"]
     inside = [each for each in open_now if each.laddr.port == narrow.server.worker_port]
-    assert len(inside) <= FEW.workers.strangers
+    assert len(inside) <= _ROOM.silent + _ROOM.begun
     for caller in callers:
         caller.close()
 
 
 def test_workers_beyond_the_room_wait_until_one_has_left(narrow: Running) -> None:
-    keys = (narrow.keys.server.public, narrow.keys.worker.public, narrow.keys.worker.secret)
+    keys = (narrow.server.worker_port, narrow.keys.server.certificate, narrow.keys.worker)
     with contextlib.ExitStack() as inside:
-        for number in range(FEW.workers.known):
-            dealer = inside.enter_context(peer(narrow.server.worker_port, *keys, name=b"%d" % number))
-            dealer.send(b"here")
-            assert dealer.poll(60_000)
-        assert narrow.server.worker_gate.known == FEW.workers.known
+        for number in range(_ROOM.proven):
+            worker = inside.enter_context(peer(*keys, name=b"%d" % number))
+            worker.send(b"here")
+            assert worker.poll()
+        assert narrow.server.workers.listener.proven_callers == _ROOM.proven
         assert not narrow.worker_hears(patience=0.5)
     assert narrow.worker_hears()
 
@@ -157,15 +191,15 @@ def test_without_descriptors_it_waits_instead_of_spinning_and_recovers(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    """That it made after each look at its newcomers, in seconds."""
-    gate = running.server.worker_gate
-    let_in = gate._let_in
+    """That it made after each burst of accepted connections, in seconds."""
+    listener = running.server.workers.listener
+    accept = listener._accept
 
     def look() -> float:
-        pauses.append(let_in())
+        pauses.append(accept())
         return pauses[-1]
 
-    monkeypatch.setattr(gate, "_let_in", look)
+    monkeypatch.setattr(listener, "_accept", look)
     callers = [socket.socket() for _ in range(MORE_THAN_ARE_LEFT)]
     spare = os.dup(0)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -173,7 +207,7 @@ def test_without_descriptors_it_waits_instead_of_spinning_and_recovers(
     try:
         for caller in callers:
             caller.connect(("127.0.0.1", running.server.worker_port))
-        until(lambda: pauses.count(_OUT_OF_DESCRIPTORS) >= 2, "it looks again and again")
+        until(lambda: pauses.count(OUT_OF_DESCRIPTORS) >= 2, "it looks again and again")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     os.close(spare)
@@ -183,14 +217,9 @@ def test_without_descriptors_it_waits_instead_of_spinning_and_recovers(
     assert running.worker_hears()
 
 
-def test_the_inner_sockets_have_no_name_that_another_process_could_use(running: Running) -> None:
-    names = [each.laddr for each in psutil.Process().net_connections("unix") if "adaptor-" in str(each.laddr)]
-    assert all(not os.path.exists(str(name)) for name in names)
-
-
-@pytest.mark.parametrize(("descriptors", "workers"), [(256, 25), (1024, 250), (4096, 1000), (65_536, 20_000)])
+@pytest.mark.parametrize(("descriptors", "workers"), [(256, 75), (1024, 580), (4096, 3000), (65_536, 60_000)])
 def test_workers_have_room_by_the_descriptors(descriptors: int, workers: int) -> None:
     rooms = rooms_for(descriptors, sites=1)
-    assert rooms.workers.known >= workers
-    passages = sum(room.known + 2 * room.strangers for room in (rooms.workers, rooms.clients))
-    assert 3 * passages <= descriptors - 48
+    assert rooms.workers.proven >= workers
+    connections = sum(room.proven + room.silent + room.begun for room in (rooms.workers, rooms.clients))
+    assert connections <= descriptors - 48

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from adaptor.daemon.spool import endpoint as endpoint_module
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
-from adaptor.protocol.access import Access
+from adaptor.protocol.access import Access, Identity
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.layout import address_of, from_workers
 from adaptor.protocol.spool.seal import Seal
@@ -105,7 +105,7 @@ class SpoolMachine(RuleBasedStateMachine):
         )
 
     def _connect(self) -> Transport:
-        access = Access(addresses=(), server_key="", public_key="", secret_key="key")
+        access = Access(addresses=(), server="", own=Identity("", "key"))
         return self.connector.connect(access, address_of(self.spool))
 
     def _word(self) -> bytes:

@@ -62,7 +62,7 @@ def test_all_is_well() -> None:
         (trial(told=[], called=True), "error", "on a file system that the nodes share ($ADAPTOR_DIR)"),
         (trial(told=[], called=False, words="python3: not found"), "error", "python3: not found. Does"),
         (trial(told=[], called=False), "error", "or the nodes do not see that folder"),
-        (trial(told=[told(problem="No module named zmq")]), "error", "install the adaptor for python3"),
+        (trial(told=[told(problem="No module named msgspec")]), "error", "install the adaptor for python3"),
         (trial(told=[told(version="0.0")]), "error", "install the same version on both"),
         (trial(told=[told(reached=[])]), "error", "set `daemon.host`"),
         (trial(addresses=()), "warning", "adaptor daemon start"),

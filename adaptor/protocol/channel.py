@@ -1,0 +1,172 @@
+"""Messages over TLS 1.3 without I/O: the peer's bytes in, its messages out, and the bytes to send to it.
+
+Both sides prove who they are: each has the certificate that the other must show. A message travels as its
+length (4 bytes, the most significant first) and its bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import ssl
+from collections.abc import Iterator
+
+from adaptor.errors import AdaptorError
+from adaptor.protocol.access import Identity
+
+_MOST_UNPROVEN = 16_384
+"""Bytes of a peer before the end of its handshake; ours sends about 1,500."""
+_PART = 65_536
+"""Bytes of one read; a TLS record has 16,384 at most."""
+_HEADER = 4
+LARGEST_FROM_WORKER = 64 * 2**20
+LARGEST_FROM_CLIENT = LARGEST_FROM_DAEMON = 2**30
+"""Bytes of one message."""
+
+
+class ChannelError(AdaptorError):
+    """The peer has not proved who it is, does not keep to the protocol, or has closed the connection."""
+
+
+class Party:
+    """One side of connections: who it is, and whom it accepts at the other end."""
+
+    def __init__(self, own: Identity, peer: str, *, server: bool) -> None:
+        """`peer`: the one certificate (PEM) that the other side may show.
+
+        Raises:
+            ChannelError: a certificate or the key is damaged.
+        """
+        self._server = server
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+        self._context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self._context.check_hostname = False  # the certificate itself is known
+        self._context.verify_mode = ssl.CERT_REQUIRED
+        if server:
+            self._context.num_tickets = 0  # no session is resumed, so none can be replayed
+        try:
+            self._peer = ssl.PEM_cert_to_DER_cert(peer)
+            self._context.load_verify_locations(cadata=peer)
+            with _readable(own.certificate) as certificate, _readable(own.key) as key:
+                self._context.load_cert_chain(certificate, key)
+        except (OSError, ValueError) as error:
+            raise ChannelError(f"a certificate or its key is damaged: {error}") from error
+
+    def channel(self, largest: int) -> Channel:
+        """A new connection, on which a message may have `largest` bytes."""
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = self._context.wrap_bio(incoming, outgoing, server_side=self._server)
+        return Channel(tls, incoming, outgoing, self._peer, largest)
+
+
+class Channel:
+    def __init__(
+        self, tls: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, peer: bytes, largest: int
+    ) -> None:
+        self.proven = False
+        """Whether the peer has proved who it is. Before, no message passes in either direction."""
+        self._tls, self._incoming, self._outgoing = tls, incoming, outgoing
+        self._peer = peer
+        self._largest = largest
+        self._unproven = 0
+        """Bytes that came before the end of the handshake."""
+        self._waiting: list[bytes] = []
+        """Messages to send after it."""
+        self._received = bytearray()
+        if not tls.server_side:
+            self._shake_hands()
+
+    def send(self, message: bytes) -> None:
+        """Encrypt a message; `outgoing` has its bytes once the peer is proven."""
+        if self.proven:
+            self._tls.write(len(message).to_bytes(_HEADER, "big") + message)
+        else:
+            self._waiting.append(message)
+
+    def outgoing(self) -> bytes:
+        """The bytes to send to the peer now."""
+        return self._outgoing.read()
+
+    def receive(self, data: bytes) -> list[bytes]:
+        """The messages that are whole with these bytes.
+
+        Raises:
+            ChannelError: the connection must be closed; `outgoing` may say why to the peer.
+        """
+        if not self.proven:
+            data = self._receive_unproven(data)
+            if not self.proven:
+                return []
+        self._incoming.write(data)
+        try:
+            while self._incoming.pending:
+                self._received += self._tls.read(_PART)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:
+            raise ChannelError(_reason(error)) from error
+        return self._cut()
+
+    def _receive_unproven(self, data: bytes) -> bytes:
+        """Go on with the handshake; what is left of the data. Raises ChannelError."""
+        share = data[: _MOST_UNPROVEN - self._unproven]
+        self._unproven += len(share)
+        self._incoming.write(share)
+        self._shake_hands()
+        if not self.proven and self._unproven >= _MOST_UNPROVEN:
+            raise ChannelError("its handshake is too long")
+        return data[len(share) :]
+
+    def _shake_hands(self) -> None:
+        """Raises ChannelError."""
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return
+        except ssl.SSLError as error:
+            raise ChannelError(_reason(error)) from error
+        if self._tls.getpeercert(binary_form=True) != self._peer:
+            raise ChannelError("it shows another certificate")
+        self.proven = True
+        for message in self._waiting:
+            self.send(message)
+        self._waiting.clear()
+
+    def _cut(self) -> list[bytes]:
+        """Raises ChannelError."""
+        messages, begin = [], 0
+        with memoryview(self._received) as received:
+            while len(received) >= begin + _HEADER:
+                size = int.from_bytes(received[begin : begin + _HEADER], "big")
+                if size > self._largest:
+                    raise ChannelError(f"a message of {size:,} bytes is too large")
+                end = begin + _HEADER + size
+                if len(received) < end:
+                    break
+                messages.append(bytes(received[begin + _HEADER : end]))
+                begin = end
+        del self._received[:begin]
+        return messages
+
+
+def _reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLZeroReturnError):
+        return "it has closed the connection"
+    return (error.reason or str(error)).replace("_", " ").lower()
+
+
+@contextlib.contextmanager
+def _readable(text: str) -> Iterator[str]:
+    """A path that reads as this text once, without a file: `ssl` takes keys from paths only."""
+    if len(text) > select.PIPE_BUF:  # more might wait for a reader
+        raise ValueError(f"{len(text):,} characters")
+    reading, writing = os.pipe()
+    try:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(text.encode())
+        yield f"/proc/self/fd/{reading}"
+    finally:
+        os.close(reading)

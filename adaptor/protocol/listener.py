@@ -1,0 +1,235 @@
+"""A listening port with bounds on what connections cost whose peers have not proved who they are.
+
+Their number and the time for a handshake are limited, and handshakes get a third of the processor's time at
+most. If there are too many of them, the oldest of the address that has most is closed: an address that floods
+the port drives out its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from adaptor.errors import AdaptorError
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 1024
+_BURST = 10
+_PAUSE = 0.02
+"""Seconds between two bursts of accepted connections, at least."""
+_SHARE = 2.0
+"""Seconds of pause by second of handshakes."""
+OUT_OF_DESCRIPTORS = 1.0
+"""Seconds of pause after the system refuses a connection, or when there is no room for one."""
+_LOOK = 1.0
+"""Seconds between two looks for handshakes that take too long."""
+_REMARKS = 60.0
+"""Seconds between two lines in the log about the same trouble."""
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """How many connections a listener holds at a time; each costs one descriptor."""
+
+    proven: int
+    silent: int
+    """That have not sent a byte yet."""
+    begun: int
+    """That have begun their handshake. Each takes some 45 KB; hundreds of workers may start at once."""
+    patience: float = 15.0
+    """Seconds for the handshake."""
+
+
+class Caller(asyncio.Protocol):
+    """One accepted connection. A subclass says what its bytes mean."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.address = ""
+        self.transport: asyncio.Transport | None = None
+        self._listener = listener
+        self._ended = False
+
+    def abort(self) -> None:
+        """Close it at once; what is on its way is lost."""
+        self._ended = True
+        self._listener.left(self)
+        if self.transport is not None:
+            self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        if self._ended:
+            transport.abort()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._ended = True
+        self._listener.left(self)
+
+
+class Listener:
+    def __init__(
+        self, listening: socket.socket, room: Room, whose: str, make: Callable[[Listener], Caller]
+    ) -> None:
+        """
+        Args:
+            whose: who is awaited here, for the log.
+            make: the protocol of a new connection.
+        """
+        self.spent = 0.0
+        """Seconds that peers which are not proven have cost since the last burst; callers add to it."""
+        self._listening = listening
+        self._room = room
+        self._whose = whose
+        self._make = make
+        self._silent: dict[Caller, float] = {}
+        """By when each came, in the loop's seconds; the oldest first."""
+        self._begun: dict[Caller, float] = {}
+        """Those that have sent something."""
+        self._proven: set[Caller] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._remarked: dict[str, float] = {}
+
+    @property
+    def port(self) -> int:
+        return int(self._listening.getsockname()[1])
+
+    @property
+    def proven_callers(self) -> int:
+        return len(self._proven)
+
+    async def serve(self) -> None:
+        """Until cancelled."""
+        self._listening.setblocking(False)
+        loop = asyncio.get_running_loop()
+        watching = loop.create_task(self._watch())
+        try:
+            while True:
+                await self._until_readable(loop)
+                await asyncio.sleep(self._accept())
+        finally:
+            watching.cancel()
+            for caller in [*self._silent, *self._begun, *self._proven]:
+                caller.abort()
+            for task in self._tasks:
+                task.cancel()
+            self._listening.close()
+
+    async def _until_readable(self, loop: asyncio.AbstractEventLoop) -> None:
+        readable = asyncio.Event()
+        loop.add_reader(self._listening, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(self._listening)
+
+    def _accept(self) -> float:
+        """Accept a burst of connections; seconds until the next one."""
+        spent, self.spent = self.spent, 0.0
+        for _ in range(_BURST):
+            if len(self._proven) >= self._room.proven:
+                self.remark(f"there is no room for more than {self._room.proven} {self._whose} at a time")
+                return OUT_OF_DESCRIPTORS
+            try:
+                connection, address = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                break
+            except OSError as error:
+                self.remark(f"no connection of {self._whose} can be accepted: {error.strerror}")
+                return OUT_OF_DESCRIPTORS
+            self._admit(connection, address[0])
+        return max(_PAUSE, _SHARE * spent)
+
+    def _admit(self, connection: socket.socket, address: str) -> None:
+        _prepare(connection)
+        caller = self._make(self)
+        caller.address = "127" if address.startswith("127.") else address  # anybody here has all of 127.*
+        self._make_room(self._silent, self._room.silent)
+        self._silent[caller] = asyncio.get_running_loop().time()
+        self.begin(self._attend(connection, caller))
+
+    def _make_room(self, callers: dict[Caller, float], most: int) -> None:
+        if len(callers) < most:
+            return
+        self.remark(f"more than {most} unproven connections at the port of the {self._whose}")
+        ((fullest, _),) = Counter(caller.address for caller in callers).most_common(1)
+        next(caller for caller in callers if caller.address == fullest).abort()
+
+    async def _attend(self, connection: socket.socket, caller: Caller) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: caller, connection)
+        except OSError:
+            connection.close()
+            caller.abort()
+
+    async def _watch(self) -> None:
+        """Close connections whose handshakes take too long."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_LOOK)
+            for caller, came in [*self._silent.items(), *self._begun.items()]:
+                if came <= loop.time() - self._room.patience:
+                    self.turn_away(caller, "it does not finish its handshake")
+
+    # --- what callers report ---------------------------------------------------------------------
+
+    def begun(self, caller: Caller) -> None:
+        """Its first bytes have come."""
+        came = self._silent.pop(caller, None)
+        if came is not None:
+            self._make_room(self._begun, self._room.begun)
+            self._begun[caller] = came
+
+    def proven(self, caller: Caller) -> None:
+        """It has proved who it is."""
+        self.left(caller)
+        self._proven.add(caller)
+
+    def left(self, caller: Caller) -> None:
+        self._silent.pop(caller, None)
+        self._begun.pop(caller, None)
+        self._proven.discard(caller)
+
+    def turn_away(self, caller: Caller, why: str) -> None:
+        self.remark(f"a connection was turned away from the port of the {self._whose}: {why}")
+        caller.abort()
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this until the listener ends."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def remark(self, text: str) -> None:
+        """In the log, but not once for each connection."""
+        now = asyncio.get_running_loop().time()
+        if now - self._remarked.get(text, -_REMARKS) >= _REMARKS:
+            self._remarked[text] = now
+            log.warning("%s", text)
+
+
+def listen(interface: str, *ports: int) -> socket.socket:
+    """A listening socket at the first of these ports that is free, or at any. Raises AdaptorError."""
+    for port in (*ports, 0):
+        try:
+            return socket.create_server((interface, port), backlog=BACKLOG)
+        except OSError as error:
+            log.warning("port %s cannot be bound: %s", port, error)
+    raise AdaptorError(f"no port can be bound on {interface}")
+
+
+def _prepare(connection: socket.socket) -> None:
+    """Notice a machine that crashed; send short messages at once."""
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
