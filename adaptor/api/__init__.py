@@ -1,0 +1,1 @@
+"""What clients ask, and what they get."""
