@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor import views
+from adaptor import api
 
 
 def amount(credits: float | None) -> str:
@@ -14,7 +14,7 @@ def amount(credits: float | None) -> str:
     return text if text not in ("", "-0") else "0"
 
 
-def credit_line(line: views.CreditLine) -> str:
+def credit_line(line: api.CreditLine) -> str:
     """`credits: used 1.2 (1 for results, 0.2 wasted), reserved 0.5, left 8.3 of 10`."""
     wasted = line.wasted or 0.0
     parts = [f"used {amount(line.used)} ({amount(line.used - wasted)} for results, {amount(wasted)} wasted)"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.words import duration, plural, printable
 
 
-def donation_lines(donation: views.DonationView) -> list[str]:
+def donation_lines(donation: api.DonationView) -> list[str]:
     """`4 donated nodes, 2 other idle nodes; held 3h of processor time: …`, and why there are no more."""
     now = plural(donation.nodes, "donated node")
     if donation.idle is not None:
@@ -17,7 +17,7 @@ def donation_lines(donation: views.DonationView) -> list[str]:
     return lines
 
 
-def used_words(donation: views.DonationView) -> str:
+def used_words(donation: api.DonationView) -> str:
     """`held 3h of processor time (used 2h 45m, lost 5m), 7 reclaims in 0.20 s (at most 1.10 s)`."""
     words = (
         f"held {duration(donation.held)} of processor time (used {duration(donation.used)}, "

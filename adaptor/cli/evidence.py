@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import click
 
+from adaptor.api import BagView
 from adaptor.cli.words import printable
 from adaptor.outputs.finding import Outputs
 from adaptor.outputs.tails import tail
-from adaptor.views import BagView
 
 LINES = 5
 

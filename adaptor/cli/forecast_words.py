@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from adaptor import views
+from math import isfinite
+
+from adaptor import api
+from adaptor.api.fields import Interval
 from adaptor.cli.credit_words import amount
 from adaptor.cli.words import clock, duration, plural
+from adaptor.forecast.record import Record, Share
 
 _COARSE = 600.0
 """Seconds of an interval from which its ends are told in minutes."""
 
 
-def forecast_line(ahead: views.ForecastView) -> str:
+def forecast_line(ahead: api.ForecastView) -> str:
     """`done 14:05 (13:58 to 14:20), will cost about 12.3 credits (11 to 14.2)`."""
     parts = [end_words(ahead)] if ahead.end is not None else []
     if ahead.cost is not None:
-        low, high = amount(ahead.cost_low), amount(ahead.cost_high)
-        parts.append(f"will cost about {amount(ahead.cost)} credits ({low} to {high})")
+        cost = ahead.cost
+        parts.append(
+            f"will cost about {amount(cost.value)} credits ({amount(cost.low)} to {amount(cost.high)})"
+        )
     if ahead.deadline is not None:
         parts.append(f"deadline {clock(ahead.deadline)}{_lateness(ahead)}")
     if ahead.in_file_order:
@@ -23,18 +29,17 @@ def forecast_line(ahead: views.ForecastView) -> str:
     return ", ".join(parts)
 
 
-def end_words(ahead: views.ForecastView, now: float | None = None) -> str:
+def end_words(ahead: api.ForecastView, now: float | None = None) -> str:
     """`done 14:10 (13:40 to 15:25)`, with seconds where they matter; empty: no end can be seen."""
-    if ahead.end is None or ahead.end_low is None:
-        return ""
-    return f"done {interval(ahead.end, ahead.end_low, ahead.end_high, now)}"
+    return "" if ahead.end is None else f"done {interval(ahead.end, now)}"
 
 
-def interval(end: float, low: float, high: float | None, now: float | None = None) -> str:
+def interval(end: Interval, now: float | None = None) -> str:
     """`14:10 (13:40 to 15:25)`."""
-    short = high is None or high - low > _COARSE
-    told, first = _time(end, now, short), _time(low, now, short)
-    return f"{told} ({first} or later)" if high is None else f"{told} ({first} to {_time(high, now, short)})"
+    short = end.high - end.low > _COARSE
+    told, first = _time(end.value, now, short), _time(end.low, now, short)
+    last = f" to {_time(end.high, now, short)}" if isfinite(end.high) else " or later"
+    return f"{told} ({first}{last})"
 
 
 def _time(at: float, now: float | None, short: bool) -> str:
@@ -42,13 +47,13 @@ def _time(at: float, now: float | None, short: bool) -> str:
     return told[:5] if short and told[2] == ":" else told
 
 
-def _lateness(ahead: views.ForecastView) -> str:
-    if ahead.end is None or ahead.deadline is None or ahead.end <= ahead.deadline:
+def _lateness(ahead: api.ForecastView) -> str:
+    if ahead.end is None or ahead.deadline is None or ahead.end.value <= ahead.deadline:
         return ""
-    return f", about {duration(ahead.end - ahead.deadline)} late"
+    return f", about {duration(ahead.end.value - ahead.deadline)} late"
 
 
-def record_line(record: views.ForecastRecordView) -> str:
+def record_line(record: Record) -> str:
     """`forecasts so far: of 23 forecasts 20 (68 to 96 %) held for the end and 21 (…) for the cost …`."""
     told = "no record yet"
     if record.end is not None:
@@ -58,7 +63,7 @@ def record_line(record: views.ForecastRecordView) -> str:
     return f"forecasts so far: {told}{_not_counted(record.not_counted)}"
 
 
-def _share(share: views.ShareView) -> str:
+def _share(share: Share) -> str:
     """`21 (73 to 98 %)`."""
     return f"{share.held} ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
 
@@ -69,18 +74,18 @@ def _not_counted(reasons: dict[str, int]) -> str:
     return f"; not counted: {words}" if words else ""
 
 
-def first_forecast_lines(first: views.FirstForecastView) -> list[str]:
+def first_forecast_lines(first: api.FirstForecastView) -> list[str]:
     """What was forecast when, and what came of it."""
     cost = ""
     if first.cost is not None:
-        cost = f"cost {amount(first.cost_low)} to {amount(first.cost_high)} credits, "
-    end = f"{clock(first.end_low)} to {clock(first.end_high)}"
+        cost = f"cost {amount(first.cost.low)} to {amount(first.cost.high)} credits, "
+    end = f"{clock(first.end.low)} to {clock(first.end.high)}"
     made = f"{clock(first.made)}, with {first.finished:,} of {plural(first.tasks, 'task')} done"
     came = "; ".join([*_came(first), *([f"not counted: {first.not_counted}"] if first.not_counted else [])])
     return [f"first forecast, at {made}: {cost}end {end}", *([came] if came else [])]
 
 
-def _came(first: views.FirstForecastView) -> list[str]:
+def _came(first: api.FirstForecastView) -> list[str]:
     """`what came: cost 0.0744 credits (within), end 12:43:30 (outside)`; nothing while the bag runs."""
     if first.final_end is None:
         return []

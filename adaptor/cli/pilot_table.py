@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, duration, printable
 
@@ -14,7 +14,7 @@ _TITLES: tuple[str, ...] = ("pilot", "site", "job", "state", "procs", "walltime"
 _TITLES += ("started", "ended", "used", "wasted")
 
 
-def pilot_lines(pilots: Sequence[views.PilotRecord], reasons: bool = False) -> Iterator[str]:
+def pilot_lines(pilots: Sequence[api.PilotRecord], reasons: bool = False) -> Iterator[str]:
     """A title and one line for each pilot; below it what the user should know, and with `reasons` why."""
     if not pilots:
         return
@@ -30,7 +30,7 @@ def pilot_lines(pilots: Sequence[views.PilotRecord], reasons: bool = False) -> I
             yield from _wrapped(label, text)
 
 
-def _row(pilot: views.PilotRecord) -> tuple[str, ...]:
+def _row(pilot: api.PilotRecord) -> tuple[str, ...]:
     return (
         str(pilot.id),
         _place(pilot),
@@ -46,7 +46,7 @@ def _row(pilot: views.PilotRecord) -> tuple[str, ...]:
     )
 
 
-def _place(pilot: views.PilotRecord) -> str:
+def _place(pilot: api.PilotRecord) -> str:
     """The site; where there are several, the partition too, or the donated node."""
     site, there = printable(pilot.site, 10), pilot.node or pilot.partition
     return f"{site}/{printable(there, 12)}" if there else site

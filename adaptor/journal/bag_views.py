@@ -6,13 +6,14 @@ import sqlite3
 
 import msgspec
 
+from adaptor import api
+from adaptor.api import BagState, BagView, Evidence, TaskView
 from adaptor.bag_spec import BagSpec
+from adaptor.journal.live import OFFLINE, Live
 from adaptor.journal.output_names import ScriptOutputs
 from adaptor.journal.selectors import RECENT, select
 from adaptor.model import TaskState
-from adaptor.protocol import control
 from adaptor.scheduling.bag import Guard
-from adaptor.views import BagState, BagView, Evidence, TaskView
 
 _BAG_COLUMNS = (
     "id, spec, name, tasks, submitted, ended, waiting, leased, done, failed, cancelled, retried, runtime,"
@@ -25,7 +26,7 @@ _RECENT = (
 )
 
 
-def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
+def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[BagView]:
     """The bags of a selector, in the order of their numbers.
 
     Raises:
@@ -34,7 +35,7 @@ def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
     """
     if selector == "recent":
         rows = db.execute(f"SELECT {_BAG_COLUMNS} FROM bag WHERE {_RECENT} ORDER BY id", (RECENT,))  # noqa: S608
-        return [_bag_view(db, row) for row in rows]
+        return [live.bag(_bag_view(db, row)) for row in rows]
     chosen = select(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
     if not chosen:
         return []
@@ -44,7 +45,7 @@ def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
         (chosen[0], chosen[-1]),
     )
     wanted = set(chosen)
-    return [_bag_view(db, row) for row in rows if row[0] in wanted]
+    return [live.bag(_bag_view(db, row)) for row in rows if row[0] in wanted]
 
 
 def count(db: sqlite3.Connection) -> int:
@@ -52,7 +53,7 @@ def count(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT COUNT(*) FROM bag").fetchone()[0])
 
 
-def latest(db: sqlite3.Connection, question: control.GetLatestBags) -> list[BagView]:
+def latest(db: sqlite3.Connection, question: api.GetLatestBags, live: Live = OFFLINE) -> list[BagView]:
     """The bags that have not ended and the last that have, in the order of their numbers."""
     found = [
         id
@@ -62,7 +63,7 @@ def latest(db: sqlite3.Connection, question: control.GetLatestBags) -> list[BagV
         )
         for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
     ]
-    return bags(db, ",".join(map(str, sorted(found)))) if found else []
+    return bags(db, ",".join(map(str, sorted(found))), live) if found else []
 
 
 def _bag_view(db: sqlite3.Connection, row: tuple[object, ...]) -> BagView:
@@ -104,7 +105,7 @@ def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> Evid
         " WHERE t.bag = ? AND t.number = ? AND a.number = ?",
         (bag, task, attempt),
     ).fetchone()
-    given = msgspec.msgpack.decode(packed, type=control.TaskInput)
+    given = msgspec.msgpack.decode(packed, type=api.TaskInput)
     return Evidence(task, attempt, ScriptOutputs(db, bag).of(task, given.environment, node)[1])
 
 
@@ -138,10 +139,10 @@ def _bag_state(row: _BagRow) -> BagState:
     return "cancelled" if row.cancelled else "done"
 
 
-def tasks(db: sqlite3.Connection, question: control.GetTasks) -> list[TaskView]:
+def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) -> list[TaskView]:
     """The tasks of one bag, with the attempt that is their result or else the newest.
 
-    A task that a worker holds counts as running: the journal does not know whether it has started.
+    A task that a worker holds counts as running: only a daemon knows whether it has started.
     """
     (bag,) = bags(db, str(question.bag))
     marks = ",".join("?" * len(question.states))
@@ -155,7 +156,7 @@ def tasks(db: sqlite3.Connection, question: control.GetTasks) -> list[TaskView]:
         (question.bag, question.after, *map(_stored, question.states), question.limit),
     )
     outputs = ScriptOutputs(db, question.bag)
-    return [_task_view(bag, row, outputs) for row in rows]
+    return [live.task(_task_view(bag, row, outputs)) for row in rows]
 
 
 def _stored(state: str) -> str:
@@ -165,7 +166,7 @@ def _stored(state: str) -> str:
 
 def _task_view(bag: BagView, row: tuple[object, ...], outputs: ScriptOutputs) -> TaskView:
     task = _TaskRow(*row)  # type: ignore[arg-type]
-    given = msgspec.msgpack.decode(task.input, type=control.TaskInput)
+    given = msgspec.msgpack.decode(task.input, type=api.TaskInput)
     stdout, stderr = outputs.of(task.number, given.environment, task.node)
     return TaskView(
         bag=bag.id,

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.api import PilotRecord
+from adaptor.journal.live import OFFLINE, Live
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.model import USEFUL
-from adaptor.views import PilotRecord
 
 _PILOT_COLUMNS = (
     "id, site, job, state, p, tr, donated_node, submitted, predicted_start, started, ended, reclaim_time,"
@@ -17,11 +18,13 @@ _PILOT_COLUMNS = (
 )
 
 
-def pilots(db: sqlite3.Connection, where: str, arguments: Sequence[object], now: float) -> list[PilotRecord]:
+def pilots(
+    db: sqlite3.Connection, where: str, arguments: Sequence[object], now: float, live: Live = OFFLINE
+) -> list[PilotRecord]:
     """Pilots by an SQL condition on `pilot`, which never comes from a user; `now` ends those that run."""
     rows = db.execute(f"SELECT {_PILOT_COLUMNS} FROM pilot WHERE {where} ORDER BY id", arguments).fetchall()  # noqa: S608
     used = _used(db, where, arguments)
-    return [_pilot_record(row, used.get(row[0], 0.0), now) for row in rows]
+    return [live.pilot(_pilot_record(row, used.get(row[0], 0.0), now)) for row in rows]
 
 
 def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> dict[int, float]:

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,83 +21,80 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from adaptor import api
+from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.main import program
-from adaptor.errors import AdaptorError
 from adaptor.journal.database import FILE
 from adaptor.journal.queries import answer_offline
-from adaptor.protocol import control
-from adaptor.protocol.control import BagInput, TaskInput
 from adaptor.resources import OwnNeeds, TaskSize
-from tests.api.lived import LIVED, NOW, Running, answered, connected, plain, rounded, still
+from tests.api.lived import LIVED, NOW, Running, answered, connected, rounded, still
 
 RECORDED = Path(__file__).parent / "answers.json"
 SPEC = BagSpec(name="new", cwd="/", output="/out-{bag}", environment={})
 
-READING: list[control.Question] = [
-    control.GetBags("all", record=True),
-    control.GetBags("recent"),
-    control.GetBags("1,3-4"),
-    control.GetBags("99"),
-    control.GetBags("nonsense"),
-    control.GetLatestBags(),
-    control.GetLatestBags(1, 1),
-    *(control.GetTasks(bag) for bag in (1, 2, 3, 4)),
-    control.GetTasks(2, ["running"]),
-    control.GetTasks(4, after=0, limit=1),
-    control.GetPilots(),
-    control.GetPilots(ended=True),
-    control.GetPilots(ended=True, since=1795531423.95),
-    *(control.GetReport(bag) for bag in (1, 2, 3)),
-    control.GetAdvice(1),
-    control.GetWhy(),
-    control.GetWhy(bag=2, limit=3),
-    control.GetWhy(pilot=1, kinds=["issued"]),
-    control.GetCredits(),
-    control.GetCredits("2"),
-    control.GetActivity([1, 2, 3, 4]),
-    control.GetActivity([1, 2, 3, 4], most=1, bins=4),
-    *(control.GetTaskSums(bag) for bag in (1, 2)),
-    control.GetEvents({1: 0, 2: 0}),
-    control.GetEvents({2: 1}, most=1),
-    control.GetEvents({98: 0}),
+READING: list[api.Question[Any]] = [
+    api.GetBags("all", record=True),
+    api.GetBags("recent"),
+    api.GetBags("1,3-4"),
+    api.GetBags("99"),
+    api.GetBags("nonsense"),
+    api.GetLatestBags(),
+    api.GetLatestBags(1, 1),
+    *(api.GetTasks(bag) for bag in (1, 2, 3, 4)),
+    api.GetTasks(2, ["running"]),
+    api.GetTasks(4, after=0, limit=1),
+    api.GetPilots(),
+    api.GetPilots(ended=True),
+    api.GetPilots(ended=True, since=1795531423.95),
+    *(api.GetReport(bag) for bag in (1, 2, 3)),
+    api.GetAdvice(1),
+    api.GetWhy(),
+    api.GetWhy(bag=2, limit=3),
+    api.GetWhy(pilot=1, kinds=["issued"]),
+    api.GetCredits(),
+    api.GetCredits("2"),
+    api.GetActivity([1, 2, 3, 4]),
+    api.GetActivity([1, 2, 3, 4], most=1, bins=4),
+    *(api.GetTaskSums(bag) for bag in (1, 2)),
+    api.GetEvents({1: 0, 2: 0}),
+    api.GetEvents({2: 1}, most=1),
+    api.GetEvents({98: 0}),
 ]
 """What the journal answers alone."""
 
-LIVE: list[control.Question] = [
-    control.GetSites(),
-    control.GetSlots(),
-    control.GetSlots(["here"], TaskSize(processors=2)),
-    control.GetSlots(["there"]),
-    control.GetPicture(),
-    control.GetPlan(SPEC, 20),
-    control.GetDaemon(),
-    control.Submit(BagInput(spec=SPEC, budget=50.0, tasks=[TaskInput("true")] * 2), open=True, key="k"),
-    control.Submit(BagInput(spec=SPEC, tasks=[TaskInput("true")] * 2), open=True, key="k"),
-    control.Submit(BagInput(spec=SPEC, tasks=[])),
-    control.Submit(
-        BagInput(spec=SPEC, tasks=[TaskInput("a"), TaskInput("b", needs=OwnNeeds(cpus=999), line=7)])
-    ),
-    control.Append(5, "first", [TaskInput("c")] * 3),
-    control.Append(5, "first", [TaskInput("c")] * 3),
-    control.GetEvents({5: 0}),
-    control.Close([5, 4]),
-    control.Pause([4, 5]),
-    control.Resume([4]),
-    control.ChangeOptions([4], priority=3, max_running=2),
-    control.GetBags("4-6"),
-    control.SetBudget(4, 12.5),
-    control.Retry([2, 3]),
-    control.Retry([3], needs=OwnNeeds(cpus=99)),
-    control.Cancel([4], [1], unstarted=True),
-    control.Cancel([3, 4, 5, 6]),
-    control.Forget([1]),
-    control.Forget([2]),
-    control.SettleSite("away"),
-    control.GetBags("all"),
-    control.GetPicture(),
-    control.Stop(),
-    control.Reload(),
+LIVE: list[api.Question[Any]] = [
+    api.GetSites(),
+    api.GetSlots(),
+    api.GetSlots(["here"], TaskSize(processors=2)),
+    api.GetSlots(["there"]),
+    api.GetPicture(),
+    api.GetPlan(SPEC, 20),
+    api.GetDaemon(),
+    api.Submit(BagInput(spec=SPEC, budget=50.0, tasks=[TaskInput("true")] * 2), open=True, key="k"),
+    api.Submit(BagInput(spec=SPEC, tasks=[TaskInput("true")] * 2), open=True, key="k"),
+    api.Submit(BagInput(spec=SPEC, tasks=[])),
+    api.Submit(BagInput(spec=SPEC, tasks=[TaskInput("a"), TaskInput("b", needs=OwnNeeds(cpus=999), line=7)])),
+    api.Append(5, "first", [TaskInput("c")] * 3),
+    api.Append(5, "first", [TaskInput("c")] * 3),
+    api.GetEvents({5: 0}),
+    api.Close([5, 4]),
+    api.Pause([4, 5]),
+    api.Resume([4]),
+    api.ChangeOptions([4], priority=3, max_running=2),
+    api.GetBags("4-6"),
+    api.SetBudget(4, 12.5),
+    api.Retry([2, 3]),
+    api.Retry([3], needs=OwnNeeds(cpus=99)),
+    api.Cancel([4], [1], unstarted=True),
+    api.Cancel([3, 4, 5, 6]),
+    api.Forget([1]),
+    api.Forget([2]),
+    api.SettleSite("away"),
+    api.GetBags("all"),
+    api.GetPicture(),
+    api.Stop(),
+    api.Reload(),
 ]
 """In this order, after those of `READING`."""
 
@@ -123,13 +121,13 @@ def observed(folder: Path) -> Iterator[tuple[str, Any]]:
         offline.mkdir(mode=0o700)
         shutil.copy(LIVED, offline / FILE)
         for question in READING:
-            yield f"offline {name_of(question)}", _offline(offline, question)
+            yield f"offline {name_of(question)}", answered(partial(answer_offline, offline, question, NOW))
         for command in (*SHOWING, *TABLES):
             yield from _shown("offline", command, folder, command in SHOWING)
     running = Running(folder / "live")
     with still(patch, folder / "live"), closing(running.core.journal):
         for question in (*READING, *LIVE):
-            yield f"live {name_of(question)}", answered(running, question)
+            yield f"live {name_of(question)}", answered(partial(running.ask, question))
     running = Running(folder / "commands")
     with still(patch, folder / "commands"), connected(patch, running), closing(running.core.journal):
         for command in (*SHOWING, *TABLES):
@@ -138,23 +136,16 @@ def observed(folder: Path) -> Iterator[tuple[str, Any]]:
             yield from _shown("live", command, folder, True)
 
 
-def name_of(question: control.Question) -> str:
+def name_of(question: api.Question[Any]) -> str:
     """`GetTasks {"bag":1}`: a question with what it says beside its defaults."""
     said = msgspec.structs.asdict(question)
     nothing: list[Any] = [None, False, 0, "", []]
     told = {
-        name: plain(value)
+        name: rounded(msgspec.to_builtins(value))
         for name, value in said.items()
         if value not in nothing and name not in ("spec", "tasks") and not isinstance(value, BagInput)
     }
     return f"{type(question).__name__} {_compact(told)}"
-
-
-def _offline(directory: Path, question: control.Question) -> Any:
-    try:
-        return plain(answer_offline(directory, question, NOW))
-    except AdaptorError as error:
-        return {"failure": str(error)}
 
 
 def _shown(where: str, command: str, folder: Path, with_json: bool) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ import asyncio
 import calendar
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from adaptor import api
+from adaptor.api import DaemonView, JournalView, RatesView
+from adaptor.api.question import A
 from adaptor.client.asking import Connection
 from adaptor.config.budget import PriceConfig
 from adaptor.config.notices import HooksConfig, NotifyConfig
@@ -31,9 +34,7 @@ from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.errors import AdaptorError
 from adaptor.journal.database import FILE
 from adaptor.journal.journal import Journal
-from adaptor.protocol import control
 from adaptor.units import Duration
-from adaptor.views import DaemonView, JournalView, RatesView
 from tests.daemon.fake_site import LIMITS, FakeBackend, FakeServer
 
 LIVED = Path(__file__).parents[2] / "fixtures" / "journals" / "format-1.sqlite"
@@ -87,21 +88,13 @@ class Running:
     def stop(self, *, pilots: bool) -> None:
         """It goes on."""
 
-    async def reload(self) -> control.Reloading:
-        return control.Reloading("/etc/sites.yaml", "d", ["new"], [], ["here"], [])
+    async def reload(self) -> api.Reloading:
+        return api.Reloading("/etc/sites.yaml", "d", ["new"], [], ["here"], [])
 
-    def ask(self, question: control.Question) -> Any:
-        """The answer of the daemon's handlers."""
-        return asyncio.run(serve(self, control.encode(question)))
-
-
-def plain(answer: Any) -> Any:
-    """An answer without its types; a box around one value is the value."""
-    value = rounded(msgspec.to_builtins(answer))
-    if isinstance(value, dict) and "type" in value:
-        value = {key: item for key, item in value.items() if key != "type"}
-        return next(iter(value.values())) if len(value) == 1 else value or None
-    return value
+    def ask(self, question: api.Question[A]) -> A:
+        """The answer of the daemon's handlers. Raises UsageError, AdaptorError: it is a failure."""
+        answer = asyncio.run(serve(self, api.encode_question(question)))
+        return api.decode_answer(question, api.encode_answer(answer))
 
 
 def rounded(value: Any) -> Any:
@@ -130,7 +123,7 @@ def still(patch: pytest.MonkeyPatch, state: Path) -> Iterator[None]:
 def connected(patch: pytest.MonkeyPatch, running: Running) -> Iterator[None]:
     """Every connection of a client ends in this daemon."""
 
-    def ask(self: Connection, question: control.Question, timeout: float = 0.0) -> Any:
+    def ask(self: Connection, question: api.Question[A], timeout: float = 0.0) -> A:
         return running.ask(question)
 
     with patch.context() as at:
@@ -138,11 +131,9 @@ def connected(patch: pytest.MonkeyPatch, running: Running) -> Iterator[None]:
         yield
 
 
-def answered(running: Running, question: control.Question) -> Any:
+def answered(ask: Callable[[], object]) -> Any:
+    """What an answer, or its failure, is recorded as."""
     try:
-        answer = running.ask(question)
-        if isinstance(answer, control.Failure):
-            return {"failure": answer.message}
-        return plain(answer)
+        return rounded(msgspec.to_builtins(ask()))
     except AdaptorError as error:
         return {"failure": str(error)}

@@ -11,10 +11,10 @@ from typing import Any
 
 import zmq
 
-from adaptor.protocol import control
+from adaptor import api
+from adaptor.api import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
 from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
 from adaptor.resources import TaskSize
-from adaptor.views import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
 
 DEADLINE = 60.0
 """Seconds for what must happen, on a busy machine too."""
@@ -22,7 +22,7 @@ Answers = dict[type, Any]
 """By kind of question: an answer, bytes to send as they are, a function of the question, or None: silence."""
 
 
-NO_ADVICE = control.Advice(
+NO_ADVICE = api.Advice(
     MeasuredView(
         task=TaskSize(), sites=[], done=0, wall=0, longest=0, cpu=0, memory=0, first_tr=None, paid=0, used=0
     ),
@@ -34,10 +34,10 @@ class FakeControl:
     """Serves from its construction to `close`; `questions` are those that came."""
 
     def __init__(self, directory: Path, answers: Answers) -> None:
-        self.questions: list[control.Question] = []
+        self.questions: list[api.Question[Any]] = []
         self.answers: Answers = {
-            control.GetDaemon: control.Daemon(daemon_view()),
-            control.GetAdvice: NO_ADVICE,
+            api.GetDaemon: daemon_view(),
+            api.GetAdvice: NO_ADVICE,
             **answers,
         }
         server_public, server_secret = zmq.curve_keypair()
@@ -68,13 +68,13 @@ class FakeControl:
             if not self._socket.poll(20):
                 continue
             peer, data = self._socket.recv_multipart()
-            question = control.decode_question(data)
+            question = api.decode_question(data)
             self.questions.append(question)
-            answer = self.answers.get(type(question), control.Failure(f"no answer to {question}"))
+            answer = self.answers.get(type(question), api.Failure(f"no answer to {question}"))
             if callable(answer):
                 answer = answer(question)
-            if answer is not None:
-                data = answer if isinstance(answer, bytes) else control.encode(answer)
+            if answer is not None or isinstance(question, api.Stop):  # whose answer says nothing
+                data = answer if isinstance(answer, bytes) else api.encode_answer(answer)
                 self._socket.send_multipart([peer, data])
         self._socket.close()
 

@@ -8,7 +8,7 @@ import psutil
 import pytest
 import zmq
 
-from adaptor.protocol import control
+from adaptor import api
 from adaptor.protocol.access import CLIENT_ACCESS, read_access, worker_access
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
@@ -110,7 +110,7 @@ def test_a_client_without_the_right_key_gets_no_answer(lab: Lab, key: str) -> No
         channel.curve_serverkey = access.server_key.encode()
         channel.curve_publickey, channel.curve_secretkey = public, secret
         channel.connect(access.addresses[0])
-        channel.send(control.encode(control.GetDaemon()))
+        channel.send(api.encode_question(api.GetDaemon()))
         until(lambda: "turned away" in lab.log(), "the daemon has seen it")
         assert not channel.poll(1500)
     assert lab.daemon_pid()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from adaptor import api
 from adaptor.cli.credit_words import credit_line
 from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.json_output import print_json
@@ -11,7 +12,6 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.errors import UsageError
-from adaptor.protocol import control
 
 
 @click.command()
@@ -33,10 +33,9 @@ def budget(selector: str, credits: float | None, config: str | None, as_json: bo
     reader = Reader()
     bag = reader.bag(selector).id
     if credits is None:
-        found = reader.get(control.GetCredits(str(bag)), control.Credits).credits
+        found = reader.get(api.GetCredits(str(bag)))
     else:
-        answer, started = ask_daemon(control.SetBudget(bag, credits), control.Credits, config)
-        found = answer.credits
+        found, started = ask_daemon(api.SetBudget(bag, credits), config)
         if started:
             tell_started()
     if not found.bags:

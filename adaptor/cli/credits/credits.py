@@ -6,7 +6,7 @@ import time
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.credit_words import amount
 from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.json_output import print_json
@@ -17,7 +17,6 @@ from adaptor.cli.table import layout
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
 from adaptor.option_kinds import INSTANT
-from adaptor.protocol import control
 from adaptor.units import format_instant
 
 _TITLES = ("of", "period", "budget", "used", "wasted", "reserved", "left")
@@ -52,7 +51,7 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
         _settle(site, ended, config)
     elif ended is not None:
         raise UsageError("--ended says when the pilots of --settle SITE ended")
-    found = Reader().get(control.GetCredits(selector), control.Credits).credits
+    found = Reader().get(api.GetCredits(selector))
     if as_json:
         print_json(found)
         return
@@ -72,13 +71,13 @@ def _settle(site: str, ended: str | None, config: str | None) -> None:
         at = None if ended is None else INSTANT.parse(ended, time.time())
     except ValueError as error:
         raise UsageError(f"--ended: {error}") from error
-    answer, started = ask_daemon(control.SettleSite(site, at), control.Settled, config)
+    settled, started = ask_daemon(api.SettleSite(site, at), config)
     if started:
         tell_started()
-    click.echo(f"{plural(answer.pilots, 'pilot')} of site {site} settled", err=True)
+    click.echo(f"{plural(settled, 'pilot')} of site {site} settled", err=True)
 
 
-def _removed(pilot: views.RemovedPilotView) -> str:
+def _removed(pilot: api.RemovedPilotView) -> str:
     since = (
         f"submitted {format_instant(pilot.submitted)}"
         if pilot.started is None
@@ -90,13 +89,13 @@ def _removed(pilot: views.RemovedPilotView) -> str:
     )
 
 
-def _row(line: views.CreditLine) -> tuple[str, ...]:
+def _row(line: api.CreditLine) -> tuple[str, ...]:
     of = f"bag {line.bag}" if line.bag is not None else f"site {line.site}"
     figures = (line.budget, line.used, line.wasted, line.reserved, line.left)
     return (of, line.period, *map(amount, figures))
 
 
-def _price(price: views.SitePrice) -> str:
+def _price(price: api.SitePrice) -> str:
     donated = "" if price.donated == price.explicit else f", {amount(price.donated)} on donated nodes"
     unit = duration(price.charging_unit)
     gpu = f", {amount(price.gpu)} a GPU-hour" if price.gpu else ""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from adaptor import api
 from adaptor.bagfile.options import parse_option
 from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.json_output import print_json
@@ -17,7 +18,6 @@ from adaptor.cli.selectors import numbers as task_numbers
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import plural
 from adaptor.errors import UsageError
-from adaptor.protocol import control
 from adaptor.resources import OwnNeeds, TaskGpus
 
 _MOST_TASKS = 10_000_000
@@ -55,7 +55,7 @@ def cancel(selector: str, numbers: list[range] | None, config: str | None, as_js
       adaptor cancel last
       adaptor cancel 7 --task 100-199
     """
-    change(selector, numbers, control.Cancel, "cancelled", config, as_json)
+    change(selector, numbers, api.Cancel, "cancelled", config, as_json)
 
 
 @click.command(short_help="Run failed and cancelled tasks of bags again.")
@@ -97,8 +97,8 @@ def retry(
     )
     given = None if needs == OwnNeeds() else needs
 
-    def question(bags: list[int], tasks: list[int] | None) -> control.Retry:
-        return control.Retry(bags, tasks, given)
+    def question(bags: list[int], tasks: list[int] | None) -> api.Retry:
+        return api.Retry(bags, tasks, given)
 
     change(selector, numbers, question, "put back into the queue", config, as_json)
 
@@ -106,7 +106,7 @@ def retry(
 def change(
     selector: str,
     numbers: list[range] | None,
-    question: Callable[[list[int], list[int] | None], control.Cancel | control.Retry],
+    question: Callable[[list[int], list[int] | None], api.Cancel | api.Retry],
     done: str,
     config: str | None,
     as_json: bool,
@@ -116,14 +116,14 @@ def change(
     The bags are looked up first, so that a wrong selector starts no daemon.
     """
     bags = [bag.id for bag in Reader().bags(selector)]
-    answer, started = ask_daemon(question(bags, _flat(numbers)), control.Changed, config)
+    changed, started = ask_daemon(question(bags, _flat(numbers)), config)
     if started:
         tell_started()
     if as_json:
-        print_json({"bags": bags, "tasks": answer.tasks})
+        print_json({"bags": bags, "tasks": changed})
     else:
         names = f"bag {bags[0]}" if len(bags) == 1 else plural(len(bags), "bag")
-        click.echo(f"{names}: {plural(answer.tasks, 'task')} {done}")
+        click.echo(f"{names}: {plural(changed, 'task')} {done}")
 
 
 def _flat(numbers: list[range] | None) -> list[int] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
+from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, confirm, json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import plural
-from adaptor.protocol import control
 
 
 @click.command()
@@ -32,13 +32,13 @@ def forget(selector: str, yes: bool, config: str | None, as_json: bool) -> None:
     bags = [bag.id for bag in Reader().bags(selector)]
     if not yes:
         confirm(f"forget {plural(len(bags), 'bag')} ({_named(bags)}) for good?")
-    answer, started = ask_daemon(control.Forget(bags), control.Forgotten, config)
+    forgotten, started = ask_daemon(api.Forget(bags), config)
     if started:
         tell_started()
     if as_json:
         print_json({"bags": bags})
     else:
-        click.echo(f"{plural(answer.bags, 'bag')} forgotten")
+        click.echo(f"{plural(forgotten, 'bag')} forgotten")
 
 
 def _named(bags: list[int]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.json_output import readable
 
 _COLUMNS = ("Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command")
@@ -17,7 +17,7 @@ _ENDED = ("done", "failed")
 _BREAKS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def joblog_lines(tasks: Iterable[views.TaskView]) -> Iterator[str]:
+def joblog_lines(tasks: Iterable[api.TaskView]) -> Iterator[str]:
     """The tasks that have run and ended. As in GNU parallel, Seq counts from 1: task 0 is Seq 1."""
     yield "\t".join(_COLUMNS)
     for task in tasks:
@@ -25,7 +25,7 @@ def joblog_lines(tasks: Iterable[views.TaskView]) -> Iterator[str]:
             yield "\t".join(_joblog_row(task))
 
 
-def _joblog_row(task: views.TaskView) -> tuple[str, ...]:
+def _joblog_row(task: api.TaskView) -> tuple[str, ...]:
     code = task.exit_code
     return (
         str(task.task + 1),
@@ -47,10 +47,10 @@ class _Lines:
         return line
 
 
-def csv_lines(tasks: Iterable[views.TaskView]) -> Iterator[str]:
+def csv_lines(tasks: Iterable[api.TaskView]) -> Iterator[str]:
     """Every field of `results --json`, with a title line; times in ISO 8601."""
     writer: Any = csv.writer(_Lines(), lineterminator="\n")
-    names = [field.name for field in msgspec.structs.fields(views.TaskView)]
+    names = [field.name for field in msgspec.structs.fields(api.TaskView)]
     yield writer.writerow(names)[:-1]
     for task in tasks:
         values = readable(task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.daily.bag_options import open_bag_options, task_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
@@ -14,14 +15,13 @@ from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import plural
 from adaptor.client.bags import Client, new_key
-from adaptor.protocol import control
 
 
 @click.command(name="open", short_help="Open a bag to which tasks are appended later.")
 @open_bag_options
 @config_option
 @json_option
-def open_command(bag: control.BagInput, config: str | None, as_json: bool) -> None:
+def open_command(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Open a bag to which tasks are appended later; starts a daemon if none is running.
 
     Takes options, and if wanted first tasks, as `submit` does. The bag ends when it is closed and its last
@@ -33,8 +33,8 @@ def open_command(bag: control.BagInput, config: str | None, as_json: bool) -> No
       adaptor append last first.bag && adaptor append last second.bag
       adaptor close last && adaptor wait last
     """
-    question = control.Submit(bag, open=True, key=new_key())
-    answer, started = ask_daemon(question, control.Submitted, config, timeout=SUBMIT_TIMEOUT)
+    question = api.Submit(bag, open=True, key=new_key())
+    answer, started = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
     if started:
         tell_started()
     if as_json:
@@ -50,7 +50,7 @@ def open_command(bag: control.BagInput, config: str | None, as_json: bool) -> No
 @task_options
 @config_option
 @json_option
-def append(bag: str, tasks: list[control.TaskInput], config: str | None, as_json: bool) -> None:
+def append(bag: str, tasks: list[api.TaskInput], config: str | None, as_json: bool) -> None:
     """Append tasks to an open bag (a number, or `last`); once this returns they are kept for good.
 
     They have the options and the environment of the bag, and their numbers go on after its last task.
@@ -85,11 +85,11 @@ def close(selector: str, config: str | None, as_json: bool) -> None:
       adaptor close last
     """
     bags = [bag.id for bag in Reader().bags(selector)]
-    answer, started = ask_daemon(control.Close(bags), control.Closed, config)
+    closed, started = ask_daemon(api.Close(bags), config)
     if started:
         tell_started()
     if as_json:
-        print_json({"bags": answer.bags})
+        print_json({"bags": closed})
         return
     for bag in bags:
-        click.echo(f"bag {bag}: {'closed' if bag in answer.bags else 'was closed already'}")
+        click.echo(f"bag {bag}: {'closed' if bag in closed else 'was closed already'}")

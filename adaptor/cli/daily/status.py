@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.config_changes import config_lines
 from adaptor.cli.evidence import pause_lines
 from adaptor.cli.forecast_words import forecast_line, record_line
@@ -16,7 +16,6 @@ from adaptor.cli.selectors import selector_argument
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 from adaptor.client.asking import ask
-from adaptor.protocol import control
 
 _TITLES: tuple[str, ...] = (
     "bag",
@@ -44,10 +43,10 @@ def status(selector: str, as_json: bool) -> None:
       adaptor status 1-10
     """
     reader = Reader()
-    found = reader.get(control.GetBags(selector, record=True), control.Bags)
+    found = reader.get(api.GetBags(selector, record=True))
     bags = found.bags
-    pilots = reader.get(control.GetPilots(), control.Pilots).pilots
-    daemon = None if reader.offline else ask(control.GetDaemon(), control.Daemon).daemon
+    pilots = reader.get(api.GetPilots())
+    daemon = None if reader.offline else ask(api.GetDaemon())
     if as_json:
         told = {"bags": bags, "forecast_record": found.record, "daemon": daemon, "pilots": pilots}
         print_json(told)
@@ -61,7 +60,7 @@ def status(selector: str, as_json: bool) -> None:
     _print_daemon(daemon, pilots)
 
 
-def _print_bags(bags: list[views.BagView]) -> None:
+def _print_bags(bags: list[api.BagView]) -> None:
     if not bags:
         click.echo("no bags; submit one: adaptor submit FILE")
         return
@@ -74,7 +73,7 @@ def _print_bags(bags: list[views.BagView]) -> None:
             click.echo(line)
 
 
-def _row(bag: views.BagView) -> tuple[str, ...]:
+def _row(bag: api.BagView) -> tuple[str, ...]:
     counts = (bag.running, bag.waiting + bag.blocked, bag.failed, bag.cancelled)
     return (
         str(bag.id),
@@ -89,7 +88,7 @@ def _row(bag: views.BagView) -> tuple[str, ...]:
     )
 
 
-def _print_daemon(daemon: views.DaemonView | None, pilots: list[views.PilotRecord]) -> None:
+def _print_daemon(daemon: api.DaemonView | None, pilots: list[api.PilotRecord]) -> None:
     if daemon is not None:
         where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
         click.echo(f"{where}; {pilots_line(pilots)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from adaptor import api
 from adaptor.bagfile.options import parse_option
 from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.json_output import print_json
@@ -14,7 +15,6 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.errors import UsageError
-from adaptor.protocol import control
 
 
 @click.command(short_help="Start no more tasks of bags; those that run go on.")
@@ -31,7 +31,7 @@ def pause(selector: str, config: str | None, as_json: bool) -> None:
       adaptor pause 7
     """
     bags = _bags(selector)
-    _steer(control.Pause(bags), bags, "paused", "paused already, or ended", config, as_json)
+    _steer(api.Pause(bags), bags, "paused", "paused already, or ended", config, as_json)
 
 
 @click.command()
@@ -46,7 +46,7 @@ def resume(selector: str, config: str | None, as_json: bool) -> None:
       adaptor resume 7
     """
     bags = _bags(selector)
-    _steer(control.Resume(bags), bags, "resumed", "not paused", config, as_json)
+    _steer(api.Resume(bags), bags, "resumed", "not paused", config, as_json)
 
 
 def _parsed(key: str) -> Any:
@@ -103,7 +103,7 @@ def change(
     if (priority, max_running, retries, max_fails) == (None, None, None, None):
         raise UsageError("nothing to change; give --priority, --max-running, --retries or --max-fails")
     bags = _bags(selector)
-    wanted = control.ChangeOptions(bags, priority, max_running, retries, max_fails)
+    wanted = api.ChangeOptions(bags, priority, max_running, retries, max_fails)
     _steer(wanted, bags, "changed", "ended", config, as_json)
 
 
@@ -113,7 +113,7 @@ def _bags(selector: str) -> list[int]:
 
 
 def _steer(
-    question: control.Pause | control.Resume | control.ChangeOptions,
+    question: api.Pause | api.Resume | api.ChangeOptions,
     bags: list[int],
     done: str,
     otherwise: str,
@@ -121,16 +121,16 @@ def _steer(
     as_json: bool,
 ) -> None:
     """Ask the daemon, and print what became of each bag. Raises UsageError: none of them is changed."""
-    answer, started = ask_daemon(question, control.ChangedBags, config)
+    changed, started = ask_daemon(question, config)
     if started:
         tell_started()
-    if not answer.bags:
+    if not changed:
         raise UsageError(f"{_named(bags)}: {otherwise}")
     if as_json:
-        print_json({"bags": answer.bags})
+        print_json({"bags": changed})
         return
-    click.echo(f"{_named(answer.bags)}: {done}")
-    if others := [bag for bag in bags if bag not in answer.bags]:
+    click.echo(f"{_named(changed)}: {done}")
+    if others := [bag for bag in bags if bag not in changed]:
         click.echo(f"{_named(others)}: {otherwise}")
 
 

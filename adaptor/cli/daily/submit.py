@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.daily.bag_options import WithWords, bag_options, resume_option
 from adaptor.cli.daily.submitted import tell_submitted
 from adaptor.cli.options import config_option, json_option
-from adaptor.protocol import control
 
 SUBMIT_TIMEOUT = 300.0
 """Seconds; a daemon on a slow file system may need them for a million tasks."""
@@ -19,7 +19,7 @@ SUBMIT_TIMEOUT = 300.0
 @resume_option
 @config_option
 @json_option
-def submit(bag: control.BagInput, resume: bool, config: str | None, as_json: bool) -> None:
+def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> None:
     """Submit a bag of tasks; starts a daemon if none is running.
 
     FILE is a batch script, which begins with #! and whose #SBATCH or #PBS lines count, or has one shell
@@ -34,8 +34,8 @@ def submit(bag: control.BagInput, resume: bool, config: str | None, as_json: boo
       adaptor submit -- ./prog a b
       adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
     """
-    question = control.Submit(bag, resume=resume)
-    answer, started = ask_daemon(question, control.Submitted, config, timeout=SUBMIT_TIMEOUT)
+    question = api.Submit(bag, resume=resume)
+    answer, started = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
     if started:
         tell_started()
     tell_submitted(question, answer, as_json=as_json)

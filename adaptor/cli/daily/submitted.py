@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+from adaptor import api
 from adaptor.cli.json_output import print_json
 from adaptor.cli.words import plural
-from adaptor.protocol import control
 
 
-def tell_submitted(question: control.Submit, answer: control.Submitted, *, as_json: bool = False) -> None:
+def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool = False) -> None:
     """The number of the new bag and of its tasks, and what earlier bags have of what was asked."""
     known = sum(each.done + each.to_run for each in answer.taken_over)
     new = len(question.bag.tasks) - known
@@ -35,7 +35,7 @@ def tell_submitted(question: control.Submit, answer: control.Submitted, *, as_js
     tell_refused(answer)
 
 
-def tell_refused(answer: control.Submitted | control.Appended) -> None:
+def tell_refused(answer: api.Submitted | api.Appended) -> None:
     """Say which tasks have failed at once, since nothing can ever run them."""
     if not answer.refused:
         return
@@ -46,7 +46,7 @@ def tell_refused(answer: control.Submitted | control.Appended) -> None:
         click.echo(f"  and {answer.refused - len(answer.reasons):,} more", err=True)
 
 
-def _held(each: control.TakenOver) -> str:
+def _held(each: api.TakenOver) -> str:
     done = [f"{plural(each.done, 'task')} done"] if each.done else []
     to_run = [f"{plural(each.to_run, 'task')} still to run"] if each.to_run else []
     return f"{' and '.join(done + to_run)} in bag {each.bag}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from adaptor import page_views, views
+from adaptor import api
 from adaptor.cli.progress import counts, title
 from adaptor.cli.table import layout
 from adaptor.cli.words import duration, plural, printable, size
@@ -35,7 +35,7 @@ _TAIL = 3
 _WIDTH = 116
 
 
-def summary_lines(bag: views.BagView, sums: page_views.TaskSums | None, outputs: Outputs) -> Iterator[str]:
+def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs) -> Iterator[str]:
     """What became of the bag, then each ending of its failures with the end of one standard error."""
     yield f"{title(bag)}: {counts(bag)}; output in {printable(bag.output)}"
     if sums is None:
@@ -49,7 +49,7 @@ def summary_lines(bag: views.BagView, sums: page_views.TaskSums | None, outputs:
         yield f"  {plural(sums.other_failures, 'task')} failed in other ways"
 
 
-def table_lines(bag: views.BagView, tasks: Sequence[views.TaskView]) -> Iterator[str]:
+def table_lines(bag: api.BagView, tasks: Sequence[api.TaskView]) -> Iterator[str]:
     if not tasks:
         yield "no tasks match"
         return
@@ -58,7 +58,7 @@ def table_lines(bag: views.BagView, tasks: Sequence[views.TaskView]) -> Iterator
     yield from layout(titles, [_row(task, f"{Path(bag.output)}/", gpus=gpus) for task in tasks])
 
 
-def _row(task: views.TaskView, within: str, *, gpus: bool) -> tuple[str, ...]:
+def _row(task: api.TaskView, within: str, *, gpus: bool) -> tuple[str, ...]:
     ended = task.state in _ENDED
     return (
         str(task.task),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from adaptor import api
 from adaptor.cli.command_groups import show_help
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.pilot_table import pilot_lines
 from adaptor.cli.reader import Reader
-from adaptor.protocol import control
 
 
 @click.group(invoke_without_command=True)
@@ -29,7 +29,7 @@ def list_(ended: bool, as_json: bool) -> None:
     Example:
       adaptor pilot list --all
     """
-    pilots = Reader().get(control.GetPilots(ended), control.Pilots).pilots
+    pilots = Reader().get(api.GetPilots(ended))
     if as_json:
         print_json(pilots)
         return

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from adaptor import api
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.site_table import configured_sites, site_lines
 from adaptor.cli.options import config_option, json_option
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
-from adaptor.protocol import control
 
 
 @click.command("list")
@@ -23,7 +23,7 @@ def list_(config: str | None, as_json: bool) -> None:
       adaptor site list
     """
     try:
-        sites = ask(control.GetSites(), control.Sites).sites
+        sites = ask(api.GetSites())
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; reading the configuration", err=True)
         sites = configured_sites(config)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.slots_picture import picture, screen_width
 from adaptor.cli.operating.task_options import chosen_task, task_options
@@ -17,7 +17,6 @@ from adaptor.cli.table import layout
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
-from adaptor.protocol import control
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration
 
@@ -66,15 +65,15 @@ def slots(
     return int(any(site.problem for site in found))
 
 
-def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[views.SlotsView]:
+def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
     try:
-        return ask(control.GetSlots(list(names), task), control.Slots, timeout=_TIMEOUT).sites
+        return ask(api.GetSlots(list(names), task), timeout=_TIMEOUT)
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
         return _read_here(names, config, task)
 
 
-def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[views.SlotsView]:
+def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
     """As the daemon would read them.
 
     Raises:
@@ -90,7 +89,7 @@ def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) 
     return [each for name in names or sites for each in read_site(name, sites[name], task)]
 
 
-def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
+def _lines(found: Sequence[api.SlotsView]) -> Iterable[str]:
     for number, site in enumerate(found):
         if number:
             yield ""
@@ -110,7 +109,7 @@ def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
         yield from picture(site, screen_width())
 
 
-def place_of(site: views.SlotsView) -> str:
+def place_of(site: api.SlotsView) -> str:
     """The site, with its partition where it has several."""
     return f"{site.site}/{site.partition}" if site.partition else site.site
 
@@ -118,11 +117,11 @@ def place_of(site: views.SlotsView) -> str:
 _TITLES = ("processors", "start", "until", "duration", "request")
 
 
-def _gpus(site: views.SlotsView) -> str:
+def _gpus(site: api.SlotsView) -> str:
     return "".join(f", {each.free} of {plural(each.total, f'{each.type} GPU'.strip())}" for each in site.gpus)
 
 
-def slots_lines(site: views.SlotsView) -> Iterator[str]:
+def slots_lines(site: api.SlotsView) -> Iterator[str]:
     """A title and a line for each free slot, the earliest first."""
     if not site.slots:
         yield "no free slot in the queue"
@@ -131,7 +130,7 @@ def slots_lines(site: views.SlotsView) -> Iterator[str]:
     yield from layout(titles, [_row(slot, site.observed or 0.0, site.task) for slot in site.slots])
 
 
-def _row(slot: views.SlotView, now: float, tasks: TaskSize | None) -> tuple[str, ...]:
+def _row(slot: api.SlotView, now: float, tasks: TaskSize | None) -> tuple[str, ...]:
     span = "unlimited" if slot.end is None else format_duration(slot.end - slot.start)
     return (
         str(slot.processors),

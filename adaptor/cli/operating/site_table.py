@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.donation_words import donation_lines
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, duration, printable
@@ -25,7 +25,7 @@ _GPUS = _TITLES.index("processors") + 1
 """Where `gpus` stands if a site has any."""
 
 
-def configured_sites(config: str | None) -> list[views.SiteView]:
+def configured_sites(config: str | None) -> list[api.SiteView]:
     """Values that only the scheduler knows are None.
 
     Raises:
@@ -35,7 +35,7 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
     from adaptor.config.partitions import sites_of
 
     return [
-        views.SiteView(
+        api.SiteView(
             name=name,
             backend=site.backend,
             heuristic=site.heuristic,
@@ -48,7 +48,7 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
             observed=None,
             problem="",
             partitions=[
-                views.PartitionView(
+                api.PartitionView(
                     name=partition,
                     max_pending_requests=alone.limits.max_pending_requests,
                     max_proc=alone.limits.max_proc,
@@ -62,7 +62,7 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
     ]
 
 
-def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
+def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
     """A title and a line for each site, with its problem and its donated nodes below."""
     gpus = any(site.gpus for site in sites)
     titles = _TITLES if not gpus else (*_TITLES[:_GPUS], "gpus", *_TITLES[_GPUS:])
@@ -84,7 +84,7 @@ def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
             yield from (f"  {words}" for words in donation_lines(site.donation))
 
 
-def _row(site: views.SiteView, *, gpus: bool) -> tuple[str, ...]:
+def _row(site: api.SiteView, *, gpus: bool) -> tuple[str, ...]:
     return (
         site.name,
         site.backend,
@@ -103,7 +103,7 @@ def _row(site: views.SiteView, *, gpus: bool) -> tuple[str, ...]:
     )
 
 
-def _partition_row(site: views.SiteView, each: views.PartitionView, *, gpus: bool) -> tuple[str, ...]:
+def _partition_row(site: api.SiteView, each: api.PartitionView, *, gpus: bool) -> tuple[str, ...]:
     return (
         f"{site.name}/{each.name}",
         "",
@@ -122,12 +122,12 @@ def _partition_row(site: views.SiteView, each: views.PartitionView, *, gpus: boo
     )
 
 
-def _gpu_words(site: views.SiteView) -> str:
+def _gpu_words(site: api.SiteView) -> str:
     """`4 a100, 2`: of a type, and without one."""
     return ", ".join(f"{each.total} {each.type}".strip() for each in site.gpus) or "-"
 
 
-def _state(site: views.SiteView) -> str:
+def _state(site: api.SiteView) -> str:
     if site.problem:
         return "silent"
     return "not asked" if site.observed is None else "answers"
