@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from adaptor.api.fields import Time
+from adaptor.api.fields import Meaning, Seconds, Time
 from adaptor.api.forecasts import ForecastView
 from adaptor.api.question import Question
 from adaptor.api.tasks import TaskInput, TaskNumber
@@ -65,7 +65,7 @@ class Close(Question[list[int]], frozen=True):
     bags: list[TaskNumber]
 
 
-BagState = Literal["open", "running", "done", "failed", "cancelled"]
+BagState = Annotated[Literal["open", "running", "done", "failed", "cancelled"], Meaning.STATE]
 """`open`: no task is left, and more may be appended; `failed`: ended, and some tasks have no result."""
 
 
@@ -96,7 +96,7 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     submitted: Time
     ended: Time | None
     cpus: int
-    mean_runtime: float | None
+    mean_runtime: Seconds | None
     """Of the finished tasks; None before the first."""
     output: str
     """The folder of the tasks' output."""

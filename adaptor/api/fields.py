@@ -15,11 +15,15 @@ from adaptor.forecast.estimate import Estimate
 
 
 class Meaning(Enum):
-    """What a number is."""
+    """What a field is."""
 
     TIME = "time"
     DURATION = "duration"
     BYTES = "bytes"
+    COUNT = "count"
+    """Of things, or a number of one."""
+    STATE = "state"
+    """No number: a word that has a colour."""
     PLAIN = "plain"
 
 
@@ -30,6 +34,7 @@ Duration = Annotated[int, Meaning.DURATION]
 Seconds = Annotated[float, Meaning.DURATION]
 """Seconds that pass."""
 Bytes = Annotated[int, Meaning.BYTES]
+State = Annotated[str, Meaning.STATE]
 Interval = Estimate
 """A figure, and the interval in which it lies with probability 0.9."""
 TimeInterval = Annotated[Estimate, Meaning.TIME]
@@ -38,15 +43,16 @@ TimeInterval = Annotated[Estimate, Meaning.TIME]
 
 @cache
 def meanings(view: type[msgspec.Struct]) -> dict[str, Meaning]:
-    """What the numbers of each field of a view are."""
+    """What each field of a view is."""
     hints = get_type_hints(view, include_extras=True)
     return {name: _meaning(hints[name]) for name in view.__struct_fields__}
 
 
 def _meaning(hint: Any) -> Meaning:
     """Of a field, which may have None beside its number."""
-    for part in (hint, *get_args(hint)):
+    parts = (hint, *get_args(hint))
+    for part in parts:
         for said in getattr(part, "__metadata__", ()):
             if isinstance(said, Meaning):
                 return said
-    return Meaning.PLAIN
+    return Meaning.COUNT if int in parts else Meaning.PLAIN

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from adaptor.api.fields import Duration, Time
+from adaptor.api.fields import Duration, Seconds, State, Time
 from adaptor.api.question import Question
 
 
@@ -17,7 +17,7 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     job: str | None
     """The scheduler's id."""
-    state: str
+    state: State
     """A word of `PilotState`."""
     p: int
     tr: Duration
@@ -29,15 +29,15 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     predicted_start: Time | None
     started: Time | None
     ended: Time | None
-    reclaim_time: float | None
+    reclaim_time: Seconds | None
     """Seconds until a donated node was free for a local job; None: no reclaim, or not known."""
     reason: str
     """Why it was issued."""
     end_reason: str
     """Why it was withdrawn, refused, or ended, where that is known."""
-    used: float
+    used: Seconds
     """Processor-seconds of attempts that were recorded as a result."""
-    wasted: float
+    wasted: Seconds
     """Processor-seconds that it held without that."""
     workers: int
     """Workers connected now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Duration, Time
+from adaptor.api.fields import Duration, Seconds, Time
 from adaptor.api.question import Question
 from adaptor.resources import TaskSize
 
@@ -50,7 +50,7 @@ class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     max_pending_requests: int | None
     max_proc: int | None
-    max_tr: float | None
+    max_tr: Seconds | None
     queued: int = 0
     """Own requests queued, and running."""
     running: int = 0
@@ -70,7 +70,7 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     heuristic: str
     max_pending_requests: int | None
     max_proc: int | None
-    max_tr: float | None
+    max_tr: Seconds | None
     queued: int
     """Own requests queued, and running."""
     running: int
@@ -85,7 +85,7 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     """Since when it has not answered; None: it does, or is not asked."""
     held: int = 0
     """Processors of own requests that run."""
-    late: float | None = None
+    late: Seconds | None = None
     """Seconds by which requests have lately started later than predicted; None before the first."""
     partitions: list[PartitionView] = []
     """Those among which requests choose; empty: the site has only one."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from adaptor.api.fields import Time
+from adaptor.api.fields import Bytes, Seconds, State, Time
 from adaptor.api.question import Question
 from adaptor.resources import OwnNeeds
 
@@ -67,7 +67,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     bag: int
     task: int
     name: str | None
-    state: str
+    state: State
     """waiting, running, done, failed or cancelled."""
     command: str
     attempts: int
@@ -79,13 +79,13 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None
     error: str | None
     """Why it failed, in words, where exit code and signal do not say it."""
-    wall: float | None
-    cpu: float | None
-    peak_memory: int | None
+    wall: Seconds | None
+    cpu: Seconds | None
+    peak_memory: Bytes | None
     started: Time | None
     ended: Time | None
     node: str | None
-    peak_gpu_memory: int | None
+    peak_gpu_memory: Bytes | None
     """Bytes on all its GPUs together; None: it had none, or nothing measured it."""
     stdout: str | None = None
     """Path of its file, or of the archive that holds it; None where the task wrote nothing. The command line

@@ -69,17 +69,26 @@ def find_daemon() -> DaemonView | None:
         time.sleep(0.1)
 
 
-def ask_daemon(
-    question: api.Question[A],
-    config: str | None,
-    until_idle: bool = False,
-    timeout: float = ANSWER_TIMEOUT,
-) -> tuple[A, bool]:
-    """As `ask`, and True if it had to start a daemon, as `ensure_daemon` does.
+def ask_daemon(question: api.Question[A], config: str | None, timeout: float = ANSWER_TIMEOUT) -> A:
+    """As `ask`; where no daemon runs, starts one that stays, and says so.
 
     Raises:
         AdaptorError: none could be started, or the question could not be served.
     """
+    answer, started = ask_starting(question, config, timeout)
+    if started:
+        tell_started()
+    return answer
+
+
+def ask_starting(
+    question: api.Question[A],
+    config: str | None,
+    timeout: float = ANSWER_TIMEOUT,
+    *,
+    until_idle: bool = False,
+) -> tuple[A, bool]:
+    """The same, and True if it had to start a daemon, as `ensure_daemon` does; says nothing."""
     started = ensure_daemon(config, until_idle)
     try:
         return ask(question, timeout), started

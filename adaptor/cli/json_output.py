@@ -27,14 +27,14 @@ def readable(value: Any, meaning: Meaning = Meaning.PLAIN) -> Any:
     if isinstance(value, msgspec.Struct):
         said = meanings(type(value))
         return {
-            name: readable(getattr(value, name), said[name] if said[name] is not Meaning.PLAIN else meaning)
+            name: readable(getattr(value, name), meaning if said[name] is Meaning.PLAIN else said[name])
             for name in value.__struct_fields__
         }
     if isinstance(value, dict):
         return {key: readable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [readable(item) for item in value]
-    if value is None or meaning in (Meaning.PLAIN, Meaning.BYTES):
+    if value is None or meaning not in (Meaning.TIME, Meaning.DURATION):
         return msgspec.to_builtins(value)
     if not math.isfinite(value):  # the end of an interval without one
         return None

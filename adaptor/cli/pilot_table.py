@@ -6,21 +6,19 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from adaptor import api
-from adaptor.cli.table import layout
-from adaptor.cli.words import clock, duration, printable
+from adaptor.cli.table import Columns, table
+from adaptor.cli.words import printable
 
 WIDTH = 120
-_TITLES: tuple[str, ...] = ("pilot", "site", "job", "state", "procs", "walltime", "predicted")
-_TITLES += ("started", "ended", "used", "wasted")
 
 
 def pilot_lines(pilots: Sequence[api.PilotRecord], reasons: bool = False) -> Iterator[str]:
     """A title and one line for each pilot; below it what the user should know, and with `reasons` why."""
     if not pilots:
         return
-    table = layout(_TITLES, [_row(pilot) for pilot in pilots])
-    yield next(table)
-    for pilot, line in zip(pilots, table, strict=True):
+    lines = table(pilots, _COLUMNS)
+    yield next(lines)
+    for pilot, line in zip(pilots, lines, strict=True):
         yield line
         for label, text in (
             ("why", pilot.reason if reasons else ""),
@@ -30,26 +28,25 @@ def pilot_lines(pilots: Sequence[api.PilotRecord], reasons: bool = False) -> Ite
             yield from _wrapped(label, text)
 
 
-def _row(pilot: api.PilotRecord) -> tuple[str, ...]:
-    return (
-        str(pilot.id),
-        _place(pilot),
-        printable(pilot.job or "-", 10),
-        pilot.state,
-        str(pilot.p),
-        duration(pilot.tr),
-        clock(pilot.predicted_start),
-        clock(pilot.started),
-        clock(pilot.ended),
-        duration(pilot.used),
-        duration(pilot.wasted),
-    )
-
-
 def _place(pilot: api.PilotRecord) -> str:
     """The site; where there are several, the partition too, or the donated node."""
     site, there = printable(pilot.site, 10), pilot.node or pilot.partition
     return f"{site}/{printable(there, 12)}" if there else site
+
+
+_COLUMNS: Columns = {
+    "pilot": "id",
+    "site": _place,
+    "job": lambda pilot: printable(pilot.job or "-", 10),
+    "state": "state",
+    "procs": "p",
+    "walltime": "tr",
+    "predicted": "predicted_start",
+    "started": "started",
+    "ended": "ended",
+    "used": "used",
+    "wasted": "wasted",
+}
 
 
 def _wrapped(label: str, text: str) -> list[str]:

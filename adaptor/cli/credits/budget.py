@@ -6,7 +6,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.credit_words import credit_line
-from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
@@ -35,9 +35,7 @@ def budget(selector: str, credits: float | None, config: str | None, as_json: bo
     if credits is None:
         found = reader.get(api.GetCredits(str(bag)))
     else:
-        found, started = ask_daemon(api.SetBudget(bag, credits), config)
-        if started:
-            tell_started()
+        found = ask_daemon(api.SetBudget(bag, credits), config)
     if not found.bags:
         raise UsageError(
             f"bag {bag} has no budget and has cost nothing yet; set one: adaptor budget {bag} --set CREDITS"

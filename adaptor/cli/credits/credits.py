@@ -8,18 +8,16 @@ import click
 
 from adaptor import api
 from adaptor.cli.credit_words import amount
-from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
-from adaptor.cli.table import layout
+from adaptor.cli.table import Columns, Figure, table
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
 from adaptor.option_kinds import INSTANT
 from adaptor.units import format_instant
-
-_TITLES = ("of", "period", "budget", "used", "wasted", "reserved", "left")
 
 
 @click.command()
@@ -58,7 +56,7 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
     if not found.sites and not found.bags:
         click.echo("no credits used yet")
         return
-    for line in layout(_TITLES, [_row(each) for each in (*found.sites, *found.bags)]):
+    for line in table([*found.sites, *found.bags], _COLUMNS):
         click.echo(line)
     for price in found.prices:
         click.echo(_price(price))
@@ -71,9 +69,7 @@ def _settle(site: str, ended: str | None, config: str | None) -> None:
         at = None if ended is None else INSTANT.parse(ended, time.time())
     except ValueError as error:
         raise UsageError(f"--ended: {error}") from error
-    settled, started = ask_daemon(api.SettleSite(site, at), config)
-    if started:
-        tell_started()
+    settled = ask_daemon(api.SettleSite(site, at), config)
     click.echo(f"{plural(settled, 'pilot')} of site {site} settled", err=True)
 
 
@@ -89,10 +85,15 @@ def _removed(pilot: api.RemovedPilotView) -> str:
     )
 
 
-def _row(line: api.CreditLine) -> tuple[str, ...]:
-    of = f"bag {line.bag}" if line.bag is not None else f"site {line.site}"
-    figures = (line.budget, line.used, line.wasted, line.reserved, line.left)
-    return (of, line.period, *map(amount, figures))
+_COLUMNS: Columns = {
+    "of": lambda line: f"bag {line.bag}" if line.bag is not None else f"site {line.site}",
+    "period": "period",
+    "budget": lambda line: Figure(amount(line.budget)),
+    "used": lambda line: Figure(amount(line.used)),
+    "wasted": lambda line: Figure(amount(line.wasted)),
+    "reserved": lambda line: Figure(amount(line.reserved)),
+    "left": lambda line: Figure(amount(line.left)),
+}
 
 
 def _price(price: api.SitePrice) -> str:

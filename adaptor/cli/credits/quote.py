@@ -17,7 +17,7 @@ from adaptor.cli.daily.bag_options import WithWords, bag_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.table import layout
+from adaptor.cli.table import Figure, layout
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
 
@@ -95,7 +95,7 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
         f"{amount(line.cost.low)} to {amount(line.cost.high)}",
         duration(chosen.seconds),
         f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
-        places,
+        Figure(places),
     )
 
 
@@ -108,5 +108,5 @@ def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | Non
         rest.spec, deadline=time.time() + line.seconds.high, slots=line.configuration.processors
     )
     chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
-    answer, _ = ask_daemon(api.Submit(chosen), config, timeout=SUBMIT_TIMEOUT)
+    answer = ask_daemon(api.Submit(chosen), config, timeout=SUBMIT_TIMEOUT)
     return answer.bag

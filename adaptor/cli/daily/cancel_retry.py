@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from adaptor import api
 from adaptor.bagfile.options import parse_option
-from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
@@ -116,9 +116,7 @@ def change(
     The bags are looked up first, so that a wrong selector starts no daemon.
     """
     bags = [bag.id for bag in Reader().bags(selector)]
-    changed, started = ask_daemon(question(bags, _flat(numbers)), config)
-    if started:
-        tell_started()
+    changed = ask_daemon(question(bags, _flat(numbers)), config)
     if as_json:
         print_json({"bags": bags, "tasks": changed})
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from adaptor import api
-from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, confirm, json_option
 from adaptor.cli.reader import Reader
@@ -32,9 +32,7 @@ def forget(selector: str, yes: bool, config: str | None, as_json: bool) -> None:
     bags = [bag.id for bag in Reader().bags(selector)]
     if not yes:
         confirm(f"forget {plural(len(bags), 'bag')} ({_named(bags)}) for good?")
-    forgotten, started = ask_daemon(api.Forget(bags), config)
-    if started:
-        tell_started()
+    forgotten = ask_daemon(api.Forget(bags), config)
     if as_json:
         print_json({"bags": bags})
     else:

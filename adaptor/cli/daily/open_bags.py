@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from adaptor import api
-from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
+from adaptor.cli.daemon_process import ask_daemon, ensure_daemon
 from adaptor.cli.daily.bag_options import open_bag_options, task_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
 from adaptor.cli.daily.submitted import tell_refused
@@ -34,9 +34,7 @@ def open_command(bag: api.BagInput, config: str | None, as_json: bool) -> None:
       adaptor close last && adaptor wait last
     """
     question = api.Submit(bag, open=True, key=new_key())
-    answer, started = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
-    if started:
-        tell_started()
+    answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
     if as_json:
         told = {"bag": answer.bag, "tasks": len(bag.tasks)}
         print_json({**told, "refused": answer.refused} if answer.refused else told)
@@ -85,9 +83,7 @@ def close(selector: str, config: str | None, as_json: bool) -> None:
       adaptor close last
     """
     bags = [bag.id for bag in Reader().bags(selector)]
-    closed, started = ask_daemon(api.Close(bags), config)
-    if started:
-        tell_started()
+    closed = ask_daemon(api.Close(bags), config)
     if as_json:
         print_json({"bags": closed})
         return

@@ -13,7 +13,7 @@ from adaptor.cli.daily.bag_options import bag_options
 from adaptor.cli.forecast_words import interval
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.table import layout
+from adaptor.cli.table import table
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
@@ -67,8 +67,14 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
     yield from map(printable, found.earlier)
     if found.requests:
         yield "requests that would be made now:"
-        yield from layout(
-            ("site", "processors", "walltime", "start"), [_row(each, found.now) for each in found.requests]
+        yield from table(
+            found.requests,
+            {
+                "site": "site",
+                "processors": "p",
+                "walltime": "tr",
+                "start": lambda request: _start(request, found.now),
+            },
         )
     for site, why in found.withheld.items():
         yield f"{site}: no request now: {printable(why)}"
@@ -84,9 +90,8 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
 _LIMIT_OF = {"scheduler": "the scheduler's default", "initial_tr": "initial_tr", "time": "--time"}
 
 
-def _row(each: api.PlannedRequestView, now: float) -> tuple[str, ...]:
-    start = "-" if each.start is None else "now" if each.start <= now else clock(each.start, now)
-    return each.site, str(each.p), format_duration(each.tr), start
+def _start(request: api.PlannedRequestView, now: float) -> str:
+    return "now" if request.start is not None and request.start <= now else clock(request.start, now)
 
 
 def _credits(found: api.PlanView) -> str:

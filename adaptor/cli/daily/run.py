@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from adaptor import api
-from adaptor.cli.daemon_process import ask_daemon, stop_daemon
+from adaptor.cli.daemon_process import ask_starting, stop_daemon
 from adaptor.cli.daily.bag_options import WithWords, bag_options, resume_option
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
 from adaptor.cli.daily.submitted import tell_refused, tell_submitted
@@ -34,7 +34,7 @@ def run(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> i
       adaptor run --template 'render -f {frame}' -P frame=1:100
     """
     question = api.Submit(bag, resume=resume)
-    answer, private = ask_daemon(question, config, until_idle=True, timeout=SUBMIT_TIMEOUT)
+    answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
     number = answer.bag
     if not (as_json and number):
         tell_submitted(question, answer, as_json=as_json)

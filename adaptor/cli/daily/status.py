@@ -13,22 +13,9 @@ from adaptor.cli.options import json_option
 from adaptor.cli.progress import pilot_notes
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
-from adaptor.cli.table import layout
+from adaptor.cli.table import Columns, Figure, StateWord, table
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 from adaptor.client.asking import ask
-
-_TITLES: tuple[str, ...] = (
-    "bag",
-    "name",
-    "state",
-    "done",
-    "running",
-    "waiting",
-    "failed",
-    "cancelled",
-    "mean",
-)
-_TITLES += ("submitted", "took", "sites")
 
 
 @click.command(short_help="Show bags, the daemon and its pilots.")
@@ -64,7 +51,7 @@ def _print_bags(bags: list[api.BagView]) -> None:
     if not bags:
         click.echo("no bags; submit one: adaptor submit FILE")
         return
-    for line in layout(_TITLES, [_row(bag) for bag in bags]):
+    for line in table(bags, _COLUMNS):
         click.echo(line)
     for bag in bags:
         if bag.forecast is not None:
@@ -73,19 +60,20 @@ def _print_bags(bags: list[api.BagView]) -> None:
             click.echo(line)
 
 
-def _row(bag: api.BagView) -> tuple[str, ...]:
-    counts = (bag.running, bag.waiting + bag.blocked, bag.failed, bag.cancelled)
-    return (
-        str(bag.id),
-        printable(bag.name, 24),
-        "paused" if bag.paused else bag.state,
-        f"{bag.done}/{bag.tasks}",
-        *map(str, counts),
-        duration(bag.mean_runtime),
-        clock(bag.submitted),
-        duration(bag.ended - bag.submitted if bag.ended is not None else None),
-        ",".join(bag.sites) or "any",
-    )
+_COLUMNS: Columns = {
+    "bag": "id",
+    "name": lambda bag: printable(bag.name, 24),
+    "state": lambda bag: StateWord("paused" if bag.paused else bag.state),
+    "done": lambda bag: Figure(f"{bag.done}/{bag.tasks}"),
+    "running": "running",
+    "waiting": lambda bag: Figure(bag.waiting + bag.blocked),
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "mean": "mean_runtime",
+    "submitted": "submitted",
+    "took": lambda bag: Figure(duration(None if bag.ended is None else bag.ended - bag.submitted)),
+    "sites": lambda bag: ",".join(bag.sites) or "any",
+}
 
 
 def _print_daemon(daemon: api.DaemonView | None, pilots: list[api.PilotRecord]) -> None:

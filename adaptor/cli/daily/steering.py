@@ -9,7 +9,7 @@ import click
 
 from adaptor import api
 from adaptor.bagfile.options import parse_option
-from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
@@ -121,9 +121,7 @@ def _steer(
     as_json: bool,
 ) -> None:
     """Ask the daemon, and print what became of each bag. Raises UsageError: none of them is changed."""
-    changed, started = ask_daemon(question, config)
-    if started:
-        tell_started()
+    changed = ask_daemon(question, config)
     if not changed:
         raise UsageError(f"{_named(bags)}: {otherwise}")
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from adaptor import api
-from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.daily.bag_options import WithWords, bag_options, resume_option
 from adaptor.cli.daily.submitted import tell_submitted
 from adaptor.cli.options import config_option, json_option
@@ -35,7 +35,5 @@ def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -
       adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
     """
     question = api.Submit(bag, resume=resume)
-    answer, started = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
-    if started:
-        tell_started()
+    answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
     tell_submitted(question, answer, as_json=as_json)

@@ -7,28 +7,12 @@ from pathlib import Path
 
 from adaptor import api
 from adaptor.cli.progress import counts, title
-from adaptor.cli.table import layout
-from adaptor.cli.words import duration, plural, printable, size
+from adaptor.cli.table import Columns, table
+from adaptor.cli.words import plural, printable
 from adaptor.endings import ending
 from adaptor.outputs.finding import Outputs
 from adaptor.outputs.tails import tail
 
-_GPU_MEMORY = "gpu memory"
-"""The column is left out where no task has any."""
-_TITLES: tuple[str, ...] = (
-    "task",
-    "name",
-    "state",
-    "ending",
-    "tries",
-    "wall",
-    "cpu",
-    "memory",
-    _GPU_MEMORY,
-    "node",
-    "stdout",
-    "stderr",
-)
 _ENDED = ("done", "failed", "cancelled")
 _TAIL = 3
 """Lines of the standard error of one task for each ending."""
@@ -53,27 +37,34 @@ def table_lines(bag: api.BagView, tasks: Sequence[api.TaskView]) -> Iterator[str
     if not tasks:
         yield "no tasks match"
         return
-    gpus = any(task.peak_gpu_memory for task in tasks)
-    titles = [each for each in _TITLES if gpus or each != _GPU_MEMORY]
-    yield from layout(titles, [_row(task, f"{Path(bag.output)}/", gpus=gpus) for task in tasks])
+    within = f"{Path(bag.output)}/"
+    columns = {
+        **_COLUMNS,
+        "stdout": lambda task: _path(task.stdout, within),
+        "stderr": lambda task: _path(task.stderr, within),
+    }
+    if not any(task.peak_gpu_memory for task in tasks):
+        del columns["gpu memory"]
+    yield from table(tasks, columns)
 
 
-def _row(task: api.TaskView, within: str, *, gpus: bool) -> tuple[str, ...]:
+def _ending(task: api.TaskView) -> str:
     ended = task.state in _ENDED
-    return (
-        str(task.task),
-        printable(task.name or task.command, 32),
-        task.state,
-        printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-",
-        str(task.attempts),
-        duration(task.wall),
-        duration(task.cpu),
-        size(task.peak_memory),
-        *([size(task.peak_gpu_memory)] if gpus else []),
-        task.node or "-",
-        _path(task.stdout, within),
-        _path(task.stderr, within),
-    )
+    return printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-"
+
+
+_COLUMNS: Columns = {
+    "task": "task",
+    "name": lambda task: printable(task.name or task.command, 32),
+    "state": "state",
+    "ending": _ending,
+    "tries": "attempts",
+    "wall": "wall",
+    "cpu": "cpu",
+    "memory": "peak_memory",
+    "gpu memory": "peak_gpu_memory",
+    "node": "node",
+}
 
 
 def _path(path: str | None, within: str) -> str:

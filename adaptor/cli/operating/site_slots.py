@@ -13,7 +13,7 @@ from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.slots_picture import picture, screen_width
 from adaptor.cli.operating.task_options import chosen_task, task_options
 from adaptor.cli.options import config_option, json_option, no_such_site
-from adaptor.cli.table import layout
+from adaptor.cli.table import Columns, table
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
@@ -114,9 +114,6 @@ def place_of(site: api.SlotsView) -> str:
     return f"{site.site}/{site.partition}" if site.partition else site.site
 
 
-_TITLES = ("processors", "start", "until", "duration", "request")
-
-
 def _gpus(site: api.SlotsView) -> str:
     return "".join(f", {each.free} of {plural(each.total, f'{each.type} GPU'.strip())}" for each in site.gpus)
 
@@ -126,17 +123,18 @@ def slots_lines(site: api.SlotsView) -> Iterator[str]:
     if not site.slots:
         yield "no free slot in the queue"
         return
-    titles = _TITLES if site.task is None else (*_TITLES, "tasks")
-    yield from layout(titles, [_row(slot, site.observed or 0.0, site.task) for slot in site.slots])
+    now = site.observed or 0.0
+    columns: Columns = {
+        "processors": "processors",
+        "start": lambda slot: "now" if slot.start <= now else clock(slot.start, now),
+        "until": lambda slot: clock(slot.end, now),
+        "duration": lambda slot: "unlimited" if slot.end is None else format_duration(slot.end - slot.start),
+        "request": _request,
+    }
+    if site.task is not None:
+        columns = {**columns, "tasks": lambda slot: str(slot.tasks or 0)}
+    yield from table(site.slots, columns)
 
 
-def _row(slot: api.SlotView, now: float, tasks: TaskSize | None) -> tuple[str, ...]:
-    span = "unlimited" if slot.end is None else format_duration(slot.end - slot.start)
-    return (
-        str(slot.processors),
-        "now" if slot.start <= now else clock(slot.start, now),
-        "-" if slot.end is None else clock(slot.end, now),
-        span,
-        "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}",
-        *([] if tasks is None else [str(slot.tasks or 0)]),
-    )
+def _request(slot: api.SlotView) -> str:
+    return "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}"

@@ -6,23 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from adaptor import api
 from adaptor.cli.donation_words import donation_lines
-from adaptor.cli.table import layout
-from adaptor.cli.words import clock, duration, printable
-
-_TITLES: tuple[str, ...] = (
-    "site",
-    "backend",
-    "heuristic",
-    "max_pending_requests",
-    "max_proc",
-    "max_tr",
-    "queued",
-    "running",
-)
-_TITLES += ("held", "processors", "late", "observed", "state")
-"""`held`: processors of own requests that run; `late`: by how much requests start later than predicted."""
-_GPUS = _TITLES.index("processors") + 1
-"""Where `gpus` stands if a site has any."""
+from adaptor.cli.table import Columns, cells, layout
+from adaptor.cli.words import clock, printable
 
 
 def configured_sites(config: str | None) -> list[api.SiteView]:
@@ -64,11 +49,16 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
 
 def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
     """A title and a line for each site, with its problem and its donated nodes below."""
-    gpus = any(site.gpus for site in sites)
-    titles = _TITLES if not gpus else (*_TITLES[:_GPUS], "gpus", *_TITLES[_GPUS:])
-    rows = [_row(site, gpus=gpus) for site in sites]
-    places = [_partition_row(site, each, gpus=gpus) for site in sites for each in site.partitions]
-    title, *lines = layout(titles, [*rows, *places])
+    columns = dict(_COLUMNS)
+    if not any(site.gpus for site in sites):
+        del columns["gpus"]
+    rows = [cells(site, columns) for site in sites]
+    places = [
+        [f"{site.name}/{partition.name}", *cells(partition, columns)[1:]]
+        for site in sites
+        for partition in site.partitions
+    ]
+    title, *lines = layout(list(columns), [*rows, *places])
     own = iter(lines[len(rows) :])
     yield title
     for site, line in zip(sites, lines, strict=False):
@@ -84,54 +74,35 @@ def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
             yield from (f"  {words}" for words in donation_lines(site.donation))
 
 
-def _row(site: api.SiteView, *, gpus: bool) -> tuple[str, ...]:
-    return (
-        site.name,
-        site.backend,
-        site.heuristic,
-        _number(site.max_pending_requests),
-        _number(site.max_proc),
-        duration(site.max_tr),
-        str(site.queued),
-        str(site.running),
-        str(site.held),
-        _number(site.processors),
-        *([_gpu_words(site)] if gpus else []),
-        duration(site.late),
-        clock(site.observed),
-        _state(site),
-    )
-
-
-def _partition_row(site: api.SiteView, each: api.PartitionView, *, gpus: bool) -> tuple[str, ...]:
-    return (
-        f"{site.name}/{each.name}",
-        "",
-        "",
-        _number(each.max_pending_requests),
-        _number(each.max_proc),
-        duration(each.max_tr),
-        str(each.queued),
-        str(each.running),
-        str(each.held),
-        _number(each.processors),
-        *([""] if gpus else []),
-        "",
-        "",
-        "closed" if each.closed else "",
-    )
-
-
-def _gpu_words(site: api.SiteView) -> str:
+def _gpu_words(site: api.SiteView | api.PartitionView) -> str:
     """`4 a100, 2`: of a type, and without one."""
+    if isinstance(site, api.PartitionView):
+        return ""
     return ", ".join(f"{each.total} {each.type}".strip() for each in site.gpus) or "-"
 
 
-def _state(site: api.SiteView) -> str:
+def _state(site: api.SiteView | api.PartitionView) -> str:
+    if isinstance(site, api.PartitionView):
+        return "closed" if site.closed else ""
     if site.problem:
         return "silent"
     return "not asked" if site.observed is None else "answers"
 
 
-def _number(number: int | None) -> str:
-    return "-" if number is None else str(number)
+_COLUMNS: Columns = {
+    "site": "name",
+    "backend": "backend",
+    "heuristic": "heuristic",
+    "max_pending_requests": "max_pending_requests",
+    "max_proc": "max_proc",
+    "max_tr": "max_tr",
+    "queued": "queued",
+    "running": "running",
+    "held": "held",
+    "processors": "processors",
+    "gpus": _gpu_words,
+    "late": "late",
+    "observed": "observed",
+    "state": _state,
+}
+"""`held`: processors of own requests that run; `late`: by how much requests start later than predicted."""
