@@ -44,7 +44,7 @@ class Submitted(msgspec.Struct, frozen=True):
 
 
 class Submit(Question[Submitted], frozen=True):
-    """A new bag; answered by Submitted."""
+    """A new bag."""
 
     writes = True
 
@@ -58,7 +58,7 @@ class Submit(Question[Submitted], frozen=True):
 
 
 class Close(Question[list[int]], frozen=True):
-    """These bags take no more tasks; answered by Closed."""
+    """These bags take no more tasks."""
 
     writes = True
 
@@ -138,8 +138,7 @@ class GetBags(Question[Bags], frozen=True):
 
 
 class GetLatestBags(Question[Bags], frozen=True):
-    """All bags that have not ended, at most `running` of the newest, and the last `ended` that have;
-    answered by Bags."""
+    """All bags that have not ended, at most `running` of the newest, and the last `ended` that have."""
 
     kept = True
     nothing = Bags([])
@@ -149,7 +148,7 @@ class GetLatestBags(Question[Bags], frozen=True):
 
 
 class Pause(Question[list[int]], frozen=True):
-    """Start no more tasks of these bags; answered by ChangedBags."""
+    """Start no more tasks of these bags."""
 
     writes = True
 
@@ -157,7 +156,7 @@ class Pause(Question[list[int]], frozen=True):
 
 
 class Resume(Question[list[int]], frozen=True):
-    """Let these paused bags go on; answered by ChangedBags."""
+    """Let these paused bags go on."""
 
     writes = True
 
@@ -165,7 +164,7 @@ class Resume(Question[list[int]], frozen=True):
 
 
 class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
-    """Change options of these bags; what is left out stays. Answered by ChangedBags."""
+    """Change options of these bags; what is left out stays."""
 
     writes = True
 
@@ -178,7 +177,7 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
 
 
 class Forget(Question[int], frozen=True):
-    """Remove these bags, which have ended, from the journal; answered by Forgotten."""
+    """Remove these bags, which have ended, from the journal."""
 
     writes = True
 

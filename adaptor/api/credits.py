@@ -77,7 +77,7 @@ class GetCredits(Question[CreditsView], frozen=True):
 
 
 class SetBudget(Question[CreditsView], frozen=True):
-    """Set or change the budget of a bag; answered by its Credits."""
+    """Set or change the budget of a bag."""
 
     writes = True
 
@@ -86,7 +86,7 @@ class SetBudget(Question[CreditsView], frozen=True):
 
 
 class SettleSite(Question[int], frozen=True):
-    """Settle the pilots of a site that the configuration no longer has; answered by Settled."""
+    """Settle the pilots of a site that the configuration no longer has."""
 
     writes = True
 

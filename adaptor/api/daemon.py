@@ -88,7 +88,7 @@ class Reloading(msgspec.Struct, frozen=True):
 
 
 class Reload(Question[Reloading], frozen=True):
-    """Take the configuration over as its file is now; answered by Reloading once it was checked."""
+    """Take the configuration over as its file is now; answered once it was checked."""
 
     takes_time = True
     writes = True

@@ -52,7 +52,7 @@ class Appended(msgspec.Struct, frozen=True):
 
 
 class Append(Question[Appended], frozen=True):
-    """More tasks of an open bag; answered by Appended, also if they were appended before."""
+    """More tasks of an open bag; the same answer if they were appended before."""
 
     writes = True
 
@@ -154,7 +154,7 @@ LONGEST_POLL = 30.0
 
 
 class GetEvents(Question[list[BagEvents]], frozen=True):
-    """What has changed in bags; answered by Events, at once if anything has, or if all bags have ended."""
+    """What has changed in bags; answered at once if anything has, or if all bags have ended."""
 
     kept = True
     takes_time = True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from adaptor import api
 from adaptor.cli.follow import Overview
-from adaptor.cli.forecast_words import end_words
+from adaptor.cli.sentences import end_words
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 
 STEP = 10

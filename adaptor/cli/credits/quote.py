@@ -11,12 +11,12 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.credit_words import amount
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.daily.bag_options import WithWords, bag_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
+from adaptor.cli.sentences import amount
 from adaptor.cli.table import Figure, layout
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from adaptor import api
 from adaptor.cli.follow import Overview
-from adaptor.cli.forecast_words import end_words
 from adaptor.cli.progress import counts, pilot_notes, title
+from adaptor.cli.sentences import end_words
 from adaptor.cli.words import pilots_line
 
 

@@ -8,11 +8,10 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.credit_words import amount
 from adaptor.cli.daily.bag_options import bag_options
-from adaptor.cli.forecast_words import interval
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
+from adaptor.cli.sentences import amount, interval
 from adaptor.cli.table import table
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask

@@ -11,15 +11,13 @@ import msgspec
 
 from adaptor import api
 from adaptor.atomic_file import PRIVATE, write_atomically
-from adaptor.cli.credit_words import credit_line
-from adaptor.cli.donation_words import used_words
-from adaptor.cli.forecast_words import first_forecast_lines, record_line
 from adaptor.cli.json_output import print_json
+from adaptor.cli.operating.pilot import pilot_lines
 from adaptor.cli.options import json_option
-from adaptor.cli.pilot_table import pilot_lines
 from adaptor.cli.progress import counts, title
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
+from adaptor.cli.sentences import credit_line, first_forecast_lines, record_line, used_words
 from adaptor.cli.words import duration, plural, printable, size
 from adaptor.errors import AdaptorError
 

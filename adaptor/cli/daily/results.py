@@ -10,9 +10,8 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.daily.joblog import csv_lines, joblog_lines
 from adaptor.cli.daily.task_output import follow_output, print_outputs
-from adaptor.cli.daily.task_table import summary_lines, table_lines
+from adaptor.cli.daily.task_table import csv_lines, joblog_lines, summary_lines, table_lines
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.reader import Reader

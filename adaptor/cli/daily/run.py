@@ -7,8 +7,7 @@ import click
 from adaptor import api
 from adaptor.cli.daemon_process import ask_starting, stop_daemon
 from adaptor.cli.daily.bag_options import WithWords, bag_options, resume_option
-from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
-from adaptor.cli.daily.submitted import tell_refused, tell_submitted
+from adaptor.cli.daily.submit import SUBMIT_TIMEOUT, tell_refused, tell_submitted
 from adaptor.cli.daily.watch_wait import watch_bags
 from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.options import config_option, json_option

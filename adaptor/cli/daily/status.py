@@ -6,13 +6,12 @@ import click
 
 from adaptor import api
 from adaptor.cli.config_changes import config_lines
-from adaptor.cli.evidence import pause_lines
-from adaptor.cli.forecast_words import forecast_line, record_line
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.progress import pilot_notes
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
+from adaptor.cli.sentences import forecast_line, pause_lines, record_line
 from adaptor.cli.table import Columns, Figure, StateWord, table
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 from adaptor.client.asking import ask

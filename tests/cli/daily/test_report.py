@@ -11,7 +11,7 @@ import msgspec
 from adaptor import api
 from adaptor.api import BagReport, Span, TaskSums, Totals
 from adaptor.cli.daily.report import totals
-from adaptor.cli.forecast_words import first_forecast_lines, record_line
+from adaptor.cli.sentences import first_forecast_lines, record_line
 from tests.cli.fake_control import NO_ADVICE, bag_view, pilot_view
 from tests.cli.invoking import Cli, Serve
 from tests.cli.test_forecast_words import first, record

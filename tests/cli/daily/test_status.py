@@ -7,7 +7,7 @@ from pathlib import Path
 from adaptor import api
 from adaptor.api import Evidence, ForecastView
 from adaptor.api.fields import Interval
-from adaptor.cli.forecast_words import record_line
+from adaptor.cli.sentences import record_line
 from adaptor.forecast.record import Record
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve

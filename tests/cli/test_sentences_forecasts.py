@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.api import FirstForecastView, ForecastView
 from adaptor.api.fields import Interval
-from adaptor.cli.forecast_words import end_words, first_forecast_lines, forecast_line, record_line
+from adaptor.cli.sentences import end_words, first_forecast_lines, forecast_line, record_line
 from adaptor.cli.words import clock
 from adaptor.forecast.record import Record, Share
 

@@ -1,14 +1,62 @@
-"""Forecasts in words, what came of them, and how often they held."""
+"""Credits, donated nodes, forecasts and pauses in words."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isfinite
 
+import click
+
 from adaptor import api
+from adaptor.api import BagView
 from adaptor.api.fields import Interval
-from adaptor.cli.credit_words import amount
-from adaptor.cli.words import clock, duration, plural
+from adaptor.cli.words import clock, duration, plural, printable
 from adaptor.forecast.record import Record, Share
+from adaptor.outputs.finding import Outputs
+from adaptor.outputs.tails import tail
+
+
+def amount(credits: float | None) -> str:
+    """`12.5`, `1,200`, `0.0012`; `-` for None. Below a credit four digits, else two."""
+    if credits is None:
+        return "-"
+    digits = 4 if abs(credits) < 1 else 2
+    text = f"{credits:,.{digits}f}".rstrip("0").rstrip(".")
+    return text if text not in ("", "-0") else "0"
+
+
+def credit_line(line: api.CreditLine) -> str:
+    """`credits: used 1.2 (1 for results, 0.2 wasted), reserved 0.5, left 8.3 of 10`."""
+    wasted = line.wasted or 0.0
+    parts = [f"used {amount(line.used)} ({amount(line.used - wasted)} for results, {amount(wasted)} wasted)"]
+    if line.reserved:
+        parts.append(f"reserved {amount(line.reserved)}")
+    if line.left is not None:
+        parts.append(f"left {amount(line.left)} of {amount(line.budget)}")
+    return f"credits: {', '.join(parts)}"
+
+
+def donation_lines(donation: api.DonationView) -> list[str]:
+    """`4 donated nodes, 2 other idle nodes; held 3h of processor time: …`, and why there are no more."""
+    now = plural(donation.nodes, "donated node")
+    if donation.idle is not None:
+        now += f", {plural(donation.idle, 'other idle node')}"
+    lines = [f"{now}; {used_words(donation)}" if donation.donations else now]
+    if donation.reason:
+        lines.append(f"no more nodes are donated: {printable(donation.reason)}")
+    return lines
+
+
+def used_words(donation: api.DonationView) -> str:
+    """`held 3h of processor time (used 2h 45m, lost 5m), 7 reclaims in 0.20 s (at most 1.10 s)`."""
+    words = (
+        f"held {duration(donation.held)} of processor time (used {duration(donation.used)}, "
+        f"lost {duration(donation.lost)}), {plural(donation.reclaims, 'reclaim')}"
+    )
+    if donation.latency is None or donation.slowest is None:
+        return words
+    return f"{words} in {donation.latency:.2f} s (at most {donation.slowest:.2f} s)"
+
 
 _COARSE = 600.0
 """Seconds of an interval from which its ends are told in minutes."""
@@ -99,3 +147,29 @@ def _came(first: api.FirstForecastView) -> list[str]:
 
 def _held(held: bool | None) -> str:
     return {True: " (within)", False: " (outside)", None: ""}[held]
+
+
+LINES = 5
+
+
+def pause_lines(bag: BagView) -> list[str]:
+    """Nothing for a bag that is not paused."""
+    if not bag.paused:
+        return []
+    return [printable(bag.paused), *(f"  | {printable(line)}" for line in _told(bag).splitlines())]
+
+
+def tell_halted(bags: Iterable[BagView]) -> None:
+    """Say on standard error which bags have paused by themselves."""
+    for bag in bags:
+        if bag.halted:
+            for line in pause_lines(bag):
+                click.echo(line, err=True)
+
+
+def _told(bag: BagView) -> str:
+    shown = bag.evidence
+    if shown is None:
+        return ""
+    outputs = Outputs(bag.output, packed=bag.output_files == "packed")
+    return tail(outputs.find_one(shown.task, shown.attempt, "stderr", shown.stderr), LINES)
