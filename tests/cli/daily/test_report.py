@@ -14,7 +14,7 @@ from adaptor.cli.daily.report import totals
 from adaptor.cli.sentences import first_forecast_lines, record_line
 from tests.cli.fake_control import NO_ADVICE, bag_view, pilot_view
 from tests.cli.invoking import Cli, Serve
-from tests.cli.test_forecast_words import first, record
+from tests.cli.test_sentences_forecasts import first, record
 
 TOTALS = Totals(requests=0, paid=0.0, used=0.0, wasted=0.0, turnaround=None, first_result=None)
 

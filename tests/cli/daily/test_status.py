@@ -11,7 +11,7 @@ from adaptor.cli.sentences import record_line
 from adaptor.forecast.record import Record
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
-from tests.cli.test_forecast_words import record
+from tests.cli.test_sentences_forecasts import record
 
 
 def test_status(cli: Cli, serve: Serve) -> None:
