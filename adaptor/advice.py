@@ -12,6 +12,7 @@ from typing import get_type_hints
 
 import msgspec
 
+from adaptor.api import MeasuredView
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape
@@ -19,7 +20,6 @@ from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import QueueState
 from adaptor.resources import TaskSize
 from adaptor.units import format_clock, format_duration, format_size
-from adaptor.views import MeasuredView
 
 FEWEST = 5
 """Results from which anything is concluded."""

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.client.bags import Client
-from adaptor.protocol.control import TaskInput
 from bench.private_daemon import PrivateDaemon, private_daemon
 from bench.stopwatch import seconds
 from bench.table import Row, show

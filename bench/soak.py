@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import msgspec
 import psutil
 
+from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import ask
-from adaptor.protocol import control
 from bench.private_daemon import PrivateDaemon, private_place
 from bench.stopwatch import median_seconds
 
@@ -81,10 +81,10 @@ def _parser() -> argparse.ArgumentParser:
 def _samples(place: PrivateDaemon, bags: int, tasks: int) -> Iterator[Sample]:
     daemon = psutil.Process(place.pid())
     spec = BagSpec(name="soak", cwd="/", output=f"{place.folder}/out", environment=_ENVIRONMENT)
-    question = control.Submit(control.BagInput(spec=spec, tasks=[control.TaskInput(["/bin/true"])] * tasks))
+    question = api.Submit(api.BagInput(spec=spec, tasks=[api.TaskInput(["/bin/true"])] * tasks))
     step = max(1, bags // 10)
     for number in range(1, bags + 1):
-        newest = ask(question, control.Submitted).bag
+        newest = ask(question).bag
         while _unfinished(newest) >= _IN_FLIGHT:
             time.sleep(0.05)
         if number % step == 0:
@@ -95,14 +95,14 @@ def _samples(place: PrivateDaemon, bags: int, tasks: int) -> Iterator[Sample]:
 
 def _unfinished(newest: int) -> int:
     """Of the newest bags."""
-    bags = ask(control.GetBags("recent"), control.Bags).bags
+    bags = ask(api.GetBags("recent")).bags
     return sum(bag.ended is None for bag in bags if bag.id > newest - 3 * _IN_FLIGHT)
 
 
 def _sample(place: PrivateDaemon, daemon: psutil.Process, number: int) -> Sample:
     python = median_seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
     status = median_seconds(lambda: place.adaptor("status")) / python
-    view = ask(control.GetDaemon(), control.Daemon).daemon
+    view = ask(api.GetDaemon())
     logs = sum(path.stat().st_size for path in (place.folder / "state").glob("daemon.*"))
     return Sample(
         bags=number,

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.advice import SeenQueue, advise, round_size, round_time
+from adaptor.api import MeasuredView
 from adaptor.crafting.fits import tasks_on
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits, PendingJob, QueueState
 from adaptor.resources import Node, TaskSize
-from adaptor.views import MeasuredView
 
 GIB, MIB = 2**30, 2**20
 RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=64, max_tr=86_400), pad=30.0)

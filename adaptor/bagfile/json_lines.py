@@ -12,11 +12,11 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import AtLeast1
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import BagFileError
 from adaptor.option_kinds import GPUS, MEMORY, plain_text
-from adaptor.protocol.control import TaskInput
 from adaptor.resources import OwnNeeds, TaskGpus
 from adaptor.scheduling.task_links import LinkError, resolved
 from adaptor.units import parse_duration

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import msgspec
 
+from adaptor.api import BagInput
 from adaptor.bag_spec import BagSpec, Option
 from adaptor.did_you_mean import did_you_mean
 from adaptor.option_kinds import Kind, choice, integer
-from adaptor.protocol.control import BagInput
 from adaptor.units import shortened
 
 

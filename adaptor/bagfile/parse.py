@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bagfile.json_lines import parse_json_lines
 from adaptor.bagfile.lookalikes import script_part
 from adaptor.bagfile.options import add_options
 from adaptor.errors import BagFileError
-from adaptor.protocol.control import TaskInput
 from adaptor.units import shortened
 
 _DIRECTIVE = re.compile(r"#ADAPTOR(?:\s+(?P<options>.*))?$")

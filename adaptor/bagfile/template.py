@@ -8,11 +8,11 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from adaptor.api import TaskInput
 from adaptor.bagfile.parameters import Axis
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
 from adaptor.option_kinds import plain_text
-from adaptor.protocol.control import TaskInput
 
 MAX_TASKS = 10_000_000
 """Tasks of one template; more is taken for a typing error."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.words import printable
 from adaptor.config.digest import digest_of
 from adaptor.config.loading import default_config_path
@@ -15,7 +15,7 @@ from adaptor.config.loading import default_config_path
 _RELOAD = "take it over: adaptor daemon reload"
 
 
-def config_lines(daemon: views.DaemonView, *, only_problems: bool = False) -> list[str]:
+def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list[str]:
     """Where the configuration is, whether it was edited, and why a reload failed."""
     lines = []
     path = Path(daemon.config_file or default_config_path())

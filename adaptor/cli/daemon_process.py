@@ -6,19 +6,16 @@ import contextlib
 import os
 import socket
 import time
-from typing import TypeVar
 
 import click
-import msgspec
 
+from adaptor import api
+from adaptor.api import DaemonView
+from adaptor.api.question import A
 from adaptor.cli.words import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
-from adaptor.views import DaemonView
-
-_Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
@@ -63,7 +60,7 @@ def find_daemon() -> DaemonView | None:
     until = time.monotonic() + SETTLING
     while True:
         try:
-            return ask(control.GetDaemon(), control.Daemon).daemon
+            return ask(api.GetDaemon())
         except HungDaemonError:
             if time.monotonic() > until:
                 raise
@@ -72,43 +69,51 @@ def find_daemon() -> DaemonView | None:
         time.sleep(0.1)
 
 
-def ask_daemon(
-    question: control.Question,
-    kind: type[_Kind],
-    config: str | None,
-    until_idle: bool = False,
-    timeout: float = ANSWER_TIMEOUT,
-) -> tuple[_Kind, bool]:
-    """As `ask`, and True if it had to start a daemon, as `ensure_daemon` does.
+def ask_daemon(question: api.Question[A], config: str | None, timeout: float = ANSWER_TIMEOUT) -> A:
+    """As `ask`; where no daemon runs, starts one that stays, and says so.
 
     Raises:
         AdaptorError: none could be started, or the question could not be served.
     """
+    answer, started = ask_starting(question, config, timeout)
+    if started:
+        tell_started()
+    return answer
+
+
+def ask_starting(
+    question: api.Question[A],
+    config: str | None,
+    timeout: float = ANSWER_TIMEOUT,
+    *,
+    until_idle: bool = False,
+) -> tuple[A, bool]:
+    """The same, and True if it had to start a daemon, as `ensure_daemon` does; says nothing."""
     started = ensure_daemon(config, until_idle)
     try:
-        return ask(question, kind, timeout), started
+        return ask(question, timeout), started
     except NoDaemonError:
         # A private daemon was just ending. It was not reached, so it has not got the question.
         started = ensure_daemon(config, until_idle)
-        return ask(question, kind, timeout), started
+        return ask(question, timeout), started
 
 
 RELOAD_TIMEOUT = 180.0
 """Seconds for all schedulers to answer, and then for the daemon to be back."""
 
 
-def reload_daemon() -> control.Reloading:
+def reload_daemon() -> api.Reloading:
     """Have the daemon take its configuration over, and wait until it goes by it.
 
     Raises:
         NoDaemonError: none runs.
         AdaptorError: the configuration cannot be used, and the old one goes on.
     """
-    found = ask(control.Reload(), control.Reloading, RELOAD_TIMEOUT)
+    found = ask(api.Reload(), RELOAD_TIMEOUT)
     deadline = time.monotonic() + RELOAD_TIMEOUT
     while found.any:
         with contextlib.suppress(NoDaemonError, NoAnswerError):
-            view = ask(control.GetDaemon(), control.Daemon).daemon
+            view = ask(api.GetDaemon())
             if view.config_problem:
                 raise AdaptorError(f"{view.config_problem}; the configuration before it goes on")
             if view.config_digest == found.digest:
@@ -139,7 +144,7 @@ def stop_daemon(pilots: bool) -> int | None:
     daemon = find_daemon()
     if daemon is None:
         return None
-    ask(control.Stop(pilots=pilots), control.Stopping)
+    ask(api.Stop(pilots=pilots))
     local = daemon.host == socket.gethostname()
     deadline = time.monotonic() + STOP_TIMEOUT
     while _process_runs(daemon.pid) if local else _answers():
@@ -166,7 +171,7 @@ def _process_runs(pid: int) -> bool:
 
 def _answers() -> bool:
     try:
-        ask(control.GetDaemon(), control.Daemon)
+        ask(api.GetDaemon())
     except (NoDaemonError, NoAnswerError):
         return False
     return True

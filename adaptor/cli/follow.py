@@ -12,11 +12,10 @@ from itertools import islice
 import click
 import msgspec
 
-from adaptor import views
-from adaptor.cli.reader import ask_journal
+from adaptor import api
+from adaptor.cli.reader import Reader
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask, no_daemon
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 
 OUTAGE_TIMEOUT = 60.0
@@ -36,8 +35,8 @@ class Overview(msgspec.Struct, frozen=True):
     """The state of some bags at one instant."""
 
     time: float
-    bags: list[views.BagView]
-    pilots: list[views.PilotRecord]
+    bags: list[api.BagView]
+    pilots: list[api.PilotRecord]
     """Those in the system."""
 
     @property
@@ -90,7 +89,7 @@ def _await_event(snapshot: Overview, seconds: float) -> None:
     some = dict(islice(known.items(), _MOST_BAGS))
     if some:
         with suppress(AdaptorError):
-            ask(control.GetEvents(some, seconds, most=1), control.Events, seconds + ANSWER_TIMEOUT)
+            ask(api.GetEvents(some, seconds, most=1), seconds + ANSWER_TIMEOUT)
 
 
 class _Outage:
@@ -132,8 +131,8 @@ def _start_again() -> str:
 
 def _by_daemon(selector: str) -> Overview | None:
     try:
-        found = ask(control.GetBags(selector), control.Bags).bags
-        pilots = ask(control.GetPilots(), control.Pilots).pilots
+        found = ask(api.GetBags(selector)).bags
+        pilots = ask(api.GetPilots())
     except (NoDaemonError, NoAnswerError):
         return None
     return Overview(time.time(), found, pilots)
@@ -142,14 +141,14 @@ def _by_daemon(selector: str) -> Overview | None:
 def _end_by_journal(selector: str) -> Overview | None:
     """The end of the bags, if the journal can be read and has it."""
     try:
-        bags = ask_journal(control.GetBags(selector), control.Bags).bags
+        bags = Reader().kept(api.GetBags(selector)).bags
     except AdaptorError:  # In use, for instance: a daemon is just starting or just ending.
         return None
     snapshot = Overview(time.time(), bags, [])
     return snapshot if snapshot.ended else None
 
 
-def exit_code(bags: Sequence[views.BagView]) -> int:
+def exit_code(bags: Sequence[api.BagView]) -> int:
     """0: all tasks done; 3: some failed or were cancelled; 4: a bag has paused by itself."""
     if any(bag.halted for bag in bags):
         return HALTED

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timezone
-from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import click
 import msgspec
 
-from adaptor.views import DURATION, INSTANT
+from adaptor.api.fields import Meaning, meanings
 
 
 def print_json(value: Any) -> None:
@@ -22,37 +22,23 @@ def print_figures(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
-def readable(value: Any) -> Any:
-    """Views, or lists and dictionaries of views, as `--json` has them."""
+def readable(value: Any, meaning: Meaning = Meaning.PLAIN) -> Any:
+    """Views, or lists and dictionaries of views, as `--json` has them; a meaning is that of all numbers."""
     if isinstance(value, msgspec.Struct):
-        meanings = _meanings(type(value))
-        return {name: _field(getattr(value, name), meanings[name]) for name in value.__struct_fields__}
+        said = meanings(type(value))
+        return {
+            name: readable(getattr(value, name), meaning if said[name] is Meaning.PLAIN else said[name])
+            for name in value.__struct_fields__
+        }
     if isinstance(value, dict):
         return {key: readable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [readable(item) for item in value]
-    return msgspec.to_builtins(value)
-
-
-def _field(value: Any, meaning: str) -> Any:
-    if value is None or not meaning:
-        return readable(value)
-    return iso_time(value) if meaning == INSTANT else float(value)
-
-
-@cache
-def _meanings(view: type[msgspec.Struct]) -> dict[str, str]:
-    """By field: what its number is, where its type says so (`views.Time`); else empty."""
-    hints = get_type_hints(view, include_extras=True)
-    return {name: _meaning(hints[name]) for name in view.__struct_fields__}
-
-
-def _meaning(hint: Any) -> str:
-    for part in (hint, *get_args(hint)):
-        for said in getattr(part, "__metadata__", ()):
-            if said in (INSTANT, DURATION):
-                return str(said)
-    return ""
+    if value is None or meaning not in (Meaning.TIME, Meaning.DURATION):
+        return msgspec.to_builtins(value)
+    if not math.isfinite(value):  # the end of an interval without one
+        return None
+    return iso_time(value) if meaning is Meaning.TIME else float(value)
 
 
 def iso_time(seconds: float) -> str:

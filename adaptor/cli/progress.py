@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.follow import Overview
-from adaptor.cli.forecast_words import end_words
+from adaptor.cli.sentences import end_words
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 
 STEP = 10
@@ -16,11 +16,11 @@ PILOTS_PAUSE = 5.0
 """Seconds between two lines on pilots."""
 
 
-def title(bag: views.BagView) -> str:
+def title(bag: api.BagView) -> str:
     return f"bag {bag.id} {printable(bag.name, 30)}"
 
 
-def counts(bag: views.BagView) -> str:
+def counts(bag: api.BagView) -> str:
     """`120 of 300 done, 1 failed, 6 running, 173 waiting, mean 2.1s`."""
     parts = [f"{bag.done:,} of {bag.tasks:,} done"]
     for count, word in (
@@ -37,7 +37,7 @@ def counts(bag: views.BagView) -> str:
     return ", ".join(parts)
 
 
-def summary(bag: views.BagView) -> str:
+def summary(bag: api.BagView) -> str:
     """One line on a bag that has ended, with the way to what failed."""
     took = f" in {duration(bag.ended - bag.submitted)}" if bag.ended is not None else ""
     if bag.done == bag.tasks:
@@ -68,7 +68,7 @@ class Narrator:
         self._pilots, self._told_pilots = tuple(states), snapshot.time
         return [pilots_line(snapshot.pilots, snapshot.time), *pilot_notes(snapshot.pilots)]
 
-    def _bag_lines(self, bag: views.BagView, now: float) -> list[str]:
+    def _bag_lines(self, bag: api.BagView, now: float) -> list[str]:
         step = 100 * (bag.done + bag.failed + bag.cancelled) // max(1, bag.tasks) // STEP
         state = (step, bag.failed > 0)
         if bag.state != "running" or state == self._bags.get(bag.id):
@@ -78,6 +78,6 @@ class Narrator:
         return [f"{title(bag)}: {counts(bag)}{', ' + ends if ends else ''}"]
 
 
-def pilot_notes(pilots: Sequence[views.PilotRecord]) -> list[str]:
+def pilot_notes(pilots: Sequence[api.PilotRecord]) -> list[str]:
     """What the user should know of pilots now."""
     return [f"pilot {pilot.id}: {printable(pilot.note)}" for pilot in pilots if pilot.note]

@@ -6,46 +6,81 @@ some 20,000 cells a second, which is half a minute for the results of 100,000 ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from adaptor.cli.words import coloured, printable
+import msgspec
 
-NUMBERS = frozenset(
-    {"bag", "task", "pilot", "procs", "done", "running", "waiting", "failed", "cancelled", "tries"}
-    | {
-        "walltime",
-        "mean",
-        "took",
-        "wall",
-        "cpu",
-        "memory",
-        "gpu memory",
-        "used",
-        "wasted",
-        "workers",
-        "processors",
-        "queued",
-    }
-    | {"budget", "reserved", "left", "max_pending_requests", "max_proc", "max_tr", "held", "late"}
-)
-"""Columns that are aligned to the right."""
+from adaptor.api.fields import Meaning, meanings
+from adaptor.cli.words import clock, coloured, duration, printable, size
+
+
+class Figure(str):
+    """A cell with a number: its column is aligned to the right."""
+
+    __slots__ = ()
+
+
+class StateWord(str):
+    """A cell in the colour of its state."""
+
+    __slots__ = ()
+
+
+Columns = Mapping[str, str | Callable[[Any], str]]
+"""By title: the field of a view, shown as its type says, or the cell that a function makes of the view."""
+
+
+def table(views: Sequence[msgspec.Struct], columns: Columns) -> Iterator[str]:
+    """The lines of a table of views, as `layout` makes them."""
+    return layout(list(columns), [cells(view, columns) for view in views])
+
+
+def cells(view: msgspec.Struct, columns: Columns) -> list[str]:
+    """One row; empty cells for fields that the view does not have."""
+    said = meanings(type(view))
+    return [
+        _cell(getattr(view, column), said[column])
+        if isinstance(column, str) and column in said
+        else column(view)
+        if callable(column)
+        else ""
+        for column in columns.values()
+    ]
+
+
+def _cell(value: Any, meaning: Meaning) -> str:
+    match meaning:
+        case Meaning.TIME:
+            return clock(value)
+        case Meaning.DURATION:
+            return Figure(duration(value))
+        case Meaning.BYTES:
+            return Figure(size(value))
+        case Meaning.COUNT:
+            return Figure("-" if value is None else value)
+        case Meaning.STATE:
+            return StateWord(value)
+    return "-" if value is None else str(value)
 
 
 def layout(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table: a title line, then the rows; states are coloured.
+    """The lines of a table: a title line, then the rows.
 
     A cell may hold any text: what could move a terminal's cursor is replaced.
     """
     shown = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *shown, strict=True)]
-    yield _line(titles, titles, widths)
-    for row in shown:
-        yield _line(titles, row, widths)
+    right = [any(isinstance(cell, Figure) for cell in column) for column in zip(*rows, strict=True)]
+    right = right or [False] * len(titles)
+    yield _line(titles, titles, widths, right)
+    for row, texts in zip(rows, shown, strict=True):
+        yield _line(row, texts, widths, right)
 
 
-def _line(titles: Sequence[str], row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = []
-    for title, cell, width in zip(titles, row, widths, strict=True):
-        padded = cell.rjust(width) if title in NUMBERS else cell.ljust(width)
-        cells.append(coloured(padded, cell) if title == "state" else padded)
-    return "  ".join(cells).rstrip()
+def _line(row: Sequence[str], texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    line = []
+    for cell, text, width, to_the_right in zip(row, texts, widths, right, strict=True):
+        padded = text.rjust(width) if to_the_right else text.ljust(width)
+        line.append(coloured(padded, text) if isinstance(cell, StateWord) else padded)
+    return "  ".join(line).rstrip()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.units import format_duration, format_size
 
 STATE_COLOURS = {
@@ -67,7 +67,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def pilots_line(pilots: Sequence[views.PilotRecord], now: float | None = None) -> str:
+def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> str:
     """`2 pilots: 1 running (6 processors), 1 queued, start predicted 14:03:22`."""
     running = [pilot for pilot in pilots if pilot.state == "running"]
     queued = [pilot for pilot in pilots if pilot.state in ("queued", "submitting")]

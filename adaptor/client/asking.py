@@ -6,12 +6,13 @@ import select
 import socket
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from adaptor.errors import AdaptorError, NoDaemonError, UsageError
-from adaptor.protocol import control
+from adaptor import api
+from adaptor.api.question import A
+from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.access import CLIENT_ACCESS, read_access
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, ChannelError, Party
 from adaptor.protocol.state_directory import state_directory
@@ -30,8 +31,6 @@ _PART = 2**18
 _PAUSE = 0.1
 """Seconds until a connection that was closed in its handshake is made again."""
 
-_Kind = TypeVar("_Kind", bound=msgspec.Struct)
-
 
 class NoAnswerError(AdaptorError):
     """The daemon is running and did not answer in time."""
@@ -45,8 +44,8 @@ class HungDaemonError(NoAnswerError):
     """The daemon lives, and not even its port answers: it is stopped, hung, or just starting or ending."""
 
 
-def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_TIMEOUT) -> _Kind:
-    """The daemon's answer, which must be of the kind named; `timeout` is seconds from question to answer.
+def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
+    """The daemon's answer; `timeout` is seconds from question to answer.
 
     Raises:
         NoDaemonError: none runs.
@@ -56,7 +55,7 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
     """
     connection = Connection(state_directory())
     try:
-        return expected(connection.ask(question, timeout), kind)
+        return connection.ask(question, timeout)
     finally:
         connection.close()
 
@@ -73,22 +72,25 @@ class Connection:
         self._channel: Channel | None = None
         self._address = ""
 
-    def ask(self, question: control.Question, timeout: float = ANSWER_TIMEOUT) -> control.Answer:
-        """The answer, which may be a Failure; `timeout` is seconds from question to answer.
+    def ask(self, question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
+        """The answer; `timeout` is seconds from question to answer.
 
         Raises:
             NoDaemonError: none runs.
             NoAnswerError: one does not answer in time, or disconnected.
-            AdaptorError: it has another version; the access file is damaged or open to others.
+            UsageError: the daemon says that the question is at fault.
+            AdaptorError: it could not serve it, or has another version; the access file is damaged or open to
+                others.
         """
-        message = control.encode(question)
+        message = api.encode_question(question)
         try:
             connected, channel = self._opened()
             channel.send(message)
-            return _decoded(self._answer(connected, channel, timeout))
+            data = self._answer(connected, channel, timeout)
         except BaseException:
             self.close()  # a late answer must not be taken for that to the next question
             raise
+        return _decoded(question, data)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -235,23 +237,10 @@ def _holder(directory: Path) -> Holder | None:
     return holder_of(directory)
 
 
-def _decoded(data: bytes) -> control.Answer:
+def _decoded(question: api.Question[A], data: bytes) -> A:
     try:
-        return control.decode_answer(data)
+        return api.decode_answer(question, data)
     except msgspec.DecodeError as error:
         raise AdaptorError(
             f"the daemon has another version ({error}); run: adaptor daemon stop, then start"
         ) from error
-
-
-def expected(answer: control.Answer, kind: type[_Kind]) -> _Kind:
-    """The answer as the kind that was asked for.
-
-    Raises:
-        UsageError, AdaptorError: it is a Failure, or of another kind.
-    """
-    if isinstance(answer, control.Failure):
-        raise UsageError(answer.message) if answer.usage else AdaptorError(answer.message)
-    if not isinstance(answer, kind):
-        raise AdaptorError(f"the daemon answered {type(answer).__name__}, not {kind.__name__}")
-    return answer

@@ -21,16 +21,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
 
-import msgspec
-
-from adaptor import views
+from adaptor import api
+from adaptor.api import LONGEST_POLL, BagInput, TaskInput
+from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
-from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError, expected
+from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol import control
-from adaptor.protocol.control import LONGEST_POLL, BagInput, TaskInput
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
@@ -39,8 +36,6 @@ PATIENCE = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 BATCH = 5_000
 """Tasks in one message, at most; a daemon that writes them keeps nobody else waiting for long."""
-
-_Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 class ClientClosedError(AdaptorError):
@@ -102,7 +97,7 @@ class Client:
         """
         at_once = len(tasks) if _linked(tasks) else BATCH
         given = BagInput(spec=spec, budget=budget, tasks=list(tasks[:at_once]))
-        bag = self.ask(control.Submit(given, open=True, key=new_key()), control.Submitted).bag
+        bag = self.ask(api.Submit(given, open=True, key=new_key())).bag
         self.append(bag, tasks[at_once:])
         return bag
 
@@ -120,12 +115,12 @@ class Client:
         answers = self.appending(bag, tasks)
         return [answer.first + number for answer in answers for number in range(answer.tasks)]
 
-    def appending(self, bag: int, tasks: Sequence[TaskInput]) -> Iterator[control.Appended]:
+    def appending(self, bag: int, tasks: Sequence[TaskInput]) -> Iterator[api.Appended]:
         """Append tasks as `append` does, some at a time: what the daemon says of each part of them."""
         at_once = len(tasks) if _linked(tasks) else BATCH
         for begin in range(0, len(tasks), at_once or 1):
             some = list(tasks[begin : begin + at_once])
-            yield self.ask(control.Append(bag, new_key(), some), control.Appended)
+            yield self.ask(api.Append(bag, new_key(), some))
 
     def close_bag(self, bag: int) -> None:
         """Append no more: the bag ends with its last task. Nothing happens to a bag that is closed already.
@@ -134,7 +129,7 @@ class Client:
             UsageError: there is no such bag.
             NoDaemonError, NoAnswerError: no daemon answers.
         """
-        self.ask(control.Close([bag]), control.Closed)
+        self.ask(api.Close([bag]))
 
     def cancel(self, bag: int, tasks: Sequence[int] | None = None, *, unstarted: bool = False) -> int:
         """Cancel unfinished tasks; the number of those that are cancelled by it.
@@ -147,7 +142,7 @@ class Client:
             NoDaemonError, NoAnswerError: no daemon answers.
         """
         numbers = None if tasks is None else list(tasks)
-        return self.ask(control.Cancel([bag], numbers, unstarted), control.Changed).tasks
+        return self.ask(api.Cancel([bag], numbers, unstarted))
 
     def retry(self, bag: int, tasks: Sequence[int] | None = None, needs: OwnNeeds | None = None) -> int:
         """Run failed and cancelled tasks (None: all of them) again; the number of those that are put back.
@@ -160,13 +155,13 @@ class Client:
             NoDaemonError, NoAnswerError: no daemon answers.
         """
         numbers = None if tasks is None else list(tasks)
-        return self.ask(control.Retry([bag], numbers, needs), control.Changed).tasks
+        return self.ask(api.Retry([bag], numbers, needs))
 
     # --- events --------------------------------------------------------------------------------
 
     def events(
         self, since: Mapping[int, int], wait: float = LONGEST_POLL, most: int = 1000
-    ) -> list[views.BagEvents]:
+    ) -> list[api.BagEvents]:
         """What has changed in bags since these events (0: from the first on), one entry for each bag.
 
         Returns at once where something has, or where all these bags have ended; else after `wait` seconds
@@ -176,10 +171,10 @@ class Client:
             UsageError: there is no such bag.
             NoDaemonError, NoAnswerError: no daemon answers.
         """
-        question = control.GetEvents(dict(since), min(wait, LONGEST_POLL), most)
-        return self.ask(question, control.Events, question.wait + ANSWER_TIMEOUT).bags
+        question = api.GetEvents(dict(since), min(wait, LONGEST_POLL), most)
+        return self.ask(question, question.wait + ANSWER_TIMEOUT)
 
-    def follow(self, bag: int, since: int = 0) -> Iterator[views.BagEvents]:
+    def follow(self, bag: int, since: int = 0) -> Iterator[api.BagEvents]:
         """The events of a bag as they come, until it has ended.
 
         Raises:
@@ -195,8 +190,8 @@ class Client:
 
     # --- questions -----------------------------------------------------------------------------
 
-    def ask(self, question: control.Question, kind: type[_Kind], timeout: float = ANSWER_TIMEOUT) -> _Kind:
-        """The daemon's answer to a question that may be repeated, which must be of the kind named.
+    def ask(self, question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
+        """The daemon's answer to a question that may be repeated.
 
         Raises:
             UsageError: the question is at fault.
@@ -212,7 +207,7 @@ class Client:
             try:
                 answer = self._connection().ask(question, timeout)
                 self._was_there = True
-                return expected(answer, kind)
+                return answer
             except (NoDaemonError, NoAnswerError) as error:
                 until = time.monotonic() + self._patience if until is None else until
                 self._was_there = self._was_there or isinstance(error, NoAnswerError)

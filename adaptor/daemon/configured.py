@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor import api
 from adaptor.config.digest import digest_of
 from adaptor.config.loading import config_path, last_config, load_config
 from adaptor.config.schema import Config
@@ -24,7 +25,6 @@ from adaptor.errors import ConfigError
 from adaptor.journal.database import FILE
 from adaptor.journal.queries import answer_offline
 from adaptor.model import Limits
-from adaptor.protocol import control
 
 
 class Configured(msgspec.Struct, frozen=True):
@@ -79,9 +79,9 @@ def _left_work(directory: Path) -> bool:
     if not (directory / FILE).exists():
         return False
     now = system_clock()
-    bags = answer_offline(directory, control.GetLatestBags(running=1, ended=0), now)
-    pilots = answer_offline(directory, control.GetPilots(), now)
-    return bags != control.Bags([]) or pilots != control.Pilots([])
+    bags = answer_offline(directory, api.GetLatestBags(running=1, ended=0), now)
+    pilots = answer_offline(directory, api.GetPilots(), now)
+    return bags != api.Bags([]) or pilots != []
 
 
 def checked_anew(before: Configured, directory: Path, instance: str) -> Configured:
@@ -107,7 +107,7 @@ def checked_anew(before: Configured, directory: Path, instance: str) -> Configur
     return msgspec.structs.replace(now, limits=limits)
 
 
-def changes(before: Configured, now: Configured) -> control.Reloading:
+def changes(before: Configured, now: Configured) -> api.Reloading:
     """What a reload takes over."""
     old, new = before.config.sites, now.config.sites
     others = [
@@ -115,7 +115,7 @@ def changes(before: Configured, now: Configured) -> control.Reloading:
         for field in msgspec.structs.fields(Config)
         if field.name != "sites" and getattr(before.config, field.name) != getattr(now.config, field.name)
     ]
-    return control.Reloading(
+    return api.Reloading(
         file=str(now.path or ""),
         digest=now.digest,
         added=[name for name in new if name not in old],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from adaptor.api import RemovedPilotView
 from adaptor.budget.accounting.credits import format_credits, in_credits
 from adaptor.budget.accounting.removed import RemovedPilot
 from adaptor.daemon.core import Core
@@ -16,7 +17,6 @@ from adaptor.errors import UsageError
 from adaptor.journal.pilot_rows import PilotRow
 from adaptor.model import AttemptOutcome
 from adaptor.units import format_duration, format_instant
-from adaptor.views import RemovedPilotView
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from adaptor import __version__
+from adaptor import __version__, api
+from adaptor.api import DaemonView, JournalView
 from adaptor.config.preferences import presets_of
 from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.client.endpoint import ClientEndpoint
@@ -44,12 +45,10 @@ from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
-from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS
 from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.protocol.state_directory import private_directory
-from adaptor.views import DaemonView, JournalView
 from backends.registry import backend_type
 
 log = logging.getLogger(__name__)
@@ -217,7 +216,7 @@ class Service:
         self._stopping, self._stop_pilots, self.next = True, pilots, None
         asyncio.get_running_loop().call_later(0.1, self._stop.set)
 
-    async def reload(self) -> control.Reloading:
+    async def reload(self) -> api.Reloading:
         """Take over the configuration as its file is now. Raises AdaptorError: it cannot be used."""
         instance = self.core.journal.instance
         now = await asyncio.to_thread(checked_anew, self.configured, self.directory, instance)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from adaptor.api import ExplanationKind
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
@@ -26,7 +27,6 @@ from adaptor.journal.pilot_rows import PilotRow
 from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.protocol.access import worker_access
 from adaptor.protocol.keys import load_or_make_keys
-from adaptor.views import ExplanationKind
 from backends.agents.agents import grace_of as grace_of_agents
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine

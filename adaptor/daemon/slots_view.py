@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from adaptor.api import FreeStep, GpuCount, SlotsView, SlotView
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape, usable, why_no_node_holds
@@ -18,7 +19,6 @@ from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import FreeSlot, QueueState
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.resources import Node, TaskSize
-from adaptor.views import FreeStep, GpuCount, SlotsView, SlotView
 from backends.base import SchedulerError
 from backends.rules import site_rules
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor import views
+from adaptor import api
+from adaptor.api import FailureView, LearnedRuntime
+from adaptor.client.reading import Ask
 from adaptor.dashboard.page import BagDetails, Failure
-from adaptor.dashboard.source import Ask
 from adaptor.endings import ending
 from adaptor.outputs.finding import Outputs
 from adaptor.outputs.tails import tail
-from adaptor.page_views import FailureView, LearnedRuntime
-from adaptor.protocol import control
 
 _MOST_SPANS = 1500
 _MOST_BINS, _FEWEST_BINS, _MOST_PARTS = 200, 30, 6000
@@ -22,11 +21,11 @@ _AT_A_TIME = 8
 
 
 class Activity(msgspec.Struct, frozen=True):
-    activity: control.Activity
+    activity: api.Activity
     details: list[BagDetails]
 
     def with_learned(
-        self, learned: Sequence[LearnedRuntime], pilots: Sequence[views.PilotRecord]
+        self, learned: Sequence[LearnedRuntime], pilots: Sequence[api.PilotRecord]
     ) -> list[BagDetails]:
         """The details beside what is known now of their bags."""
         bags = {known.bag for known in learned}
@@ -43,20 +42,20 @@ class Activity(msgspec.Struct, frozen=True):
         ]
 
 
-def read_activity(ask: Ask, pilots: Sequence[int], most: int = _MOST_SPANS) -> control.Activity:
+def read_activity(ask: Ask, pilots: Sequence[int], most: int = _MOST_SPANS) -> api.Activity:
     """What ran in these pilots, a few of them at a time, so that the daemon never stands still for long."""
     spans, busy = [], []
     bins = max(_FEWEST_BINS, min(_MOST_BINS, _MOST_PARTS // max(1, len(pilots))))
     for at in range(0, len(pilots), _AT_A_TIME):
         few = list(pilots[at : at + _AT_A_TIME])
-        told = ask(control.GetActivity(few, most * len(few) // len(pilots), bins), control.Activity)
+        told = ask(api.GetActivity(few, most * len(few) // len(pilots), bins))
         spans += told.spans
         busy += told.busy
-    return control.Activity(spans, busy)
+    return api.Activity(spans, busy)
 
 
-def read_details(ask: Ask, bag: views.BagView) -> BagDetails:
-    sums = ask(control.GetTaskSums(bag.id), control.TaskSums).sums
+def read_details(ask: Ask, bag: api.BagView) -> BagDetails:
+    sums = ask(api.GetTaskSums(bag.id))
     outputs = Outputs(bag.output, packed=bag.output_files == "packed")
     return BagDetails(
         bag=bag.id,

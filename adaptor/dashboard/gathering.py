@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from adaptor import views
+from adaptor import api
+from adaptor.api import QueuePicture
+from adaptor.client.asking import NoAnswerError
+from adaptor.client.reading import Ask, Source
 from adaptor.dashboard.details import Activity, read_activity, read_details
 from adaptor.dashboard.page import BagRow, Head, Page
 from adaptor.dashboard.pictures import PastUse, site_pictures, strips
-from adaptor.dashboard.source import Ask, SilentError, Source
-from adaptor.errors import AdaptorError
-from adaptor.page_views import QueuePicture
-from adaptor.protocol import control
+from adaptor.errors import AdaptorError, NoDaemonError
 
 RECENT = 3600.0
 """Seconds for which pilots that have ended are shown."""
@@ -72,20 +72,20 @@ class Gatherer:
             page = self._live()
             self._heard, self._read = page.head.now, False
             return page
-        except SilentError as silence:
+        except (NoDaemonError, NoAnswerError) as silence:
             return self._kept(silence)
         except AdaptorError as error:
             return self._unchanged(str(error))
 
     def _live(self) -> Page:
         ask = self._source.live
-        daemon = ask(control.GetDaemon(), control.Daemon).daemon
-        seen = ask(control.GetPicture(), control.Picture)
-        sites = ask(control.GetSites(), control.Sites).sites
+        daemon = ask(api.GetDaemon())
+        seen = ask(api.GetPicture())
+        sites = ask(api.GetSites())
         head = Head(now=self._clock(), live=True, title=self._title, daemon=daemon)
         return self._page(ask, head, sites, seen)
 
-    def _kept(self, silence: SilentError) -> Page:
+    def _kept(self, silence: NoDaemonError | NoAnswerError) -> Page:
         """The journal as the daemon left it: read once in a silence, for nobody writes it then.
 
         Whoever reads it keeps a daemon from opening it, so one that is started again at once goes first.
@@ -93,12 +93,12 @@ class Gatherer:
         last = self._last
         if last is not None and self._read:
             return msgspec.structs.replace(last, head=self._silent(last))
-        if silence.lives:
+        if isinstance(silence, NoAnswerError):
             return self._unchanged(str(silence))
         if last is not None and self._heard is not None and self._clock() < self._heard + _RESTART:
             return self._unchanged("")
         try:
-            nothing = control.Picture([], [], [])
+            nothing = api.Picture([], [], [])
             self._dear.forget()
             self._dear.open = True  # the journal keeps nobody waiting
             page = self._page(self._source.kept, self._silent(last), last.sites if last else [], nothing)
@@ -123,17 +123,17 @@ class Gatherer:
         head = msgspec.structs.replace(self._silent(self._last), problem=problem)
         if self._last is not None:
             return msgspec.structs.replace(self._last, head=head)
-        nothing = views.CreditsView(sites=[], bags=[], prices=[])
+        nothing = api.CreditsView(sites=[], bags=[], prices=[])
         return Page(
             head=head, sites=[], bags=[], queues=[], pilots=[], strips=[], details=[], why=[], credits=nothing
         )  # fmt: skip
 
-    def _page(self, ask: Ask, head: Head, sites: list[views.SiteView], seen: control.Picture) -> Page:
-        bags = ask(control.GetLatestBags(), control.Bags).bags
-        pilots = ask(control.GetPilots(ended=True, since=head.now - RECENT), control.Pilots).pilots[-_PILOTS:]
+    def _page(self, ask: Ask, head: Head, sites: list[api.SiteView], seen: api.Picture) -> Page:
+        bags = ask(api.GetLatestBags()).bags
+        pilots = ask(api.GetPilots(ended=True, since=head.now - RECENT))[-_PILOTS:]
         selector = ",".join(str(bag.id) for bag in bags)
         credits = _credits(ask, selector)
-        why = ask(control.GetWhy(limit=_WHY), control.Why).lines
+        why = ask(api.GetWhy(limit=_WHY)).lines
         detailed = _detailed(bags)
         found = self._dear.get(lambda: _dear(ask, detailed, pilots))
         return Page(
@@ -154,31 +154,31 @@ class Gatherer:
         return queues
 
 
-def _dear(ask: Ask, bags: list[views.BagView], pilots: list[views.PilotRecord]) -> Activity:
+def _dear(ask: Ask, bags: list[api.BagView], pilots: list[api.PilotRecord]) -> Activity:
     started = [pilot.id for pilot in pilots if pilot.started is not None]
     return Activity(read_activity(ask, started), [read_details(ask, bag) for bag in bags])
 
 
-def _rows(bags: list[views.BagView], credits: views.CreditsView) -> list[BagRow]:
+def _rows(bags: list[api.BagView], credits: api.CreditsView) -> list[BagRow]:
     """The newest first."""
     lines = {line.bag: line for line in credits.bags}
     return [BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)]
 
 
-def _credits(ask: Ask, selector: str) -> views.CreditsView:
+def _credits(ask: Ask, selector: str) -> api.CreditsView:
     if not selector:
-        return views.CreditsView(sites=[], bags=[], prices=[])
-    found = ask(control.GetCredits(selector), control.Credits).credits
-    return found if found.in_use else views.CreditsView(sites=[], bags=[], prices=[], in_use=False)
+        return api.CreditsView(sites=[], bags=[], prices=[])
+    found = ask(api.GetCredits(selector))
+    return found if found.in_use else api.CreditsView(sites=[], bags=[], prices=[], in_use=False)
 
 
-def _detailed(bags: list[views.BagView]) -> list[views.BagView]:
+def _detailed(bags: list[api.BagView]) -> list[api.BagView]:
     """Those that run, the newest first; then the last ones that have ended."""
     newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
     return newest[:_DETAILED]
 
 
-_NOTHING = Activity(control.Activity([], []), [])
+_NOTHING = Activity(api.Activity([], []), [])
 
 
 class _Rarely:

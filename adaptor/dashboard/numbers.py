@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from adaptor import views
-from adaptor.dashboard.source import Ask, SilentError, Source
+from adaptor import api
+from adaptor.api import QueuePicture
+from adaptor.client.reading import Ask, Source
+from adaptor.errors import NoDaemonError
+from adaptor.forecast.record import Record
 from adaptor.model import IN_SYSTEM
-from adaptor.page_views import QueuePicture
-from adaptor.protocol import control
 
 LATENESS = (-3600.0, -600.0, -60.0, 0.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
 """Upper bounds of the histogram of real less predicted starts, seconds."""
@@ -44,7 +45,7 @@ class EndedPilots:
         """From when on ended pilots are to be asked for, epoch seconds."""
         self._counted: dict[int, float] = {}
 
-    def add(self, pilots: Iterable[views.PilotRecord], now: float) -> None:
+    def add(self, pilots: Iterable[api.PilotRecord], now: float) -> None:
         """`pilots` are those in the system, and those that ended since `since`; `now` is of the question."""
         since = now
         for pilot in pilots:
@@ -55,7 +56,7 @@ class EndedPilots:
         self.since = since
         self._counted = {id: ended for id, ended in self._counted.items() if ended >= since}
 
-    def _count(self, pilot: views.PilotRecord) -> None:
+    def _count(self, pilot: api.PilotRecord) -> None:
         self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
         self.by_state[pilot.site, pilot.state] += 1
         self.used[pilot.site] += pilot.used
@@ -67,14 +68,14 @@ class EndedPilots:
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     live: bool
     """Whether the daemon answered."""
-    bags: list[views.BagView]
-    record: views.ForecastRecordView | None
-    pilots: list[views.PilotRecord]
+    bags: list[api.BagView]
+    record: Record | None
+    pilots: list[api.PilotRecord]
     """Those in the system."""
-    sites: list[views.SiteView]
+    sites: list[api.SiteView]
     queues: list[QueuePicture]
-    credits: views.CreditsView
-    forecasts: dict[int, views.FirstForecastView]
+    credits: api.CreditsView
+    forecasts: dict[int, api.FirstForecastView]
     """The first forecasts of the last bags that have ended."""
 
 
@@ -84,7 +85,7 @@ class NumbersReader:
         self._source = source
         self._clock = clock
         self._one = threading.Lock()
-        self._forecasts: dict[int, views.FirstForecastView | None] = {}
+        self._forecasts: dict[int, api.FirstForecastView | None] = {}
         self.ended = EndedPilots()
 
     def read(self) -> Numbers:
@@ -96,34 +97,32 @@ class NumbersReader:
         with self._one:
             try:
                 return self._read(self._source.live, live=True)
-            except SilentError as silence:
-                if silence.lives:
-                    raise
+            except NoDaemonError:
                 return self._read(self._source.kept, live=False)
 
     def _read(self, ask: Ask, *, live: bool) -> Numbers:
         now = self._clock()
-        bags = ask(control.GetLatestBags(running=10_000, ended=_ENDED_BAGS), control.Bags).bags
-        pilots = ask(control.GetPilots(ended=True, since=self.ended.since), control.Pilots).pilots
+        bags = ask(api.GetLatestBags(running=10_000, ended=_ENDED_BAGS)).bags
+        pilots = ask(api.GetPilots(ended=True, since=self.ended.since))
         self.ended.add(pilots, now)
         selector = ",".join(str(bag.id) for bag in bags)
-        nothing = views.CreditsView(sites=[], bags=[], prices=[])
+        nothing = api.CreditsView(sites=[], bags=[], prices=[])
         ended = [bag.id for bag in bags if bag.ended is not None]
         return Numbers(
             live=live,
             bags=bags,
-            record=ask(control.GetBags("last", record=True), control.Bags).record,
+            record=ask(api.GetBags("last", record=True)).record,
             pilots=[pilot for pilot in pilots if pilot.state in _IN_SYSTEM],
-            sites=ask(control.GetSites(), control.Sites).sites if live else [],
-            queues=ask(control.GetPicture(), control.Picture).queues if live else [],
-            credits=ask(control.GetCredits(selector), control.Credits).credits if selector else nothing,
+            sites=ask(api.GetSites()) if live else [],
+            queues=ask(api.GetPicture()).queues if live else [],
+            credits=ask(api.GetCredits(selector)) if selector else nothing,
             forecasts={bag: first for bag in ended if (first := self._forecast(ask, bag)) is not None},
         )
 
-    def _forecast(self, ask: Ask, bag: int) -> views.FirstForecastView | None:
+    def _forecast(self, ask: Ask, bag: int) -> api.FirstForecastView | None:
         """Of a bag that has ended, and so is asked for once."""
         if bag not in self._forecasts:
-            report = ask(control.GetReport(bag), control.Report).report
+            report = ask(api.GetReport(bag))
             if report.bag.ended is None:  # put back by `retry` since
                 return None
             self._forecasts[bag] = report.first_forecast

@@ -217,9 +217,9 @@ def _forecasts(numbers: Numbers) -> Iterator[Metric]:
     )
     for bag, first in sorted(numbers.forecasts.items()):
         if first.final_end is not None:
-            errors.add_metric([str(bag)], first.final_end - first.end)
+            errors.add_metric([str(bag)], first.final_end - first.end.value)
         if first.final_cost is not None and first.cost is not None:
-            costs.add_metric([str(bag)], first.final_cost - first.cost)
+            costs.add_metric([str(bag)], first.final_cost - first.cost.value)
     yield from (errors, costs)
     counted = GaugeMetricFamily("adaptor_forecasts", "Bags whose first forecast is judged.")
     held = GaugeMetricFamily(

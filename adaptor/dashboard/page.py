@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor import page_views, views
-from adaptor.page_views import AttemptUse
+from adaptor import api
+from adaptor.api import AttemptUse
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,15 +24,15 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     static: bool = False
     """Whether the page is a report that will not change."""
     title: str
-    daemon: views.DaemonView | None = None
+    daemon: api.DaemonView | None = None
     problem: str = ""
     """Empty, or why neither the daemon nor the journal can be read."""
 
 
 class BagRow(msgspec.Struct, frozen=True, kw_only=True):
-    bag: views.BagView
-    credits: views.CreditLine | None
-    first_forecast: views.FirstForecastView | None = None
+    bag: api.BagView
+    credits: api.CreditLine | None
+    first_forecast: api.FirstForecastView | None = None
 
 
 class PilotBox(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class SitePicture(msgspec.Struct, frozen=True, kw_only=True):
     end: float
     past: list[tuple[float, int]]
     """What others held, as this page saw it: `(time, processors)`."""
-    steps: list[page_views.QueueStep]
+    steps: list[api.QueueStep]
     boxes: list[PilotBox]
 
 
@@ -89,27 +89,27 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 class BagDetails(msgspec.Struct, frozen=True, kw_only=True):
     bag: int
-    runtimes: list[page_views.RuntimeBin]
-    progress: list[page_views.DoneStep]
+    runtimes: list[api.RuntimeBin]
+    progress: list[api.DoneStep]
     failures: list[Failure]
     other_failures: int
-    learned: list[page_views.LearnedRuntime]
+    learned: list[api.LearnedRuntime]
     walltime: int | None
     """Seconds that the newest request for it asked for."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     head: Head
-    sites: list[views.SiteView]
+    sites: list[api.SiteView]
     bags: list[BagRow]
-    totals: views.Totals | None = None
+    totals: api.Totals | None = None
     """Of a report."""
     queues: list[SitePicture]
-    pilots: list[views.PilotRecord]
+    pilots: list[api.PilotRecord]
     strips: list[Strip]
     details: list[BagDetails]
-    why: list[views.Explanation]
-    credits: views.CreditsView
+    why: list[api.Explanation]
+    credits: api.CreditsView
 
 
 def sections(page: Page) -> dict[str, bytes]:

@@ -6,11 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from adaptor import views
+from adaptor import api
+from adaptor.api import AttemptUse, QueuePicture, Span
 from adaptor.dashboard.page import PilotBox, SitePicture, Strip
 from adaptor.dashboard.placing import Box, lanes, place
-from adaptor.page_views import AttemptUse, QueuePicture, Span
-from adaptor.protocol import control
 
 PAST = 3600.0
 """Seconds of the past that are drawn at most."""
@@ -42,14 +41,14 @@ class PastUse:
 def site_pictures(
     queues: Iterable[QueuePicture],
     past: PastUse,
-    pilots: Sequence[views.PilotRecord],
-    sites: Sequence[views.SiteView],
+    pilots: Sequence[api.PilotRecord],
+    sites: Sequence[api.SiteView],
     now: float,
 ) -> list[SitePicture]:
     late = {site.name: max(0.0, site.late or 0.0) for site in sites}
     queues = list(queues)
     first = {queue.site: queue.partition for queue in reversed(queues)}
-    there: dict[tuple[str, str], list[views.PilotRecord]] = defaultdict(list)
+    there: dict[tuple[str, str], list[api.PilotRecord]] = defaultdict(list)
     for pilot in pilots:  # those on donated nodes name no partition
         there[pilot.site, pilot.partition or first.get(pilot.site, "")].append(pilot)
     return [
@@ -67,7 +66,7 @@ def site_pictures(
 def _site_picture(
     queue: QueuePicture,
     past: list[tuple[float, int]],
-    pilots: Sequence[views.PilotRecord],
+    pilots: Sequence[api.PilotRecord],
     late: float,
     now: float,
 ) -> SitePicture:
@@ -105,7 +104,7 @@ def _site_picture(
     )
 
 
-def _times(pilot: views.PilotRecord, starts: Mapping[int, float], now: float) -> tuple[float, float] | None:
+def _times(pilot: api.PilotRecord, starts: Mapping[int, float], now: float) -> tuple[float, float] | None:
     """From when to when a pilot holds its processors, or is to; None: it never did, or nobody knows when."""
     if pilot.started is not None:
         end = pilot.ended if pilot.ended is not None else pilot.started + pilot.tr
@@ -124,9 +123,7 @@ def _horizon(queue: QueuePicture, ends: Sequence[float], now: float) -> float:
     return now + 1.08 * ahead
 
 
-def strips(
-    activity: control.Activity, running: Sequence[Span], pilots: Sequence[views.PilotRecord]
-) -> list[Strip]:
+def strips(activity: api.Activity, running: Sequence[Span], pilots: Sequence[api.PilotRecord]) -> list[Strip]:
     """One for each pilot that has started, the newest first."""
     spans: dict[int, list[Span]] = defaultdict(list)
     for span in (*activity.spans, *running):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from adaptor import views
+from adaptor import api
+from adaptor.client.reading import Ask
 from adaptor.dashboard.details import read_activity, read_details
 from adaptor.dashboard.page import BagRow, Head, Page
 from adaptor.dashboard.pictures import strips
-from adaptor.dashboard.source import Ask
-from adaptor.protocol import control
 
 _MOST_ATTEMPTS = 20_000
 _WHY = 200
@@ -19,7 +18,7 @@ def report_page(ask: Ask, bag: int, now: float) -> Page:
     Raises:
         AdaptorError: neither the daemon nor the journal answers.
     """
-    report = ask(control.GetReport(bag), control.Report).report
+    report = ask(api.GetReport(bag))
     started = [request.id for request in report.requests if request.started is not None]
     activity = read_activity(ask, started, _MOST_ATTEMPTS)
     return Page(
@@ -31,8 +30,8 @@ def report_page(ask: Ask, bag: int, now: float) -> Page:
         pilots=report.requests,
         strips=strips(activity, [], report.requests),
         details=[read_details(ask, report.bag)],
-        why=ask(control.GetWhy(bag=bag, limit=_WHY), control.Why).lines,
-        credits=views.CreditsView(
+        why=ask(api.GetWhy(bag=bag, limit=_WHY)).lines,
+        credits=api.CreditsView(
             sites=[], bags=[report.credits] if report.credits is not None else [], prices=[]
         ),
     )

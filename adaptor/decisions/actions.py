@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import CraftedRequest
 from adaptor.resources import TaskSize
-from adaptor.views import ExplanationKind
 
 
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from adaptor import api
+from adaptor.api import SiteView
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.cli.daily.environment import captured
 from adaptor.executor.chunks import chunks, run_chunk
@@ -23,8 +25,6 @@ from adaptor.executor.pickling import name_of, task_of
 from adaptor.executor.session import Session
 from adaptor.extras import require_extra
 from adaptor.option_kinds import DURATION, GPUS, LABEL, LABELS, MEMORY, Kind
-from adaptor.protocol import control
-from adaptor.views import SiteView
 
 
 class Executor(StandardExecutor):
@@ -92,7 +92,7 @@ class Executor(StandardExecutor):
             interpreter=interpreter(python),
         )
         with client() as asking:
-            sites = asking.ask(control.GetSites(), control.Sites).sites
+            sites = asking.ask(api.GetSites())
             self._max_workers = max_workers or _most_at_once(spec, sites)
             bag = asking.open_bag(spec)
         folder = Path(spec.output.replace("{bag}", str(bag)))

@@ -11,12 +11,11 @@ from typing import Any
 
 import msgspec
 
+from adaptor.api import TaskEvent, TaskInput
 from adaptor.endings import ending
 from adaptor.executor import call_files
 from adaptor.executor.errors import CallError, RemoteTraceback
 from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
-from adaptor.protocol.control import TaskInput
-from adaptor.views import TaskEvent
 
 LARGE = 64 * 1024
 """Bytes of a pickled call from which on it goes by a file instead of over the link."""

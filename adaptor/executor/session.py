@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
+from adaptor.api import TaskEvent, TaskInput
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
 from adaptor.executor.futures import CallFuture
 from adaptor.executor.pickling import drop, file_of, outcome_of
-from adaptor.protocol.control import TaskInput
-from adaptor.views import TaskEvent
 
 _MOST, _MOST_BYTES = 1_000, 8 * 1024 * 1024
 """Calls in one message, at most."""

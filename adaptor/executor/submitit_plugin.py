@@ -19,12 +19,12 @@ from typing import Any
 from submitit.core import core, utils
 from submitit.core.job_environment import JobEnvironment
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.cli.daily.environment import captured
 from adaptor.executor.daemon import client, ensure
 from adaptor.guard_rails import TimeLimit
 from adaptor.option_kinds import MEMORY
-from adaptor.protocol.control import TaskInput
 from adaptor.resources import TaskGpus
 
 _JOB = "@BAG@_@TASK@"

@@ -9,11 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.bag_spec import BagSpec
-from adaptor.journal.bag_views import bags
-from adaptor.journal.output_names import ScriptOutputs
-from adaptor.model import AttemptOutcome, TaskState
-from adaptor.page_views import (
+from adaptor import api
+from adaptor.api import (
     AttemptUse,
     BusyTime,
     DoneStep,
@@ -22,7 +19,10 @@ from adaptor.page_views import (
     Span,
     TaskSums,
 )
-from adaptor.protocol import control
+from adaptor.bag_spec import BagSpec
+from adaptor.journal.bag_views import bags
+from adaptor.journal.output_names import ScriptOutputs
+from adaptor.model import AttemptOutcome, TaskState
 
 _USES: dict[str, AttemptUse] = {
     AttemptOutcome.DONE.value: "result",
@@ -39,7 +39,7 @@ _PROGRESS_STEPS = 120
 _MOST_ENDINGS = 10
 
 
-def activity(db: sqlite3.Connection, question: control.GetActivity) -> control.Activity:
+def activity(db: sqlite3.Connection, question: api.GetActivity) -> api.Activity:
     """The attempts in the newest of these pilots that were started and have ended."""
     pilots = sorted(question.pilots)[-_MOST_PILOTS:]
     where = f"pilot IN ({','.join('?' * len(pilots))}) AND started IS NOT NULL AND ended IS NOT NULL"
@@ -47,7 +47,7 @@ def activity(db: sqlite3.Connection, question: control.GetActivity) -> control.A
     (count,) = db.execute(f"SELECT COUNT(*) FROM attempt WHERE {where}", pilots).fetchone()  # noqa: S608
     if count > question.most:
         busy = [each for pilot in pilots for each in _busy(db, pilot, question.bins, processors)]
-        return control.Activity([], busy)
+        return api.Activity([], busy)
     rows = db.execute(
         "SELECT pilot, bag, task, processors, started, ended, outcome FROM attempt"  # noqa: S608
         f" WHERE {where} ORDER BY pilot, started",
@@ -57,7 +57,7 @@ def activity(db: sqlite3.Connection, question: control.GetActivity) -> control.A
         Span(pilot, bag, task, processors.of(bag, own), started, ended, _use(outcome))
         for pilot, bag, task, own, started, ended, outcome in rows
     ]
-    return control.Activity(spans, [])
+    return api.Activity(spans, [])
 
 
 def _use(outcome: str) -> AttemptUse:
@@ -203,7 +203,7 @@ def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
 
 def _own(packed: bytes) -> dict[str, str] | None:
     """The variables of a task's own."""
-    return msgspec.msgpack.decode(packed, type=control.TaskInput).environment
+    return msgspec.msgpack.decode(packed, type=api.TaskInput).environment
 
 
 def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str = "") -> dict[str, int]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError, UsageError
 from adaptor.journal.need_rows import pack_needs
 from adaptor.model import TaskState
-from adaptor.protocol.control import TaskInput
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.task_links import Known, LinkError, links_of, resolved
 

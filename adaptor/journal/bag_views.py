@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Any
 
 import msgspec
 
+from adaptor import api
+from adaptor.api import BagState, BagView, Evidence, TaskView
 from adaptor.bag_spec import BagSpec
+from adaptor.journal import database
+from adaptor.journal.live import OFFLINE, Live
 from adaptor.journal.output_names import ScriptOutputs
 from adaptor.journal.selectors import RECENT, select
 from adaptor.model import TaskState
-from adaptor.protocol import control
 from adaptor.scheduling.bag import Guard
-from adaptor.views import BagState, BagView, Evidence, TaskView
-
-_BAG_COLUMNS = (
-    "id, spec, name, tasks, submitted, ended, waiting, leased, done, failed, cancelled, retried, runtime,"
-    " open, events, blocked, guard"
-)
 
 _RECENT = (
     "id IN (SELECT id FROM bag WHERE ended IS NULL UNION"
@@ -25,7 +23,7 @@ _RECENT = (
 )
 
 
-def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
+def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[BagView]:
     """The bags of a selector, in the order of their numbers.
 
     Raises:
@@ -33,18 +31,14 @@ def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
         UnknownBagError: it names a bag that is not there.
     """
     if selector == "recent":
-        rows = db.execute(f"SELECT {_BAG_COLUMNS} FROM bag WHERE {_RECENT} ORDER BY id", (RECENT,))  # noqa: S608
-        return [_bag_view(db, row) for row in rows]
+        return [live.bag(bag) for bag in _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))]
     chosen = select(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
     if not chosen:
         return []
     # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
-    rows = db.execute(
-        f"SELECT {_BAG_COLUMNS} FROM bag WHERE id BETWEEN ? AND ? ORDER BY id",  # noqa: S608
-        (chosen[0], chosen[-1]),
-    )
+    found = _select_bags(db, "id BETWEEN ? AND ? ORDER BY id", (chosen[0], chosen[-1]))
     wanted = set(chosen)
-    return [_bag_view(db, row) for row in rows if row[0] in wanted]
+    return [live.bag(bag) for bag in found if bag.id in wanted]
 
 
 def count(db: sqlite3.Connection) -> int:
@@ -52,7 +46,7 @@ def count(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT COUNT(*) FROM bag").fetchone()[0])
 
 
-def latest(db: sqlite3.Connection, question: control.GetLatestBags) -> list[BagView]:
+def latest(db: sqlite3.Connection, question: api.GetLatestBags, live: Live = OFFLINE) -> list[BagView]:
     """The bags that have not ended and the last that have, in the order of their numbers."""
     found = [
         id
@@ -62,40 +56,44 @@ def latest(db: sqlite3.Connection, question: control.GetLatestBags) -> list[BagV
         )
         for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
     ]
-    return bags(db, ",".join(map(str, sorted(found)))) if found else []
+    return bags(db, ",".join(map(str, sorted(found))), live) if found else []
 
 
-def _bag_view(db: sqlite3.Connection, row: tuple[object, ...]) -> BagView:
-    view = _BagRow(*row)  # type: ignore[arg-type]
-    spec = msgspec.msgpack.decode(view.spec, type=BagSpec)
-    guard = msgspec.msgpack.decode(view.guard, type=Guard) if view.guard is not None else Guard()
-    state = _bag_state(view)
-    paused = state == "running" and bool(guard.paused)
-    return BagView(
-        id=view.id,
-        name=view.name,
-        state=state,
-        sites=list(spec.sites),
-        tasks=view.tasks,
-        waiting=view.waiting,
-        running=view.leased,
-        done=view.done,
-        failed=view.failed,
-        cancelled=view.cancelled,
-        retried=view.retried,
-        submitted=view.submitted,
-        ended=view.ended,
-        cpus=spec.cpus,
-        mean_runtime=view.runtime / view.done if view.done else None,
-        output=spec.output,
-        open=bool(view.open),
-        events=view.events,
-        blocked=view.blocked,
-        paused=guard.paused if paused else "",
-        halted=paused and guard.itself,
-        evidence=_evidence(db, view.id, *guard.shown) if paused and guard.shown else None,
-        output_files=spec.output_files,
+def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> list[BagView]:
+    def made(row: dict[str, Any]) -> dict[str, Any]:
+        spec = msgspec.msgpack.decode(row["spec"], type=BagSpec)
+        guard = msgspec.msgpack.decode(row["guard"], type=Guard) if row["guard"] is not None else Guard()
+        state = _bag_state(row)
+        paused = state == "running" and bool(guard.paused)
+        return {
+            "state": state,
+            "sites": list(spec.sites),
+            "cpus": spec.cpus,
+            "mean_runtime": row["runtime"] / row["done"] if row["done"] else None,
+            "output": spec.output,
+            "output_files": spec.output_files,
+            "open": bool(row["open"]),
+            "paused": guard.paused if paused else "",
+            "halted": paused and guard.itself,
+            "evidence": _evidence(db, row["id"], *guard.shown) if paused and guard.shown else None,
+        }
+
+    return database.select(
+        db,
+        BagView,
+        f"bag WHERE {where}",
+        arguments,
+        named={"running": "leased"},
+        also=("spec", "guard", "runtime"),
+        made=made,
+        of_made=_NO_COLUMNS,
     )
+
+
+_NO_COLUMNS = (
+    *("state", "sites", "cpus", "mean_runtime", "output", "output_files", "paused", "halted", "evidence"),
+    "forecast",
+)
 
 
 def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> Evidence:
@@ -104,110 +102,64 @@ def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> Evid
         " WHERE t.bag = ? AND t.number = ? AND a.number = ?",
         (bag, task, attempt),
     ).fetchone()
-    given = msgspec.msgpack.decode(packed, type=control.TaskInput)
+    given = msgspec.msgpack.decode(packed, type=api.TaskInput)
     return Evidence(task, attempt, ScriptOutputs(db, bag).of(task, given.environment, node)[1])
 
 
-class _BagRow(msgspec.Struct):
-    id: int
-    spec: bytes
-    name: str
-    tasks: int
-    submitted: float
-    ended: float | None
-    waiting: int
-    leased: int
-    done: int
-    failed: int
-    cancelled: int
-    retried: int
-    runtime: float
-    open: int
-    events: int
-    blocked: int
-    guard: bytes | None
-
-
-def _bag_state(row: _BagRow) -> BagState:
-    if row.waiting or row.leased or row.blocked:
+def _bag_state(row: dict[str, Any]) -> BagState:
+    if row["waiting"] or row["running"] or row["blocked"]:
         return "running"
-    if row.open:
+    if row["open"]:
         return "open"
-    if row.failed:
+    if row["failed"]:
         return "failed"
-    return "cancelled" if row.cancelled else "done"
+    return "cancelled" if row["cancelled"] else "done"
 
 
-def tasks(db: sqlite3.Connection, question: control.GetTasks) -> list[TaskView]:
+def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) -> list[TaskView]:
     """The tasks of one bag, with the attempt that is their result or else the newest.
 
-    A task that a worker holds counts as running: the journal does not know whether it has started.
+    A task that a worker holds counts as running: only a daemon knows whether it has started.
     """
     (bag,) = bags(db, str(question.bag))
-    marks = ",".join("?" * len(question.states))
-    states = f"AND t.state IN ({marks})" if question.states else ""
-    rows = db.execute(
-        "SELECT t.number, t.state, t.attempts, t.charged, t.error, t.input, a.number, a.exit_code,"  # noqa: S608
-        " a.signal, a.error, a.wall, a.cpu, a.peak_memory, a.started, a.ended, a.node, a.peak_gpu_memory"
-        " FROM task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
+    states = f"AND t.state IN ({','.join('?' * len(question.states))})" if question.states else ""
+    outputs = ScriptOutputs(db, question.bag)
+
+    def made(row: dict[str, Any]) -> dict[str, Any]:
+        given = msgspec.msgpack.decode(row["input"], type=api.TaskInput)
+        command, state = given.command, row["state"]
+        stdout, stderr = outputs.of(row["task"], given.environment, row["node"])
+        return {
+            "bag": bag.id,
+            "name": given.name or given.id,
+            "state": "running" if state == TaskState.LEASED.value else state,
+            "command": command if isinstance(command, str) else msgspec.json.encode(command).decode(),
+            "attempt": row["attempt"] or 0,
+            "retries": min(row["charged"], max(0, row["attempts"] - 1)),
+            "stdout": stdout,
+            "stderr": stderr,
+        }
+
+    found = database.select(
+        db,
+        TaskView,
+        "task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
         " AND a.number = COALESCE(t.result, t.attempts)"
         f" WHERE t.bag = ? AND t.number > ? {states} ORDER BY t.number LIMIT ?",
         (question.bag, question.after, *map(_stored, question.states), question.limit),
+        named={
+            "task": "t.number",
+            "state": "t.state",
+            "attempt": "a.number",
+            "error": "COALESCE(NULLIF(t.error, ''), a.error)",
+        },
+        also=("input", "charged"),
+        made=made,
+        of_made=("bag", "name", "command", "retries", "stdout", "stderr"),
     )
-    outputs = ScriptOutputs(db, question.bag)
-    return [_task_view(bag, row, outputs) for row in rows]
+    return [live.task(task) for task in found]
 
 
 def _stored(state: str) -> str:
     """The journal's word for a word of `TaskView.state`."""
     return TaskState.LEASED.value if state == "running" else state
-
-
-def _task_view(bag: BagView, row: tuple[object, ...], outputs: ScriptOutputs) -> TaskView:
-    task = _TaskRow(*row)  # type: ignore[arg-type]
-    given = msgspec.msgpack.decode(task.input, type=control.TaskInput)
-    stdout, stderr = outputs.of(task.number, given.environment, task.node)
-    return TaskView(
-        bag=bag.id,
-        task=task.number,
-        name=given.name or given.id,
-        state="running" if task.state == TaskState.LEASED.value else task.state,
-        command=given.command
-        if isinstance(given.command, str)
-        else msgspec.json.encode(given.command).decode(),
-        attempts=task.attempts,
-        attempt=task.attempt or 0,
-        retries=min(task.charged, max(0, task.attempts - 1)),
-        exit_code=task.exit_code,
-        signal=task.signal,
-        error=task.error or task.attempt_error,
-        wall=task.wall,
-        cpu=task.cpu,
-        peak_memory=task.peak_memory,
-        started=task.started,
-        ended=task.ended,
-        node=task.node,
-        peak_gpu_memory=task.peak_gpu_memory,
-        stdout=stdout,
-        stderr=stderr,
-    )
-
-
-class _TaskRow(msgspec.Struct):
-    number: int
-    state: str
-    attempts: int
-    charged: int
-    error: str | None
-    input: bytes
-    attempt: int | None
-    exit_code: int | None
-    signal: int | None
-    attempt_error: str | None
-    wall: float | None
-    cpu: float | None
-    peak_memory: int | None
-    started: float | None
-    ended: float | None
-    node: str | None
-    peak_gpu_memory: int | None

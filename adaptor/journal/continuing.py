@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.api import TakenOver, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.model import TaskState
-from adaptor.protocol.control import TakenOver, TaskInput
 
 _pack = msgspec.msgpack.Encoder(order="sorted").encode
 _unpack: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)

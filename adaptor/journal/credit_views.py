@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from adaptor.api import CreditLine, CreditsView, SitePrice
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.statements import Balance
-from adaptor.views import CreditLine, CreditsView, SitePrice
 
 
 def credits_view(ledger: Ledger, bags: Collection[int], now: float, *, priced: bool) -> CreditsView:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import msgspec
 
 from adaptor.errors import JournalError
 from adaptor.journal.upgrade import prepare_for_reading, prepare_for_writing
@@ -72,3 +76,36 @@ def _open(
             connection.close()
             raise
     return connection
+
+
+_Row = TypeVar("_Row", bound=msgspec.Struct)
+
+
+def select(
+    db: sqlite3.Connection,
+    kind: type[_Row],
+    source: str,
+    arguments: Sequence[object] = (),
+    *,
+    named: Mapping[str, str] = MappingProxyType({}),
+    also: Sequence[str] = (),
+    made: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    of_made: Collection[str] = (),
+) -> list[_Row]:
+    """Rows as structs, whose fields are the columns.
+
+    Args:
+        source: what follows FROM in SQL; it never comes from a user.
+        named: the columns of fields that have another name.
+        also: columns beside those of fields, for `made`.
+        made: what the fields `of_made`, which are no columns, are by the columns of a row, `also` included.
+    """
+    fields = [field for field in kind.__struct_fields__ if field not in of_made]
+    columns = ", ".join([*(named.get(field, field) for field in fields), *also])
+    names = (*fields, *also)
+    found = []
+    for values in db.execute(f"SELECT {columns} FROM {source}", arguments):  # noqa: S608
+        row = dict(zip(names, values, strict=True))
+        of_struct = {field: row[field] for field in fields}
+        found.append(kind(**of_struct | (made(row) if made else {})))
+    return found

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.api import DonationView
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.model import AttemptOutcome, PilotState
-from adaptor.views import DonationView
 
 NOTHING_DONATED = DonationView(
     nodes=0, donations=0, held=0.0, used=0.0, lost=0.0, reclaims=0, latency=None, slowest=None

@@ -10,16 +10,16 @@ import sqlite3
 
 import msgspec
 
+from adaptor import api
+from adaptor.api import BagEvents, TaskEvent
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError
-from adaptor.protocol import control
-from adaptor.views import BagEvents, TaskEvent
 
 _MOST_BYTES = 8 * 1024 * 1024
 """Of the answers of calls that are told at a time."""
 
 
-def events(db: sqlite3.Connection, question: control.GetEvents) -> list[BagEvents]:
+def events(db: sqlite3.Connection, question: api.GetEvents) -> list[BagEvents]:
     """By bag what has changed; of all bags together at most as many tasks as are asked for.
 
     Raises:

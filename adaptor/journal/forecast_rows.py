@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from adaptor.api import FirstForecastView
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.forecast.estimate import Estimate
-from adaptor.forecast.record import FirstForecast, Judged, Outcome, Tally, tally_of
+from adaptor.forecast.record import FirstForecast, Judged, Outcome, Record, Tally, record_of, tally_of
 
 _COLUMNS = "bag, made, finished, tasks, cost_low, cost_value, cost_high, end_low, end_value, end_high"
 
@@ -93,4 +94,33 @@ def _judged(row: tuple[Any, ...], books: Statements, settled: bool) -> Judged:
             change=change,
             changed=changed,
         ),
+    )
+
+
+# --- as users see them ----------------------------------------------------------------------------
+
+
+def forecast_record(db: sqlite3.Connection, books: Statements) -> Record:
+    """How often the first forecasts of all bags held."""
+    return record_of(judged_forecasts(db, books), past_forecasts(db))
+
+
+def first_forecast(db: sqlite3.Connection, books: Statements, bag: int) -> FirstForecastView | None:
+    """The first forecast of a bag; None: none was made."""
+    return next((_forecast_view(judged) for judged in judged_forecasts(db, books, bag)), None)
+
+
+def _forecast_view(judged: Judged) -> FirstForecastView:
+    first, outcome = judged.first, judged.outcome
+    return FirstForecastView(
+        made=first.made,
+        finished=first.finished,
+        tasks=first.tasks,
+        cost=first.cost,
+        end=first.end,
+        final_cost=outcome.cost if outcome.end is not None and first.cost else None,
+        final_end=outcome.end,
+        cost_held=judged.cost_held,
+        end_held=judged.end_held,
+        not_counted=judged.not_counted,
     )

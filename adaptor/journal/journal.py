@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.futures.run_shares import Ran
 from adaptor.donation.idleness import Idleness
@@ -41,10 +42,8 @@ from adaptor.journal.pilot_rows import (
     waits,
 )
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, TaskState, UserChange
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
-from adaptor.views import ExplanationKind
 
 _pack = msgspec.msgpack.Encoder().encode
 _Also = Callable[[sqlite3.Connection, int], None]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.fits import most_memory
 from adaptor.crafting.situation import EarlierTasks
@@ -15,7 +16,6 @@ from adaptor.kinds.earlier import KEPT, KindRecord, earlier_tasks, earlier_text,
 from adaptor.kinds.recognising import kind_of
 from adaptor.model import AttemptOutcome, QueueState
 from adaptor.option_kinds import AUTO
-from adaptor.protocol.control import TaskInput
 from adaptor.units import format_size
 
 MOST_RECORDS = 10_000

@@ -6,10 +6,10 @@ import sqlite3
 
 import msgspec
 
+from adaptor.api import MeasuredView, Totals
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UsageError
 from adaptor.model import AttemptOutcome
-from adaptor.views import MeasuredView, Totals
 
 
 def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:

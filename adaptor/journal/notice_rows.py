@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from adaptor.journal.database import select
+
 State = Literal["sent", "failed", "unknown"]
 """What became of a message; `unknown`: the daemon was killed while it was sent."""
 
@@ -36,8 +38,7 @@ def add_notice(db: sqlite3.Connection, notice: Notice, now: float) -> None:
 
 def due_notices(db: sqlite3.Connection) -> list[Notice]:
     """In the order of their events."""
-    rows = db.execute("SELECT bag, event, channel, text FROM notice WHERE state = 'due' ORDER BY at, bag")
-    return [Notice(*row) for row in rows]
+    return select(db, Notice, "notice WHERE state = 'due' ORDER BY at, bag")
 
 
 def begin_notice(db: sqlite3.Connection, notice: Notice) -> None:
@@ -50,9 +51,9 @@ def end_notice(db: sqlite3.Connection, notice: Notice, state: State) -> None:
 
 def interrupted_notices(db: sqlite3.Connection) -> list[Notice]:
     """Those of which an earlier daemon did not learn what became of them; they are not sent again."""
-    rows = db.execute("SELECT bag, event, channel, text FROM notice WHERE state = 'sending'").fetchall()
+    found = select(db, Notice, "notice WHERE state = 'sending'")
     db.execute("UPDATE notice SET state = 'unknown' WHERE state = 'sending'")
-    return [Notice(*row) for row in rows]
+    return found
 
 
 def may_end_again(db: sqlite3.Connection, bag: int) -> None:

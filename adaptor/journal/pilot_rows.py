@@ -13,6 +13,7 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.crafting.futures.run_shares import KEPT, Ran
+from adaptor.journal.database import select
 from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, CraftedRequest, PilotState
 from adaptor.protocol.messages import AttemptKey
 
@@ -111,19 +112,16 @@ def insert_pilot(
 def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
     """Those that count towards max_pending_requests."""
     states = [state.value for state in IN_SYSTEM]
-    rows = db.execute(
-        "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag, donated_node,"  # noqa: S608
-        f" partition FROM pilot WHERE state IN ({','.join('?' * len(states))})",
-        states,
-    )
-    return [PilotRow(*row) for row in rows]
+    where = f"pilot WHERE state IN ({','.join('?' * len(states))})"
+    return select(db, PilotRow, where, states, named={"node": "donated_node"})
 
 
 def waits(db: sqlite3.Connection, site: str, limit: int) -> list[PilotWait]:
     """The last pilots of a site that started, or ended, after a prediction, forgotten ones included; the
     oldest first."""
-    rows = db.execute(
-        "SELECT p, predicted_start, started, ended, submitted, tr FROM"
+    found = select(
+        db,
+        PilotWait,
         " (SELECT id, p, predicted_start, started, ended, submitted, tr FROM pilot"
         " WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
         " AND (started IS NOT NULL OR ended IS NOT NULL)"
@@ -131,8 +129,8 @@ def waits(db: sqlite3.Connection, site: str, limit: int) -> list[PilotWait]:
         " WHERE site = ?)"
         " ORDER BY id DESC LIMIT ?",
         (site, PilotState.REFUSED.value, site, limit),
-    ).fetchall()
-    return [PilotWait(*row) for row in reversed(rows)]
+    )
+    return found[::-1]
 
 
 def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
@@ -244,10 +242,8 @@ def uses_of(db: sqlite3.Connection, pilot: int) -> dict[int, Use]:
 
 def local_runs(db: sqlite3.Connection, site: str) -> list[Ran]:
     """The newest local jobs of a site that were seen to end, the oldest first."""
-    rows = db.execute(
-        "SELECT owner, run_limit, share FROM local_run WHERE site = ? ORDER BY id DESC LIMIT ?", (site, KEPT)
-    ).fetchall()
-    return [Ran(*row) for row in reversed(rows)]
+    newest = "local_run WHERE site = ? ORDER BY id DESC LIMIT ?"
+    return select(db, Ran, newest, (site, KEPT), named={"limit": "run_limit"})[::-1]
 
 
 def insert_local_runs(db: sqlite3.Connection, site: str, runs: Iterable[Ran]) -> None:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
+from adaptor import api
+from adaptor.api import BagReport, Explanation, Totals
+from adaptor.api.question import A, Handlers
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.errors import UsageError
 from adaptor.journal.activity_views import activity, task_sums
@@ -15,132 +21,167 @@ from adaptor.journal.credit_views import bag_line, credits_view
 from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.donation_views import donation_of_bag
 from adaptor.journal.event_views import events
-from adaptor.journal.forecast_views import first_forecast, forecast_record
+from adaptor.journal.forecast_rows import first_forecast, forecast_record
+from adaptor.journal.live import OFFLINE, Live
 from adaptor.journal.measured_views import measured
 from adaptor.journal.pilot_views import pilots
 from adaptor.model import IN_SYSTEM
-from adaptor.protocol import control
-from adaptor.views import BagReport, Explanation, Totals
-
-READING = (
-    control.GetBags | control.GetTasks | control.GetPilots | control.GetReport | control.GetWhy
-    | control.GetCredits | control.GetLatestBags | control.GetActivity | control.GetTaskSums
-    | control.GetEvents | control.GetAdvice
-)  # fmt: skip
-"""The questions that the journal can answer alone."""
 
 
-def answer_offline(directory: Path, question: control.Question, now: float) -> control.Answer:
+class Reading:
+    """What answers are made of: the journal, the ledger, and what only a running daemon knows."""
+
+    def __init__(
+        self, db: sqlite3.Connection, now: float, ledger: Ledger | None = None, live: Live = OFFLINE
+    ) -> None:
+        """Args:
+        now: epoch seconds.
+        ledger: as the entries in the journal make it; None: it is made of them when it is asked for.
+        """
+        self.db = db
+        self.now = now
+        self.live = live
+        self._ledger = ledger
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return self._ledger or Ledger(entries(self.db))
+
+
+reads = Handlers[Reading]()
+"""The functions below, by their questions."""
+
+
+def answer_offline(directory: Path, question: api.Question[A], now: float) -> A:
     """Answer from the journal of a daemon that does not run. `now` is in epoch seconds.
 
     Raises:
         JournalError: there is no journal, or it is in use.
         UsageError: the question needs a running daemon, or names something that is not there.
     """
-    if not isinstance(question, READING):
+    if not question.kept:
         raise UsageError("this needs a running daemon; start it with: adaptor daemon start")
     with closing(open_for_reading(directory)) as db, guarded(directory / FILE):
         return answer(db, question, now)
 
 
 def answer(
-    db: sqlite3.Connection, question: READING, now: float, ledger: Ledger | None = None
-) -> control.Answer:
-    """The answer by the journal.
-
-    Args:
-        now: epoch seconds.
-        ledger: as the entries in the journal make it; None: it is made of them, which takes time.
-
-    Raises:
-        UsageError: the question names something that is not there.
-    """
-    match question:
-        case control.GetBags():
-            record = forecast_record(db, ledger or Ledger(entries(db))) if question.record else None
-            chosen = bags(db, question.selector)
-            return control.Bags(chosen, record, count(db) - len(chosen))
-        case control.GetTasks():
-            return control.Tasks(tasks(db, question))
-        case control.GetPilots():
-            states = [state.value for state in IN_SYSTEM]
-            where = f"state IN ({','.join('?' * len(states))})"
-            if not question.ended:
-                return control.Pilots(pilots(db, where, states, now))
-            where = f"({where} OR COALESCE(ended, submitted) >= ?)"
-            return control.Pilots(pilots(db, where, [*states, question.since], now))
-        case control.GetReport():
-            return control.Report(report(db, question.bag, now, ledger or Ledger(entries(db))))
-        case control.GetCredits():
-            wanted = [bag.id for bag in bags(db, question.bags)]
-            books = ledger or Ledger(entries(db))
-            return control.Credits(credits_view(books, wanted, now, priced=False))
-        case control.GetAdvice():
-            totals = report(db, question.bag, now, ledger or Ledger(entries(db))).totals
-            return control.Advice(measured(db, question.bag, totals), [])
-        case control.GetWhy():
-            return why(db, question)
-        case _:
-            return _in_sums(db, question)
-
-
-def _in_sums(
     db: sqlite3.Connection,
-    question: control.GetLatestBags | control.GetActivity | control.GetTaskSums | control.GetEvents,
-) -> control.Answer:
-    """What programs ask for: the live page, and those that follow bags."""
-    match question:
-        case control.GetLatestBags():
-            return control.Bags(latest(db, question))
-        case control.GetActivity():
-            return activity(db, question)
-        case control.GetTaskSums():
-            return control.TaskSums(task_sums(db, question.bag))
-        case control.GetEvents():
-            return control.Events(events(db, question))
+    question: api.Question[A],
+    now: float,
+    ledger: Ledger | None = None,
+    live: Live = OFFLINE,
+) -> A:
+    """The answer by the journal, for a question that says `kept`; arguments as of `Reading`.
+
+    Raises UsageError: the question names something that is not there.
+    """
+    handler = reads.of(type(question))
+    assert handler is not None, "the question does not say `kept`"
+    found: A = handler(Reading(db, now, ledger, live), question)
+    return found
 
 
-def report(db: sqlite3.Connection, bag_id: int, now: float, ledger: Ledger) -> BagReport:
+@reads(api.GetBags)
+def _bags(reading: Reading, question: api.GetBags) -> api.Bags:
+    record = forecast_record(reading.db, reading.ledger) if question.record else None
+    chosen = bags(reading.db, question.selector, reading.live)
+    return api.Bags(chosen, record, count(reading.db) - len(chosen))
+
+
+@reads(api.GetLatestBags)
+def _latest(reading: Reading, question: api.GetLatestBags) -> api.Bags:
+    return api.Bags(latest(reading.db, question, reading.live))
+
+
+@reads(api.GetTasks)
+def _tasks(reading: Reading, question: api.GetTasks) -> list[api.TaskView]:
+    return tasks(reading.db, question, reading.live)
+
+
+@reads(api.GetTaskSums)
+def _sums(reading: Reading, question: api.GetTaskSums) -> api.TaskSums:
+    return task_sums(reading.db, question.bag)
+
+
+@reads(api.GetEvents)
+def _events(reading: Reading, question: api.GetEvents) -> list[api.BagEvents]:
+    return events(reading.db, question)
+
+
+@reads(api.GetActivity)
+def _activity(reading: Reading, question: api.GetActivity) -> api.Activity:
+    return activity(reading.db, question)
+
+
+@reads(api.GetPilots)
+def _pilots(reading: Reading, question: api.GetPilots) -> list[api.PilotRecord]:
+    where, arguments = f"state IN ({','.join('?' * len(IN_SYSTEM))})", [state.value for state in IN_SYSTEM]
+    if question.ended:
+        where = f"({where} OR COALESCE(ended, submitted) >= ?)"
+        return pilots(reading.db, where, [*arguments, question.since], reading.now, reading.live)
+    return pilots(reading.db, where, arguments, reading.now, reading.live)
+
+
+@reads(api.GetCredits)
+def _credits(reading: Reading, question: api.GetCredits) -> api.CreditsView:
+    wanted = [bag.id for bag in bags(reading.db, question.bags)]
+    view = credits_view(reading.ledger, wanted, reading.now, priced=reading.live.priced)
+    return msgspec.structs.replace(view, removed=reading.live.removed())
+
+
+@reads(api.GetAdvice)
+def _advice(reading: Reading, question: api.GetAdvice) -> api.Advice:
+    return api.Advice(measured(reading.db, question.bag, _report(reading, question).totals), [])
+
+
+@reads(api.GetReport)
+def _report(reading: Reading, question: api.GetReport | api.GetAdvice) -> api.BagReport:
     """Each request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
-    (bag,) = bags(db, str(bag_id))
+    db, ledger = reading.db, reading.ledger
+    (bag,) = bags(db, str(question.bag), reading.live)
     until = bag.ended if bag.ended is not None else float("inf")
     requests = pilots(
         db,
         "id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) OR (submitted BETWEEN ? AND ?"
         " AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.pilot = pilot.id))",
-        (bag_id, bag.submitted, until),
-        now,
+        (bag.id, bag.submitted, until),
+        reading.now,
+        reading.live,
     )
     if bag.sites:
         requests = [request for request in requests if request.site in bag.sites]
-    first_done = db.execute("SELECT first_done FROM bag WHERE id = ?", (bag_id,)).fetchone()[0]
+    first_done = db.execute("SELECT first_done FROM bag WHERE id = ?", (bag.id,)).fetchone()[0]
     used = sum(request.used for request in requests)
     wasted = sum(request.wasted for request in requests)
-    forecast = first_forecast(db, ledger, bag_id)
+    forecast = first_forecast(db, ledger, bag.id)
     return BagReport(
         bag=bag,
         requests=requests,
         totals=Totals(
-            requests=sum(not each.node for each in requests),
-            donations=sum(bool(each.node) for each in requests),
+            requests=sum(not request.node for request in requests),
+            donations=sum(bool(request.node) for request in requests),
             paid=used + wasted,
             used=used,
             wasted=wasted,
             gpu_paid=sum(
-                gpus_of_pilot(db, each.id) * (each.used + each.wasted) / each.p for each in requests
+                gpus_of_pilot(db, request.id) * (request.used + request.wasted) / request.p
+                for request in requests
             ),
             turnaround=bag.ended - bag.submitted if bag.ended is not None else None,
             first_result=first_done - bag.submitted if first_done is not None else None,
         ),
-        credits=bag_line(ledger, bag_id) if ledger.in_use and bag_id in ledger.bags else None,
-        donation=donation_of_bag(db, bag_id),
+        credits=bag_line(ledger, bag.id) if ledger.in_use and bag.id in ledger.bags else None,
+        donation=donation_of_bag(db, bag.id),
         first_forecast=forecast,
         forecast_record=forecast_record(db, ledger) if forecast is not None else None,
     )
 
 
-def why(db: sqlite3.Connection, question: control.GetWhy) -> control.Why:
+@reads(api.GetWhy)
+def _why(reading: Reading, question: api.GetWhy) -> api.Why:
     """The newest decisions, oldest first."""
+    db = reading.db
     where, arguments = "WHERE id > ?", (question.after,)  # type: tuple[str, tuple[object, ...]]
     if question.kinds:
         where += f" AND kind IN ({','.join('?' * len(question.kinds))})"
@@ -161,4 +202,4 @@ def why(db: sqlite3.Connection, question: control.GetWhy) -> control.Why:
         )
         for _, at, site, pilot, kind, text in reversed(rows)
     ]
-    return control.Why(lines, rows[0][0] if rows else question.after)
+    return api.Why(lines, rows[0][0] if rows else question.after)

@@ -6,6 +6,7 @@ import sqlite3
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError
 from adaptor.journal.bag_rows import end_of_bag
@@ -14,7 +15,6 @@ from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 from adaptor.journal.need_rows import read_needs
 from adaptor.model import REPORTED, AttemptOutcome, TaskState
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag, Guard
 from adaptor.scheduling.broker import Broker

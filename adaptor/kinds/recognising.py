@@ -12,9 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec, TaskKind
 from adaptor.kinds.wrappers import behind_wrappers, words_of
-from adaptor.protocol.control import TaskInput
 
 LOOKED_AT = 2000
 """Tasks of a bag by which its kinds are counted, evenly over the file."""

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import msgspec
 
-from adaptor.protocol.control import TaskInput
+from adaptor.api import TaskInput
 from adaptor.scheduling.dependencies import Links
 from adaptor.units import shortened
 

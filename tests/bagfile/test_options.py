@@ -9,11 +9,11 @@ import click
 import msgspec
 import pytest
 
+from adaptor import api
 from adaptor.bag_spec import AtLeast1, BagSpec, Option
 from adaptor.bagfile.options import OPTIONS, BagOption, options_of, parse_option
 from adaptor.cli.daily.submit import submit
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
-from adaptor.protocol import control
 from adaptor.resources import TaskGpus
 
 DOCS = Path(__file__).parents[2] / "docs" / "bags.md"
@@ -158,6 +158,6 @@ def test_what_is_no_number_of_gpus(text: str) -> None:
 )
 def test_the_daemon_refuses_what_the_declaration_excludes(change: dict[str, object]) -> None:
     spec = BagSpec(name="b", cwd="/", output="/o", environment={})
-    bag = control.BagInput(spec=msgspec.structs.replace(spec, **change), tasks=[])
+    bag = api.BagInput(spec=msgspec.structs.replace(spec, **change), tasks=[])
     with pytest.raises(msgspec.ValidationError, match="spec"):
-        control.decode_question(control.encode(control.Submit(bag)))
+        api.decode_question(api.encode_question(api.Submit(bag)))

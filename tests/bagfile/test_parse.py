@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.api import TaskInput
 from adaptor.bagfile.json_lines import parse_json_lines
 from adaptor.bagfile.lookalikes import script_part
 from adaptor.bagfile.parse import BagFile, decode, parse_bag, parse_shell_lines, read_data
 from adaptor.errors import BagFileError
-from adaptor.protocol.control import TaskInput
 from adaptor.resources import OwnNeeds
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "bags"

@@ -27,9 +27,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from adaptor.client.asking import Connection, NoAnswerError, expected
-from adaptor.protocol import control
-from adaptor.views import BagView, ForecastView
+from adaptor import api
+from adaptor.api import BagView, ForecastView
+from adaptor.client.asking import Connection, NoAnswerError
 from adaptor_experiments.forecasts.queue_bags import KINDS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
@@ -114,8 +114,8 @@ class Bags:
             "kind": kind,
             "tasks": tasks,
             "took": end - submitted,
-            "plan": [_after(plan, key, submitted) for key in ("end_low", "end", "end_high")],
-            "array": [_after(each, "end", submitted) for each in plan["arrays"]],
+            "plan": [_after(plan["end"], key, submitted) for key in ("low", "value", "high")],
+            "array": [_after(array["end"], "value", submitted) for array in plan["arrays"]],
             "asked": [(each["p"], each["tr"]) for each in plan["requests"]],
             "withheld": plan["withheld"],
             "made": [(each["p"], each["tr"]) for each in first],
@@ -145,14 +145,14 @@ class Bags:
     def _look(self, bag: int) -> BagView | None:
         """None: the daemon is busy."""
         try:
-            return expected(self._daemon.ask(control.GetBags(str(bag))), control.Bags).bags[0]
+            return self._daemon.ask(api.GetBags(str(bag))).bags[0]
         except NoAnswerError:
             return None
 
 
 def _interval(ahead: ForecastView, submitted: float) -> list[float | None]:
-    ends = (ahead.end_low, ahead.end, ahead.end_high)
-    return [None if each is None else each - submitted for each in ends]
+    end = ahead.end
+    return [None] * 3 if end is None else [at - submitted for at in (end.low, end.value, end.high)]
 
 
 def _epoch(text: str) -> float:

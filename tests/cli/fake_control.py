@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from adaptor.protocol import control
+from adaptor import api
+from adaptor.api import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
 from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
 from adaptor.protocol.channel import Party
 from adaptor.protocol.keys import new_identity
 from adaptor.resources import TaskSize
-from adaptor.views import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
 from tests.protocol.peers import FrameServer
 
 DEADLINE = 60.0
@@ -22,7 +22,7 @@ Answers = dict[type, Any]
 """By kind of question: an answer, bytes to send as they are, a function of the question, or None: silence."""
 
 
-NO_ADVICE = control.Advice(
+NO_ADVICE = api.Advice(
     MeasuredView(
         task=TaskSize(), sites=[], done=0, wall=0, longest=0, cpu=0, memory=0, first_tr=None, paid=0, used=0
     ),
@@ -34,10 +34,10 @@ class FakeControl:
     """Serves from its construction to `close`; `questions` are those that came."""
 
     def __init__(self, directory: Path, answers: Answers) -> None:
-        self.questions: list[control.Question] = []
+        self.questions: list[api.Question[Any]] = []
         self.answers: Answers = {
-            control.GetDaemon: control.Daemon(daemon_view()),
-            control.GetAdvice: NO_ADVICE,
+            api.GetDaemon: daemon_view(),
+            api.GetAdvice: NO_ADVICE,
             **answers,
         }
         server, client = new_identity("server"), new_identity("client")
@@ -61,13 +61,13 @@ class FakeControl:
             if not self._frames.poll(0.02):
                 continue
             peer, data = self._frames.receive()
-            question = control.decode_question(data)
+            question = api.decode_question(data)
             self.questions.append(question)
-            answer = self.answers.get(type(question), control.Failure(f"no answer to {question}"))
+            answer = self.answers.get(type(question), api.Failure(f"no answer to {question}"))
             if callable(answer):
                 answer = answer(question)
-            if answer is not None:
-                data = answer if isinstance(answer, bytes) else control.encode(answer)
+            if answer is not None or isinstance(question, api.Stop):  # whose answer says nothing
+                data = answer if isinstance(answer, bytes) else api.encode_answer(answer)
                 self._frames.send(peer, data)
         self._frames.close()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from adaptor import api
 from adaptor.cli.main import ELSEWHERE, SECTIONS, program
-from adaptor.protocol import control
 from tests.cli.fake_control import bag_view, task_view
 from tests.cli.invoking import Cli, Serve
 
@@ -55,15 +55,15 @@ def test_a_command_of_a_package_that_is_not_installed(cli: Cli, monkeypatch: pyt
 
 def test_names_of_other_tools_are_commands_too(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "0.out").write_text("hello\n")
-    bags = control.Bags([bag_view(output=str(tmp_path))])
+    bags = api.Bags([bag_view(output=str(tmp_path))])
     server = serve(
         {
-            control.GetBags: bags,
-            control.GetPilots: control.Pilots([]),
-            control.GetTasks: control.Tasks([task_view(0)]),
-            control.GetWhy: control.Why([]),
-            control.Cancel: control.Changed(3),
-            control.Retry: control.Changed(4),
+            api.GetBags: bags,
+            api.GetPilots: [],
+            api.GetTasks: [task_view(0)],
+            api.GetWhy: api.Why([]),
+            api.Cancel: 3,
+            api.Retry: 4,
         }
     )
     assert "render" in cli("list").out
@@ -72,7 +72,7 @@ def test_names_of_other_tools_are_commands_too(cli: Cli, serve: Serve, tmp_path:
     assert cli("explain").out == "no decisions yet\n"
     assert cli("kill", "7").out == "bag 7: 3 tasks cancelled\n"
     assert cli("resubmit", "7").out == "bag 7: 4 tasks put back into the queue\n"
-    assert server.asked(control.Cancel) == [control.Cancel([7])]
+    assert server.asked(api.Cancel) == [api.Cancel([7])]
     assert "logs = results --stdout" in " ".join(cli("--help").out.split())
     assert "did you mean 'explain'" in cli("explian").err
 

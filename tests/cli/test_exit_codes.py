@@ -9,10 +9,10 @@ import sys
 import click
 import pytest
 
+from adaptor import api
 from adaptor.cli.exit_codes import guarded
 from adaptor.cli.main import program
 from adaptor.errors import AdaptorError, BagFileError
-from adaptor.protocol import control
 from tests.cli.invoking import Cli, Serve
 
 
@@ -129,7 +129,7 @@ def test_completion_of_commands_and_selectors(cli: Cli, monkeypatch: pytest.Monk
 
 
 def test_a_question_at_fault_is_a_usage_error(cli: Cli, serve: Serve) -> None:
-    serve({control.GetBags: control.Failure("there is no bag 9", usage=True)})
+    serve({api.GetBags: api.Failure("there is no bag 9", usage=True)})
     outcome = cli("cancel", "9", "--json")
     assert outcome.code == 2
     assert outcome.value == {"error": "there is no bag 9"}

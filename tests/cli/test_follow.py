@@ -9,29 +9,30 @@ from typing import Any
 
 import pytest
 
-from adaptor.cli import follow, reader
+from adaptor import api
+from adaptor.api import BagView
+from adaptor.cli import follow
 from adaptor.cli.daily.live import display
 from adaptor.cli.follow import Overview
 from adaptor.cli.progress import Narrator, summary
+from adaptor.cli.reader import Reader
 from adaptor.config.loading import remember_config
 from adaptor.errors import JournalError
 from adaptor.journal import queries
-from adaptor.protocol import control
-from adaptor.views import BagView
 from tests.cli.fake_control import bag_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
 
 
-def in_turn(*stages: list[BagView]) -> Callable[[control.GetBags], control.Bags]:
+def in_turn(*stages: list[BagView]) -> Callable[[api.GetBags], api.Bags]:
     """Answers GetBags by these, one after the other; the last one stays."""
     rest: Iterator[list[BagView]] = iter(stages)
     current: list[list[BagView]] = []
 
-    def answer(_: control.GetBags) -> control.Bags:
+    def answer(_: api.GetBags) -> api.Bags:
         current[:] = [next(rest, current[0] if current else [])]
-        return control.Bags(current[0])
+        return api.Bags(current[0])
 
     return answer
 
@@ -41,11 +42,11 @@ def journal(monkeypatch: pytest.MonkeyPatch, state: Any) -> Callable[[list[BagVi
     """What the journal says when no daemon runs; None: it is in use."""
 
     def says(bags: list[BagView] | None) -> None:
-        def answer(_directory: object, question: object, _now: float) -> control.Answer:
+        def answer(_directory: object, question: object, _now: float) -> Any:
             if bags is None:
                 raise JournalError("in use")
-            assert isinstance(question, control.GetBags)
-            return control.Bags(bags)
+            assert isinstance(question, api.GetBags)
+            return api.Bags(bags)
 
         monkeypatch.setattr(queries, "answer_offline", answer)
         (state / "journal.sqlite").touch()
@@ -56,20 +57,20 @@ def journal(monkeypatch: pytest.MonkeyPatch, state: Any) -> Callable[[list[BagVi
 def test_wait_is_silent_and_succeeds(cli: Cli, serve: Serve) -> None:
     server = serve(
         {
-            control.GetBags: in_turn([running_bag()], [running_bag()], [bag_view()]),
-            control.GetPilots: control.Pilots([]),
+            api.GetBags: in_turn([running_bag()], [running_bag()], [bag_view()]),
+            api.GetPilots: [],
         }
     )
     outcome = cli("wait")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-    assert server.asked(control.GetBags)[0] == control.GetBags("last")
-    assert server.asked(control.GetBags)[-1] == control.GetBags("7")
+    assert server.asked(api.GetBags)[0] == api.GetBags("last")
+    assert server.asked(api.GetBags)[-1] == api.GetBags("7")
 
 
 @pytest.mark.parametrize("changes", [{"failed": 1, "done": 9}, {"cancelled": 10, "done": 0}])
 def test_failed_tasks_are_exit_code_3(cli: Cli, serve: Serve, changes: dict[str, int]) -> None:
     bags = [bag_view(6), bag_view(7, state="failed", **changes)]
-    serve({control.GetBags: control.Bags(bags), control.GetPilots: control.Pilots([])})
+    serve({api.GetBags: api.Bags(bags), api.GetPilots: []})
     assert cli("wait", "6,7").code == 3
     outcome = cli("watch", "6,7")
     assert outcome.code == 3
@@ -79,7 +80,7 @@ def test_failed_tasks_are_exit_code_3(cli: Cli, serve: Serve, changes: dict[str,
 
 
 def test_wait_gives_up_in_time(cli: Cli, serve: Serve) -> None:
-    serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
+    serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
     assert cli("wait", "--timeout", "0.2").code == 124
     outcome = cli("wait", "--timeout", "0", "--json")
     assert outcome.code == 124
@@ -87,7 +88,7 @@ def test_wait_gives_up_in_time(cli: Cli, serve: Serve) -> None:
 
 
 def test_nobody_to_wait_for(cli: Cli, serve: Serve) -> None:
-    serve({control.GetBags: control.Bags([])})
+    serve({api.GetBags: api.Bags([])})
     for command in ("wait", "watch"):
         outcome = cli(command)
         assert outcome.code == 2
@@ -98,10 +99,10 @@ def test_a_daemon_that_leaves_at_the_end_is_no_error(
     cli: Cli, serve: Serve, journal: Callable[[list[BagView] | None], None]
 ) -> None:
     journal([bag_view()])
-    server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
-    server.answers[control.GetEvents] = lambda _: server.leave()
+    server = serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
+    server.answers[api.GetEvents] = lambda _: server.leave()
     outcome = cli("watch")
-    assert server.asked(control.GetEvents), "it was followed"
+    assert server.asked(api.GetEvents), "it was followed"
     assert outcome.code == 0
     assert outcome.lines[-1].startswith("bag 7 render: 10 tasks done")
 
@@ -128,8 +129,8 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     monkeypatch.setattr(follow, "OUTAGE_TIMEOUT", 0.5)
     monkeypatch.setattr(follow, "NOTICE", 0.0)
     remember_config(state, Path("/my sites/hpc.yaml"))
-    server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
-    server.answers[control.GetEvents] = lambda _: server.leave()
+    server = serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
+    server.answers[api.GetEvents] = lambda _: server.leave()
     outcome = cli("watch")
     assert outcome.code == 1
     assert outcome.err.count("the daemon does not answer") == 1
@@ -141,21 +142,21 @@ def test_a_daemon_that_comes_back_is_followed_on(
     cli: Cli, serve: Serve, journal: Callable[[list[BagView] | None], None]
 ) -> None:
     journal(None)
-    first = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
-    ended = {control.GetBags: control.Bags([bag_view()]), control.GetPilots: control.Pilots([])}
+    first = serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
+    ended = {api.GetBags: api.Bags([bag_view()]), api.GetPilots: []}
     coming = threading.Timer(0.3, lambda: serve(ended))
 
-    def leave(_: control.GetEvents) -> None:
+    def leave(_: api.GetEvents) -> None:
         first.leave()
         coming.start()
 
-    first.answers[control.GetEvents] = leave
+    first.answers[api.GetEvents] = leave
     assert cli("wait").code == 0
     coming.join()
 
 
 def test_the_journal_of_a_new_state_directory_is_empty() -> None:
-    assert reader.ask_journal(control.GetBags(), control.Bags).bags == []
+    assert Reader().kept(api.GetBags()).bags == []
 
 
 def snapshot(after: float, *pilots: Any, **changes: Any) -> Overview:

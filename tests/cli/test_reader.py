@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from adaptor.cli import reader
+from adaptor import api
 from adaptor.cli.reader import Reader
+from adaptor.client import reading
 from adaptor.errors import JournalError, NoDaemonError
-from adaptor.protocol import control
 
-QUESTION = control.GetBags("all")
+QUESTION = api.GetBags("all")
 
 
 @pytest.fixture
@@ -19,34 +21,34 @@ def locked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise JournalError("journal.sqlite: database is locked")
 
-    monkeypatch.setattr(reader, "ask_journal", refuse)
-    monkeypatch.setattr(reader, "_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(Reader, "kept", refuse)
+    monkeypatch.setattr(reading, "_BETWEEN_LOOKS", 0.0)
 
 
-def starting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[control.Question]:
+def starting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[api.Question[Any]]:
     """A daemon that answers after so many questions in vain."""
-    asked: list[control.Question] = []
+    asked: list[api.Question[Any]] = []
 
-    def ask(question: control.Question, kind: type[control.Bags]) -> control.Bags:
+    def ask(question: api.Question[Any], timeout: float) -> api.Bags:
         asked.append(question)
         if len(asked) <= after:
             raise NoDaemonError("no daemon")
-        return kind([])
+        return api.Bags([])
 
-    monkeypatch.setattr(reader, "ask", ask)
+    monkeypatch.setattr(reading, "ask", ask)
     return asked
 
 
 @pytest.mark.usefixtures("locked")
 def test_a_daemon_that_starts_meanwhile_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = starting(monkeypatch, after=3)
-    reading = Reader()
-    assert reading.get(QUESTION, control.Bags) == control.Bags([])
-    assert (len(asked), reading.offline) == (4, False)
+    reader = Reader()
+    assert reader.get(QUESTION) == api.Bags([])
+    assert (len(asked), reader.offline) == (4, False)
 
 
 @pytest.mark.usefixtures("locked")
 def test_a_journal_that_stays_locked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     starting(monkeypatch, after=10**6)
     with pytest.raises(JournalError, match="database is locked"):
-        Reader().get(QUESTION, control.Bags)
+        Reader().get(QUESTION)

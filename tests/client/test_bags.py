@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
+from adaptor import api
+from adaptor.api import BagEvents, TaskEvent, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.client import bags
 from adaptor.client.bags import Client, ClientClosedError
 from adaptor.errors import NoDaemonError, UsageError
-from adaptor.protocol import control
-from adaptor.protocol.control import TaskInput
-from adaptor.views import BagEvents, TaskEvent
 from tests.cli.fake_control import DEADLINE, FakeControl
 from tests.cli.invoking import Serve
 
@@ -23,18 +22,18 @@ SPEC = BagSpec(name="b", cwd="/", output="/out", environment={})
 TRUE = TaskInput(["true"])
 
 
-def appending() -> Callable[[control.Append], control.Appended]:
+def appending() -> Callable[[api.Append], api.Appended]:
     """Answers appends as a daemon does, one that counts each key once."""
-    known: dict[str, control.Appended] = {}
+    known: dict[str, api.Appended] = {}
 
-    def answer(question: control.Append) -> control.Appended:
+    def answer(question: api.Append) -> api.Appended:
         first = sum(each.tasks for each in known.values())
-        return known.setdefault(question.key, control.Appended(first, len(question.tasks)))
+        return known.setdefault(question.key, api.Appended(first, len(question.tasks)))
 
     return answer
 
 
-def events(last: int, *tasks: int, ended: bool = False) -> control.Events:
+def events(last: int, *tasks: int, ended: bool = False) -> list[BagEvents]:
     told = BagEvents(
         bag=7,
         last=last,
@@ -48,17 +47,17 @@ def events(last: int, *tasks: int, ended: bool = False) -> control.Events:
         output="/out",
         tasks=[TaskEvent(task, last, "done", 1, 0, None, None, 1.0, 1.0, "n") for task in tasks],
     )
-    return control.Events([told])
+    return [told]
 
 
 def test_a_bag_is_opened_filled_in_parts_and_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bags, "BATCH", 2)
     server = serve(
         {
-            control.Submit: control.Submitted(7),
-            control.Append: appending(),
-            control.Close: control.Closed([7]),
-            control.Cancel: control.Changed(1),
+            api.Submit: api.Submitted(7),
+            api.Append: appending(),
+            api.Close: [7],
+            api.Cancel: 1,
         }
     )
     with Client() as client:
@@ -67,42 +66,42 @@ def test_a_bag_is_opened_filled_in_parts_and_closed(serve: Serve, monkeypatch: p
         assert client.append(7, []) == []
         assert client.cancel(7, range(2)) == 1
         client.close_bag(7)
-    (opened,) = server.asked(control.Submit)
+    (opened,) = server.asked(api.Submit)
     assert (opened.open, len(opened.bag.tasks)) == (True, 2)
-    assert [len(each.tasks) for each in server.asked(control.Append)] == [1, 2, 2, 1]
-    assert len({each.key for each in server.asked(control.Append)} | {opened.key}) == 5
-    assert server.asked(control.Cancel) == [control.Cancel([7], [0, 1])]
+    assert [len(each.tasks) for each in server.asked(api.Append)] == [1, 2, 2, 1]
+    assert len({each.key for each in server.asked(api.Append)} | {opened.key}) == 5
+    assert server.asked(api.Cancel) == [api.Cancel([7], [0, 1])]
 
 
 def test_an_append_that_got_no_answer_is_repeated_with_its_key(serve: Serve, state: Path) -> None:
     del state
-    first = serve({control.Append: appending()})
+    first = serve({api.Append: appending()})
     with Client() as client:
         assert client.append(7, [TRUE]) == [0]
         lost: list[Any] = []
 
-        def die(question: control.Append) -> None:
+        def die(question: api.Append) -> None:
             lost.append(question)
             first.leave()
             coming.start()
 
         after: list[FakeControl] = []
-        coming = threading.Timer(0.2, lambda: after.append(serve({control.Append: appending()})))
-        first.answers[control.Append] = die
+        coming = threading.Timer(0.2, lambda: after.append(serve({api.Append: appending()})))
+        first.answers[api.Append] = die
         assert client.append(7, [TRUE, TRUE]) == [0, 1]
         coming.join()
-        assert [each.key for each in after[0].asked(control.Append)] == [lost[0].key]
+        assert [each.key for each in after[0].asked(api.Append)] == [lost[0].key]
 
 
 def test_a_daemon_that_was_never_there_is_an_error_at_once_or_is_started(serve: Serve) -> None:
     with pytest.raises(NoDaemonError), Client() as client:
         client.append(7, [TRUE])
-    with Client(start=lambda: serve({control.Append: appending()})) as client:
+    with Client(start=lambda: serve({api.Append: appending()})) as client:
         assert client.append(7, [TRUE]) == [0]
 
 
 def test_a_daemon_that_stays_away_is_an_error_in_the_end(serve: Serve) -> None:
-    server = serve({control.Append: appending()})
+    server = serve({api.Append: appending()})
     with Client(patience=0.3) as client:
         client.append(7, [TRUE])
         server.close()
@@ -112,36 +111,36 @@ def test_a_daemon_that_stays_away_is_an_error_in_the_end(serve: Serve) -> None:
 
 def test_a_daemon_that_leaves_during_the_first_question_is_waited_for(serve: Serve) -> None:
     first = serve({})
-    coming = threading.Timer(0.3, lambda: serve({control.GetEvents: events(4, ended=True)}))
+    coming = threading.Timer(0.3, lambda: serve({api.GetEvents: events(4, ended=True)}))
 
-    def leave(_: control.GetEvents) -> None:
+    def leave(_: api.GetEvents) -> None:
         first.leave()
         coming.start()
 
-    first.answers[control.GetEvents] = leave
+    first.answers[api.GetEvents] = leave
     with Client() as client:
         assert [each.last for each in client.follow(7)] == [4]
     coming.join()
 
 
 def test_what_the_daemon_refuses_is_not_repeated(serve: Serve) -> None:
-    server = serve({control.Append: control.Failure("bag 7 is closed", usage=True)})
+    server = serve({api.Append: api.Failure("bag 7 is closed", usage=True)})
     with Client() as client, pytest.raises(UsageError, match="bag 7 is closed"):
         client.append(7, [TRUE])
-    assert len(server.asked(control.Append)) == 1
+    assert len(server.asked(api.Append)) == 1
 
 
 def test_a_bag_is_followed_by_its_events(serve: Serve) -> None:
     stages = iter([events(2, 0, 1), events(2), events(3, 2), events(4, ended=True)])
-    server = serve({control.GetEvents: lambda _: next(stages)})
+    server = serve({api.GetEvents: lambda _: next(stages)})
     with Client() as client:
         told = list(client.follow(7))
     assert [[task.task for task in each.tasks] for each in told] == [[0, 1], [], [2], []]
-    assert [each.since for each in server.asked(control.GetEvents)] == [{7: 0}, {7: 2}, {7: 2}, {7: 3}]
+    assert [each.since for each in server.asked(api.GetEvents)] == [{7: 0}, {7: 2}, {7: 2}, {7: 3}]
 
 
 def test_a_closed_client_ends_the_waiting_of_other_threads(serve: Serve) -> None:
-    server = serve({control.GetEvents: events(0)})
+    server = serve({api.GetEvents: events(0)})
     client = Client()
     ended = threading.Event()
 
@@ -152,7 +151,7 @@ def test_a_closed_client_ends_the_waiting_of_other_threads(serve: Serve) -> None
 
     thread = threading.Thread(target=follow)
     thread.start()
-    while not server.asked(control.GetEvents):
+    while not server.asked(api.GetEvents):
         threading.Event().wait(0.01)
     client.close()
     thread.join(DEADLINE)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
@@ -22,7 +23,6 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import Arrival
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import Hello, Leaving, Report
 from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.bag import Bag

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
@@ -17,7 +18,6 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState, Request
-from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
@@ -18,7 +19,6 @@ from adaptor.daemon.sites import terms_of
 from adaptor.daemon.step import step
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits
-from adaptor.protocol.control import TaskInput
 from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
 from tests.daemon.fake_site import FakeBackend, FakeServer

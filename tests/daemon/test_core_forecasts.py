@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
+from adaptor.api import FirstForecastView
 from adaptor.daemon.shutdown import end_pilots
 from adaptor.decisions.memory import Memory
 from adaptor.errors import JournalError
+from adaptor.forecast.record import Record
 from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer
-from adaptor.protocol import control
 from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.reports import JobState
-from adaptor.views import FirstForecastView, ForecastRecordView
 from tests.daemon.budgeted_site import credits_of, set_budget, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.test_core import hear, hello
@@ -67,10 +68,9 @@ def restart(site: FakeSite) -> None:
     hear(site, greeting, Report(free_processors=0, free_memory=1 << 30))
 
 
-def told(site: FakeSite, bag: int) -> tuple[FirstForecastView | None, ForecastRecordView | None]:
-    report = answer(site.journal.connection, control.GetReport(bag), 0.0)
-    assert isinstance(report, control.Report)
-    return report.report.first_forecast, report.report.forecast_record
+def told(site: FakeSite, bag: int) -> tuple[FirstForecastView | None, Record | None]:
+    report = answer(site.journal.connection, api.GetReport(bag), 0.0)
+    return report.first_forecast, report.forecast_record
 
 
 def first_of(site: FakeSite, bag: int) -> FirstForecastView:
@@ -89,7 +89,8 @@ def test_a_forecast_is_judged_by_what_the_ledger_and_the_journal_say_in_the_end(
     found, record = told(site, bag)
     assert found is not None
     assert found.final_cost == credits_of(site, bag)[0]
-    assert found.cost_held is (found.cost_low - 1e-6 <= found.final_cost <= found.cost_high + 1e-6)
+    assert found.cost is not None
+    assert found.cost_held is (found.cost.holds(found.final_cost))
     assert found.end_held is not None
     assert record is not None
     assert (record.bags, record.not_counted) == (1, {})

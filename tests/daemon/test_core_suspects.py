@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor import api
+from adaptor.api import TaskView
 from adaptor.journal.queries import answer
-from adaptor.protocol import control
 from adaptor.protocol.messages import AttemptKey, Report
 from adaptor.reports import JobState
-from adaptor.views import TaskView
 from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.test_core import hear, hello
@@ -40,9 +40,8 @@ def die_in_a_pilot(site: FakeSite, number: int) -> None:
 
 
 def result(site: FakeSite) -> TaskView:
-    told = answer(site.journal.connection, control.GetTasks(1), 0.0)
-    assert isinstance(told, control.Tasks)
-    return told.tasks[0]
+    told = answer(site.journal.connection, api.GetTasks(1), 0.0)
+    return told[0]
 
 
 def test_results_and_why_say_that_and_where_workers_died(site: FakeSite) -> None:

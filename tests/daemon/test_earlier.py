@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from adaptor import api
+from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.earlier import Earlier
 from adaptor.journal.kind_rows import insert_records
-from adaptor.protocol import control
-from adaptor.protocol.control import BagInput, TaskInput
 from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag
@@ -36,7 +36,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 def submit(daemon: Daemon, tasks: int = 4, command: str = "./fit {}", **options: Any) -> int:
     spec = BagSpec(**{"name": "b", "cwd": "/w", "output": "/nowhere/{bag}", "environment": {}, **options})
     bag = BagInput(spec=spec, tasks=[TaskInput(command.format(number)) for number in range(tasks)])
-    return asyncio.run(daemon.ask(control.Submit(bag), control.Submitted)).bag
+    return asyncio.run(daemon.ask(api.Submit(bag))).bag
 
 
 def run(daemon: Daemon, wall: float, *, peak: int = 0, most: int = 1000) -> None:
@@ -203,7 +203,7 @@ def test_a_bag_that_became_old_has(daemon: Daemon) -> None:
     run(daemon, 7.0)
     house = keeper(daemon.fake, keep=0.0)
     asyncio.run(house._forget_old(lambda: True))
-    assert asyncio.run(daemon.ask(control.GetBags(), control.Bags)).bags == []
+    assert asyncio.run(daemon.ask(api.GetBags())).bags == []
     assert bag_of(daemon, submit(daemon)).earlier["here"].tasks == 4
 
 
@@ -229,17 +229,17 @@ def test_a_plan_tells_what_the_bag_would_be_told(daemon: Daemon) -> None:
     run(daemon, 7.0, peak=200 * MIB)
     spec = BagSpec(name="b", cwd="/w", output="/nowhere", environment={}, memory="auto")
     spec = msgspec.structs.replace(spec, kinds=kinds_of(spec, [TaskInput("./fit 3")]))
-    found = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, control.GetPlan(spec, 12)))
+    found = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, api.GetPlan(spec, 12)))
     assert found.earlier == [
         "4 earlier tasks of fit took 7s",
         "mem=auto: 256M for each task, as earlier ones needed",
     ]
     assert {each.tr < 60 + 12 * 7 for each in found.requests} == {True}
     unknown = BagSpec(name="b", cwd="/w", output="/nowhere", environment={})
-    before = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, control.GetPlan(unknown, 12)))
-    assert before.end_high is not None
-    assert found.end_high is not None
-    assert found.end_high - found.now < before.end_high - before.now
+    before = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, api.GetPlan(unknown, 12)))
+    assert before.end is not None
+    assert found.end is not None
+    assert found.end.high - found.now < before.end.high - before.now
 
 
 def test_a_retried_bag_is_counted_once(daemon: Daemon) -> None:

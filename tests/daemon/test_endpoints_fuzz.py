@@ -6,8 +6,10 @@ import asyncio
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,6 @@ from adaptor.daemon.client.endpoint import ClientEndpoint
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.model import CraftedRequest, Request
-from adaptor.protocol import control
 from adaptor.protocol.messages import (
     AttemptKey,
     Ending,
@@ -135,10 +136,10 @@ def test_every_question_has_an_answer(said: list[bytes]) -> None:
         site = site_with_a_bag(folder)
         running = Mock(core=site.state.core, sites={"here": site.state}, stalled="")
         running.keeper.forget.return_value = 0
-        answers: list[control.Answer] = []
+        answers: list[Any] = []
 
         async def send(identity: bytes, data: bytes) -> None:
-            answers.append(control.decode_answer(data))
+            answers.append(msgspec.msgpack.decode(data))
 
         endpoint = ClientEndpoint(running, Mock(), send)
 

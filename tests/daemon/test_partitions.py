@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from adaptor import api
+from adaptor.api import SlotsView
 from adaptor.config.loading import parse_config
 from adaptor.daemon import step
 from adaptor.daemon.client.pictures import picture
@@ -18,7 +21,6 @@ from adaptor.daemon.sites import limits_of, terms_of
 from adaptor.dashboard.pictures import PastUse, site_pictures
 from adaptor.journal.pilot_views import pilots
 from adaptor.model import EndedJob, Limits, QueueState
-from adaptor.views import SlotsView
 from backends.base import PartitionClosed
 from backends.partitions import Partitions
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
@@ -165,7 +167,7 @@ def test_users_see_the_partitions(site: TwoPartitions) -> None:
 def test_the_live_page_has_a_picture_of_each_partition(site: TwoPartitions) -> None:
     site.submit_bag(20)
     site.step()
-    seen = picture(site.state.core, {"here": site.state}).queues
+    seen = picture(SimpleNamespace(core=site.state.core, sites={"here": site.state}), api.GetPicture()).queues  # type: ignore[arg-type]
     assert [(each.site, each.partition, each.place) for each in seen] == [
         ("here", "short", "here/short"),
         ("here", "long", "here/long"),

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.daemon.client.credits import live_credits
-from adaptor.daemon.removed_sites import removed_pilots, settle_removed, settle_site, tell_of_removed
+from adaptor.daemon.removed_sites import (
+    removed_pilots,
+    settle_removed,
+    settle_site,
+    tell_of_removed,
+    view_of,
+)
 from adaptor.errors import UsageError
 from adaptor.journal.credit_entries import read_entries
 from adaptor.reports import JobState
-from adaptor.views import CreditsView
 from tests.daemon.budgeted_site import credits_of, in_every_past, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
 
@@ -129,7 +133,7 @@ def test_it_is_told_of_once_with_what_it_reserves(site: FakeSite) -> None:
     assert f"it reserves {amount:g} credits until" in told
     assert "no longer has its site gone" in told
     assert "adaptor credits --settle gone" in told
-    (shown,) = live_credits(site.state.core, CreditsView(sites=[], bags=[], prices=[])).removed
+    (shown,) = map(view_of, removed_pilots(site.state.core))
     assert (shown.pilot, shown.site, shown.reserved) == (1, "gone", amount)
 
 

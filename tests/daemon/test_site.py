@@ -11,13 +11,13 @@ from typing import NoReturn
 
 import pytest
 
+from adaptor.api import GetTasks
 from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
 from adaptor.decisions.snapshot import Arrival
 from adaptor.errors import JournalError
 from adaptor.journal.bag_views import tasks
 from adaptor.model import PilotState, Request
-from adaptor.protocol.control import GetTasks
 from adaptor.reports import JobState
 from adaptor.shortfalls import Shortfall
 from adaptor.units import format_duration

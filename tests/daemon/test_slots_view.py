@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from hypothesis import given
 
+from adaptor.api import FreeStep, GpuCount, SlotView
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import availability
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.slots_view import read_site, slots_view
 from adaptor.model import EndedJob, Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Node, Part, TaskSize
-from adaptor.views import FreeStep, GpuCount, SlotView
 from backends.base import SchedulerError
 from tests.crafting.crafting_strategies import queues, rules
 from tests.daemon.fake_site import FakeBackend

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
-import msgspec
-
+from adaptor import api
+from adaptor.api import LearnedRuntime, OwnStart, QueuePicture, QueueStep, TaskInput
+from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
-from adaptor.dashboard.source import Kind
 from adaptor.journal.journal import Journal
-from adaptor.journal.queries import READING, answer
-from adaptor.page_views import LearnedRuntime, OwnStart, QueuePicture, QueueStep
-from adaptor.protocol import control
-from adaptor.protocol.control import TaskInput
+from adaptor.journal.queries import answer
 from tests.cli.fake_control import daemon_view
 from tests.dashboard.told import NOW, site_view
 
@@ -79,10 +77,10 @@ class LargeSource:
             QueueStep(NOW + 80.0 * number, drawn.randint(0, 4000), drawn.randint(0, 4000))
             for number in range(2000)
         ]
-        self._others: dict[type, msgspec.Struct] = {
-            control.GetDaemon: control.Daemon(daemon_view()),
-            control.GetSites: control.Sites([site_view(processors=10_000)]),
-            control.GetPicture: control.Picture(
+        self._others: dict[type, Any] = {
+            api.GetDaemon: daemon_view(),
+            api.GetSites: [site_view(processors=10_000)],
+            api.GetPicture: api.Picture(
                 [
                     QueuePicture(
                         site="hpc", observed=NOW, processors=10_000, steps=steps, starts=[OwnStart(64, NOW)]
@@ -93,12 +91,10 @@ class LargeSource:
             ),
         }
 
-    def live(self, question: control.Question, kind: type[Kind]) -> Kind:
-        told = self._others.get(type(question))
-        if told is None:
-            assert isinstance(question, READING)
-            told = answer(self._journal.connection, question, NOW)
-        assert isinstance(told, kind)
+    def live(self, question: api.Question[A]) -> A:
+        if question.kept:
+            return answer(self._journal.connection, question, NOW)
+        told: A = self._others[type(question)]
         return told
 
     kept = live

@@ -10,11 +10,11 @@ import re
 import msgspec
 import pytest
 
+from adaptor import api
 from adaptor.dashboard.details import read_details
 from adaptor.dashboard.document import ASSETS, asset, static_document
 from adaptor.dashboard.gathering import Gatherer
 from adaptor.dashboard.page import Page
-from adaptor.protocol import control
 from tests.cli.fake_control import running_bag
 from tests.dashboard.told import NOW, SUMS, Told
 
@@ -64,7 +64,7 @@ def test_the_tail_of_the_newest_failure_is_shown(tmp_path_factory: pytest.TempPa
     folder = tmp_path_factory.mktemp("out")
     (folder / "1.err").write_bytes(b"line\n" * 5000 + b"\xff\x1b[2Jthe cause\n")
     named = [msgspec.structs.replace(SUMS.failures[0], stderr=str(folder / "1.err"))]
-    told = Told({control.GetTaskSums: control.TaskSums(msgspec.structs.replace(SUMS, failures=named))})
+    told = Told({api.GetTaskSums: msgspec.structs.replace(SUMS, failures=named)})
     (failure,) = read_details(told.live, running_bag(7)).failures
     lines = failure.stderr.splitlines()
     assert len(lines) == 20

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
+from adaptor import api
 from adaptor.dashboard.gathering import Gatherer
 from adaptor.errors import AdaptorError
-from adaptor.protocol import control
 from tests.dashboard.told import NOW, Told
 
 
@@ -75,7 +77,7 @@ def test_while_the_daemon_is_silent_the_journal_is_read_once() -> None:
         assert silent.head.silent_since == time.now - 15
         assert silent.queues == before.queues, "what was last seen of the queue stays"
         assert silent.head.daemon == before.head.daemon
-        assert told.count(control.GetLatestBags, "kept") == 1
+        assert told.count(api.GetLatestBags, "kept") == 1
         told.asked.clear()
         told.live_now = True
         again = page.gather()
@@ -108,13 +110,13 @@ def test_the_journal_of_a_daemon_that_hangs_is_left_alone() -> None:
 
 
 def test_a_daemon_that_cannot_serve_leaves_the_last_page_and_says_why() -> None:
-    def stalled(_: control.Question) -> control.Pilots:
+    def stalled(_: api.Question[Any]) -> list[api.PilotRecord]:
         raise AdaptorError("the disk is full")
 
     told = Told()
     page = gatherer(told)
     before = page.gather()
-    told.answers[control.GetPilots] = stalled
+    told.answers[api.GetPilots] = stalled
     after = page.gather()
     assert "the disk is full" in after.head.problem
     assert after.bags == before.bags
@@ -125,15 +127,15 @@ def test_dear_questions_take_a_twentieth_of_the_time_at_most(seconds: float, ask
     told, time = Told(), Time()
 
     def take(kind: type) -> None:
-        time.now += seconds if kind is control.GetTaskSums else 0
+        time.now += seconds if kind is api.GetTaskSums else 0
 
     told.took = take
     page = gatherer(told, time)
     for _ in range(11):
         page.gather()
         time.now += 1.0
-    assert told.count(control.GetLatestBags) == 11
-    assert told.count(control.GetTaskSums) == pytest.approx(asked, abs=1)
+    assert told.count(api.GetLatestBags) == 11
+    assert told.count(api.GetTaskSums) == pytest.approx(asked, abs=1)
 
 
 def test_a_first_look_does_not_wait_for_what_is_dear() -> None:
@@ -142,7 +144,7 @@ def test_a_first_look_does_not_wait_for_what_is_dear() -> None:
     first = page.gather_soon()
     assert [row.bag.id for row in first.bags] == [7]
     assert first.details == []
-    assert told.count(control.GetTaskSums) == told.count(control.GetActivity) == 0
+    assert told.count(api.GetTaskSums) == told.count(api.GetActivity) == 0
     assert page.gather().details
     assert page.gather_soon().details, "what is known is shown"
 
@@ -151,14 +153,14 @@ def test_others_use_is_remembered_from_look_to_look() -> None:
     told, time = Told(), Time()
     page = gatherer(told, time)
     page.gather()
-    seen = told.answers[control.GetPicture]
+    seen = told.answers[api.GetPicture]
     (queue,) = seen.queues
     later = msgspec.structs.replace(
         queue,
         observed=NOW + 20,
         steps=[msgspec.structs.replace(step, time=step.time + 23, running=3) for step in queue.steps],
     )
-    told.answers[control.GetPicture] = msgspec.structs.replace(seen, queues=[later])
+    told.answers[api.GetPicture] = msgspec.structs.replace(seen, queues=[later])
     time.now += 20
     (found,) = page.gather().queues
     assert found.past == [(NOW - 3, 8), (NOW + 20, 3)]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
+from adaptor.api import PilotRecord
 from adaptor.dashboard.numbers import EndedPilots, NumbersReader
 from adaptor.dashboard.openmetrics import families, textfile
-from adaptor.protocol import control
-from adaptor.views import PilotRecord
 from tests.cli.fake_control import pilot_view
 from tests.dashboard.told import NOW, PILOTS, Told
 
@@ -43,11 +43,11 @@ def test_a_scrape_asks_only_for_what_is_new() -> None:
     told = Told()
     asked: list[float] = []
 
-    def pilots(question: control.GetPilots) -> control.Pilots:
+    def pilots(question: api.GetPilots) -> list[api.PilotRecord]:
         asked.append(question.since)
-        return control.Pilots(PILOTS)
+        return PILOTS
 
-    told.answers[control.GetPilots] = pilots
+    told.answers[api.GetPilots] = pilots
     reader = NumbersReader(told, lambda: NOW)
     reader.read()
     reader.read()

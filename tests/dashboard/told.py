@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adaptor import views
-from adaptor.dashboard.source import Kind, SilentError
-from adaptor.errors import AdaptorError
-from adaptor.page_views import (
+from adaptor import api
+from adaptor.api import (
     DoneStep,
     FailureView,
     LearnedRuntime,
@@ -19,25 +17,27 @@ from adaptor.page_views import (
     Span,
     TaskSums,
 )
-from adaptor.protocol import control
+from adaptor.api.question import A
+from adaptor.client.asking import NoAnswerError
+from adaptor.errors import AdaptorError, NoDaemonError
 from tests.cli.fake_control import daemon_view, pilot_view, running_bag
 
 NOW = 1_700_000_100.0
 
 
-def site_view(**changes: Any) -> views.SiteView:
+def site_view(**changes: Any) -> api.SiteView:
     fields: dict[str, Any] = {
         "name": "hpc", "backend": "slurm", "heuristic": "adaptive", "max_pending_requests": 2, "max_proc": 8,
         "max_tr": 3600.0, "queued": 1, "running": 1, "processors": 16, "observed": NOW - 3, "problem": "",
         "late": 60.0,
     }  # fmt: skip
-    return views.SiteView(**(fields | changes))
+    return api.SiteView(**(fields | changes))
 
 
-def picture() -> control.Picture:
+def picture() -> api.Picture:
     """8 of 16 processors are others' for ten minutes; then all are planned for another ten."""
     steps = [QueueStep(NOW - 3, 8, 0), QueueStep(NOW + 600, 0, 16), QueueStep(NOW + 1200, 0, 0)]
-    return control.Picture(
+    return api.Picture(
         [
             QueuePicture(
                 site="hpc", observed=NOW - 3, processors=16, steps=steps, starts=[OwnStart(2, NOW + 1200)]
@@ -52,7 +52,7 @@ PILOTS = [
     pilot_view(1, state="running", p=6, tr=500, started=NOW - 50, ended=None, predicted_start=NOW - 55),
     pilot_view(2, state="queued", p=8, tr=600, started=None, ended=None, predicted_start=NOW + 1100),
 ]
-LINE = views.CreditLine(bag=7, budget=10.0, used=1.5, wasted=0.25, reserved=0.5, left=8.0)
+LINE = api.CreditLine(bag=7, budget=10.0, used=1.5, wasted=0.25, reserved=0.5, left=8.0)
 SUMS = TaskSums(
     bag=7,
     runtimes=[RuntimeBin(1.0, 2.0, 3), RuntimeBin(2.0, 3.0, 1)],
@@ -76,22 +76,22 @@ SUMS = TaskSums(
 
 def answers() -> dict[type, Any]:
     """By kind of question."""
-    credits = views.CreditsView(
-        sites=[views.CreditLine(site="hpc", used=1.5, wasted=0.25, reserved=0.5)], bags=[LINE], prices=[]
+    credits = api.CreditsView(
+        sites=[api.CreditLine(site="hpc", used=1.5, wasted=0.25, reserved=0.5)], bags=[LINE], prices=[]
     )
     return {
-        control.GetDaemon: control.Daemon(daemon_view()),
-        control.GetPicture: picture(),
-        control.GetSites: control.Sites([site_view()]),
-        control.GetLatestBags: control.Bags([running_bag(7, failed=2)]),
-        control.GetBags: control.Bags([running_bag(7)]),
-        control.GetPilots: control.Pilots(PILOTS),
-        control.GetCredits: control.Credits(credits),
-        control.GetWhy: control.Why(
-            [views.Explanation(time=NOW - 9, site="hpc", subject="pilot 1", kind="issued", text="a hole")]
+        api.GetDaemon: daemon_view(),
+        api.GetPicture: picture(),
+        api.GetSites: [site_view()],
+        api.GetLatestBags: api.Bags([running_bag(7, failed=2)]),
+        api.GetBags: api.Bags([running_bag(7)]),
+        api.GetPilots: PILOTS,
+        api.GetCredits: credits,
+        api.GetWhy: api.Why(
+            [api.Explanation(time=NOW - 9, site="hpc", subject="pilot 1", kind="issued", text="a hole")]
         ),
-        control.GetActivity: control.Activity([Span(1, 7, 0, 1, NOW - 50, NOW - 40, "result")], []),
-        control.GetTaskSums: control.TaskSums(SUMS),
+        api.GetActivity: api.Activity([Span(1, 7, 0, 1, NOW - 50, NOW - 40, "result")], []),
+        api.GetTaskSums: SUMS,
     }
 
 
@@ -109,22 +109,20 @@ class Told:
     def count(self, kind: type, of: str = "live") -> int:
         return self.asked.count((of, kind))
 
-    def live(self, question: control.Question, kind: type[Kind]) -> Kind:
+    def live(self, question: api.Question[A]) -> A:
         if not self.live_now:
-            raise SilentError("no daemon is running", lives=self.lives)
+            raise (NoAnswerError if self.lives else NoDaemonError)("no daemon is running")
         self.asked.append(("live", type(question)))
         self.took(type(question))
-        return self._answer(question, kind)
+        return self._answer(question)
 
-    def kept(self, question: control.Question, kind: type[Kind]) -> Kind:
+    def kept(self, question: api.Question[A]) -> A:
         self.asked.append(("kept", type(question)))
-        if isinstance(question, control.GetSites | control.GetPicture | control.GetDaemon):
+        if isinstance(question, api.GetSites | api.GetPicture | api.GetDaemon):
             raise AdaptorError("this needs a running daemon")
-        return self._answer(question, kind)
+        return self._answer(question)
 
-    def _answer(self, question: control.Question, kind: type[Kind]) -> Kind:
+    def _answer(self, question: api.Question[A]) -> A:
         answer = self.answers[type(question)]
-        if callable(answer):
-            answer = answer(question)
-        assert isinstance(answer, kind)
-        return answer
+        found: A = answer(question) if callable(answer) else answer
+        return found

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import check_deadline
 from adaptor.decisions.forecasting.told import forecast_of
@@ -17,7 +18,6 @@ from adaptor.errors import UsageError
 from adaptor.forecast.forecast import Forecast
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
-from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import facts_of

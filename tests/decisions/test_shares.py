@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from adaptor.api import BagView
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
@@ -24,7 +25,6 @@ from adaptor.decisions.offers import aim_of, task_time
 from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import BagFacts, facts_of
-from adaptor.views import BagView
 from backends.base import SchedulerError
 from tests.daemon.fake_sites import FakeSites
 

@@ -132,7 +132,7 @@ def test_a_cheap_bag_begins_with_one_processor_and_tells_what_it_will_cost(price
         lambda: (told := priced.status(bag)["forecast"]) and told["cost"] is not None and told,
         "enough is known for a forecast of the cost",
     )
-    assert 0 < ahead["cost_low"] <= ahead["cost"] <= ahead["cost_high"]
+    assert 0 < ahead["cost"]["low"] <= ahead["cost"]["value"] <= ahead["cost"]["high"]
     assert "will cost about" in priced.run("status").stdout
     priced.release()
     priced.wait(bag)

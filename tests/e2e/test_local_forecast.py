@@ -68,14 +68,14 @@ def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
     exactly_one_result_each(priced, bag, TASKS)
     found = report(priced, bag)
     judged, record = found["first_forecast"], found["forecast_record"]
-    assert {name: judged[name] for name in ("made", "finished", "cost_low", "end_high")} == {
-        name: made[name] for name in ("made", "finished", "cost_low", "end_high")
+    assert {name: judged[name] for name in ("made", "finished", "cost", "end")} == {
+        name: made[name] for name in ("made", "finished", "cost", "end")
     }, "the forecast of the daemon that was killed"
     assert judged["final_cost"] == pytest.approx(found["credits"]["used"])
     assert judged["final_end"] == found["bag"]["ended"]
-    held = judged["cost_low"] - 1e-6 <= judged["final_cost"] <= judged["cost_high"] + 1e-6
+    held = judged["cost"]["low"] - 1e-6 <= judged["final_cost"] <= judged["cost"]["high"] + 1e-6
     assert judged["cost_held"] is held
-    assert judged["end_held"] is (judged["end_low"] <= judged["final_end"] <= judged["end_high"])
+    assert judged["end_held"] is (judged["end"]["low"] <= judged["final_end"] <= judged["end"]["high"])
     assert (record["bags"], record["cost"]["held"], record["not_counted"]) == (1, int(held), {})
 
     changed = run_with_a_forecast(priced)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.client.bags import Client
-from adaptor.protocol.control import TaskInput
 from tests.e2e.lab import LONG, Lab, exactly_one_result_each, until
 
 

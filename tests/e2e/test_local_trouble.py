@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.protocol import control
+from adaptor import api
 from adaptor.protocol.access import CLIENT_ACCESS, read_access, worker_access
 from adaptor.protocol.keys import new_identity
 from tests.e2e.lab import Lab, exactly_one_result_each, until
@@ -105,7 +105,7 @@ def test_a_client_without_the_right_key_gets_no_answer(lab: Lab, key: str) -> No
     own = worker if key == "a worker's" else new_identity("client")
     port = int(access.addresses[0].rpartition(":")[2])
     with peer(port, access.server, own) as client:
-        client.send(control.encode(control.GetDaemon()))
+        client.send(api.encode_question(api.GetDaemon()))
         until(lambda: "turned away" in lab.log(), "the daemon has seen it")
         assert not client.poll()
     assert lab.daemon_pid()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor import api
 from adaptor.journal.activity_views import histogram, jobs_of_site
 from adaptor.journal.queries import answer
 from adaptor.model import PilotState
-from adaptor.protocol import control
 from tests.scheduling.broker_world import World
 
 
@@ -24,17 +24,13 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def activity(world: World, **options: int) -> control.Activity:
+def activity(world: World, **options: int) -> api.Activity:
     pilots = [id for (id,) in world.journal.connection.execute("SELECT id FROM pilot")]
-    told = answer(world.journal.connection, control.GetActivity(pilots, **options), world.now)
-    assert isinstance(told, control.Activity)
-    return told
+    return answer(world.journal.connection, api.GetActivity(pilots, **options), world.now)
 
 
-def sums(world: World, bag: int) -> control.TaskSums:
-    told = answer(world.journal.connection, control.GetTaskSums(bag), world.now)
-    assert isinstance(told, control.TaskSums)
-    return told
+def sums(world: World, bag: int) -> api.TaskSums:
+    return answer(world.journal.connection, api.GetTaskSums(bag), world.now)
 
 
 def test_attempts_one_by_one_and_in_parts_hold_the_same_processor_seconds(world: World) -> None:
@@ -61,7 +57,7 @@ def test_endings_are_counted_with_the_newest_as_the_example(world: World) -> Non
     player = world.join("w", processors=1)
     for code in (3, 3, 7, 0):
         world.finish(player, took=1, exit_code=code)
-    found = sums(world, bag).sums
+    found = sums(world, bag)
     assert [(each.exit_code, each.count) for each in found.failures] == [(3, 2), (7, 1)]
     newest = found.failures[0]
     assert newest.attempt == 1
@@ -88,8 +84,7 @@ def test_the_latest_bags_are_those_that_run_and_the_last_that_have_ended(world: 
         world.submit(1)
         world.run_to_the_end()
     running = world.submit(1)
-    told = answer(world.journal.connection, control.GetLatestBags(ended=2), world.now)
-    assert isinstance(told, control.Bags)
+    told = answer(world.journal.connection, api.GetLatestBags(ended=2), world.now)
     assert [bag.id for bag in told.bags] == [2, 3, running]
 
 
@@ -101,9 +96,8 @@ def test_pilots_that_ended_since(world: World) -> None:
         first, state=PilotState.COMPLETED, job="17", started=100.0, ended=200.0, end_reason=""
     )
     for since, expected in ((0.0, 1), (200.0, 1), (201.0, 0)):
-        question = control.GetPilots(ended=True, since=since)
+        question = api.GetPilots(ended=True, since=since)
         told = answer(world.journal.connection, question, world.now)
-        assert isinstance(told, control.Pilots)
-        assert len([pilot for pilot in told.pilots if pilot.id == first]) == expected
+        assert len([pilot for pilot in told if pilot.id == first]) == expected
     assert jobs_of_site(world.journal.connection, "site", 150.0) == {"17": first}
     assert jobs_of_site(world.journal.connection, "site", 201.0) == {}

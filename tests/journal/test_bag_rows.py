@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError, UsageError
 from adaptor.journal.bag_rows import Append
 from adaptor.journal.journal import Journal
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 
 SPEC = BagSpec(name="b", cwd="/", output="/out/{bag}", environment={})

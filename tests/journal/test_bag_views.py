@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
 from adaptor.journal.bag_views import bags, tasks
-from adaptor.protocol import control
 from tests.scheduling.broker_world import World
 
 MANY = 1000
@@ -77,9 +77,9 @@ def test_tasks_by_state_and_page(world: World) -> None:
     player = world.join("w")
     world.finish(player)
     db = world.journal.connection
-    done = tasks(db, control.GetTasks(bag, states=["done"]))
+    done = tasks(db, api.GetTasks(bag, states=["done"]))
     assert [(task.task, task.exit_code, task.attempts) for task in done] == [(0, 0, 1)]
-    page = tasks(db, control.GetTasks(bag, after=1, limit=2))
+    page = tasks(db, api.GetTasks(bag, after=1, limit=2))
     assert [task.task for task in page] == [2, 3]
 
 
@@ -88,5 +88,5 @@ def test_a_task_that_was_tried_again_shows_its_last_attempt(world: World, tmp_pa
     player = world.join("w")
     world.finish(player, exit_code=7)
     world.finish(player, exit_code=0)
-    (task,) = tasks(world.journal.connection, control.GetTasks(bag))
+    (task,) = tasks(world.journal.connection, api.GetTasks(bag))
     assert (task.state, task.attempts, task.retries, task.exit_code) == ("done", 2, 1, 0)

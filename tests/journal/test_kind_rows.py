@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec, TaskKind
 from adaptor.journal import kind_rows
 from adaptor.journal.journal import Journal
 from adaptor.journal.kind_rows import earlier_bags, insert_records, records_of
 from adaptor.kinds.earlier import KEPT, record_of
 from adaptor.kinds.recognising import kind_of
-from adaptor.protocol.control import TaskInput
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
 FIT = TaskInput("./fit 1")

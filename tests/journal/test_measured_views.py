@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.api import MeasuredView, TaskInput, Totals
 from adaptor.errors import UsageError
 from adaptor.journal.measured_views import measured
-from adaptor.protocol.control import TaskInput
 from adaptor.resources import OwnNeeds
-from adaptor.views import MeasuredView, Totals
 from tests.scheduling.broker_world import World
 
 TOTALS = Totals(requests=1, paid=0.0, used=0.0, wasted=0.0, turnaround=None, first_result=None)

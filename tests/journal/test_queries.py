@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adaptor import api
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal.queries import answer, answer_offline
 from adaptor.model import PilotState
-from adaptor.protocol import control
 from adaptor.protocol.messages import Leaving
 from tests.scheduling.broker_world import World
 
@@ -22,7 +23,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def ask(world: World, question: control.Question) -> control.Answer:
+def ask(world: World, question: api.Question[Any]) -> Any:
     return answer(world.journal.connection, question, world.now)  # type: ignore[arg-type]
 
 
@@ -37,12 +38,11 @@ def test_a_report_counts_used_wasted_and_what_was_given_back(world: World) -> No
     world.journal.update_pilot(
         player.pilot, state=PilotState.COMPLETED, job="1", started=begin, ended=begin + 40, end_reason=""
     )
-    told = ask(world, control.GetReport(1))
-    assert isinstance(told, control.Report)
-    (request,) = told.report.requests
+    told = ask(world, api.GetReport(1))
+    (request,) = told.requests
     assert request.used == pytest.approx(30)
     assert request.wasted == pytest.approx(10 + 40 - 30)
-    assert told.report.totals.paid == pytest.approx(50)
+    assert told.totals.paid == pytest.approx(50)
 
 
 def test_requests_that_ran_nothing_are_in_the_report_of_the_bag_of_their_time(world: World) -> None:
@@ -50,9 +50,8 @@ def test_requests_that_ran_nothing_are_in_the_report_of_the_bag_of_their_time(wo
     world.join("idle", processors=1)
     world.join("busy", processors=1)
     world.run_to_the_end()
-    told = ask(world, control.GetReport(1))
-    assert isinstance(told, control.Report)
-    assert told.report.totals.requests == 3
+    told = ask(world, api.GetReport(1))
+    assert told.totals.requests == 3
 
 
 def test_why_of_a_pilot_and_of_everything(world: World) -> None:
@@ -60,18 +59,16 @@ def test_why_of_a_pilot_and_of_everything(world: World) -> None:
     for number in range(3):
         world.journal.explain(world.now, "here", "issued", f"reason {number}", pilot=number)
     world.journal.explain(world.now, "here", "withheld", "a limit")
-    told = ask(world, control.GetWhy(pilot=1))
-    assert isinstance(told, control.Why)
+    told = ask(world, api.GetWhy(pilot=1))
     assert [(line.subject, line.text) for line in told.lines] == [("pilot 1", "reason 1")]
-    told = ask(world, control.GetWhy(limit=2))
-    assert isinstance(told, control.Why)
+    told = ask(world, api.GetWhy(limit=2))
     assert [line.subject for line in told.lines] == ["pilot 2", "here"]
 
 
 @pytest.mark.parametrize(
-    "question", [control.GetBags("9"), control.GetTasks(9), control.GetReport(9), control.GetBags("x-y")]
+    "question", [api.GetBags("9"), api.GetTasks(9), api.GetReport(9), api.GetBags("x-y")]
 )
-def test_what_is_not_there_is_told(world: World, question: control.Question) -> None:
+def test_what_is_not_there_is_told(world: World, question: api.Question[Any]) -> None:
     with pytest.raises(UsageError):
         ask(world, question)
 
@@ -80,13 +77,12 @@ def test_offline_the_journal_of_a_dead_daemon_is_read(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.submit(3)
     world.close()
-    told = answer_offline(tmp_path, control.GetBags(), 0.0)
-    assert isinstance(told, control.Bags)
+    told = answer_offline(tmp_path, api.GetBags(), 0.0)
     assert told.bags[0].tasks == 3
     with pytest.raises(UsageError, match="daemon start"):
-        answer_offline(tmp_path, control.GetDaemon(), 0.0)
+        answer_offline(tmp_path, api.GetDaemon(), 0.0)
 
 
 def test_offline_without_a_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="nothing was ever submitted"):
-        answer_offline(tmp_path, control.GetBags(), 0.0)
+        answer_offline(tmp_path, api.GetBags(), 0.0)

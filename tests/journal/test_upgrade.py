@@ -11,9 +11,11 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adaptor import api
 from adaptor.errors import JournalError
 from adaptor.journal import upgrade
 from adaptor.journal.credit_entries import budgets_of_bags, read_entries
@@ -22,7 +24,6 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer, answer_offline
 from adaptor.journal.recovery import recover
 from adaptor.journal.upgrade import FORMAT, copy_of
-from adaptor.protocol import control
 from adaptor.protocol.messages import AttemptKey
 from tests.scheduling.broker_world import TERMS, World
 
@@ -83,8 +84,7 @@ def rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
         }
 
 
-def bags_in(answered: control.Answer) -> list[tuple[object, ...]]:
-    assert isinstance(answered, control.Bags)
+def bags_in(answered: Any) -> list[tuple[object, ...]]:
     return [
         (bag.name, bag.state, bag.done, bag.failed, bag.running, bag.cancelled, bag.waiting)
         for bag in answered.bags
@@ -121,18 +121,15 @@ def test_what_was_done_is_still_there(old: Path) -> None:
         name = db.execute("PRAGMA application_id").fetchone()[0]
     with closing(Journal(old)) as journal:
         assert journal.instance == f"{name:08x}", "its pilots are found by it"
-        assert bags_in(answer(journal.connection, control.GetBags("all"), NOW)) == BAGS
-        tasks = answer(journal.connection, control.GetTasks(1), NOW)
-        assert isinstance(tasks, control.Tasks)
-        assert [(task.command, task.exit_code) for task in tasks.tasks] == [
+        assert bags_in(answer(journal.connection, api.GetBags("all"), NOW)) == BAGS
+        tasks = answer(journal.connection, api.GetTasks(1), NOW)
+        assert [(task.command, task.exit_code) for task in tasks] == [
             ("echo one", 0),
             ("echo two", 0),
             ("echo three", 0),
         ]
-        report = answer(journal.connection, control.GetReport(1), NOW)
-        assert isinstance(report, control.Report)
-        assert report.report.totals.used > 0
-        assert isinstance(answer(journal.connection, control.GetWhy(bag=1), NOW), control.Why)
+        report = answer(journal.connection, api.GetReport(1), NOW)
+        assert report.totals.used > 0
         assert budgets_of_bags(read_entries(journal)) == {2: 50_000_000}
 
 
@@ -196,9 +193,8 @@ def test_where_no_copy_can_be_made_nothing_is_migrated(old: Path, monkeypatch: p
 
 def test_reading_migrates_nothing_on_the_disk(old: Path) -> None:
     before = (old / FILE).read_bytes()
-    assert bags_in(answer_offline(old, control.GetBags("all"), NOW)) == BAGS
-    report = answer_offline(old, control.GetReport(2), NOW)
-    assert isinstance(report, control.Report)
+    assert bags_in(answer_offline(old, api.GetBags("all"), NOW)) == BAGS
+    assert answer_offline(old, api.GetReport(2), NOW).bag.id == 2
     assert (old / FILE).read_bytes() == before
     assert [path.name for path in old.iterdir()] == [FILE]
 
@@ -260,7 +256,7 @@ def test_a_kill_at_any_statement_of_a_migration_leaves_a_whole_format(old: Path,
         with closing(raw(directory / FILE)) as db:
             reached = int(db.execute("PRAGMA user_version").fetchone()[0])
             assert reached == NEXT or tables(db) == before
-        assert bags_in(answer_offline(directory, control.GetBags("all"), NOW)) == BAGS
+        assert bags_in(answer_offline(directory, api.GetBags("all"), NOW)) == BAGS
         open_for_writing(directory).close()
         assert format_in(directory / FILE) == NEXT
         if ended == 0:

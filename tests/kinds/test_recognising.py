@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import BatchScript
 from adaptor.kinds.recognising import LOOKED_AT, MOST_KINDS, kind_of, kinds_of
-from adaptor.protocol.control import TaskInput
 
 SPEC = BagSpec(name="b", cwd="/home/u/work", output="/o", environment={})
 

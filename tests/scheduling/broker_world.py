@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.own_needs import needs_of
 from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, TaskState
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker

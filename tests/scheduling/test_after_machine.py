@@ -9,10 +9,10 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from adaptor.api import TaskInput
 from adaptor.errors import UsageError
 from adaptor.journal.recovery import load_bag
 from adaptor.model import AttemptOutcome, TaskState
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import AttemptStart
 from tests.examples import examples

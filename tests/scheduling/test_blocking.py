@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.api import TaskInput
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
-from adaptor.protocol.control import TaskInput
 from tests.scheduling.broker_world import World
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
 from adaptor.model import AttemptOutcome, CraftedRequest, Request, TaskState
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Hello, Lease, Leaving, Report, Result
 from adaptor.resources import TaskGpus
 from adaptor.scheduling.bag import Bag

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.api import TaskInput
 from adaptor.guard_rails import MostFails, TimeLimit
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import Ending, Hello, Report
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.bag import Bag

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
 from adaptor.model import AttemptOutcome, CraftedRequest, QueueState, Request, TaskState
-from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
 from adaptor.resources import Node, OwnNeeds, Room
 from adaptor.scheduling.bag import Bag

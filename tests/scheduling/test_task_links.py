@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.protocol.control import TaskInput
+from adaptor.api import TaskInput
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.task_links import LinkError, links_of, resolved
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.client import asking as client
 from adaptor.errors import NoDaemonError
-from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, write_access
 from adaptor.protocol.channel import ChannelError, Party
 from adaptor.protocol.keys import new_identity
@@ -130,9 +130,8 @@ def silent_crowd(world: World) -> None:
         world.well()
         assert world.daemon.num_fds() < DESCRIPTORS / 2
         begun, clock = world.daemon.cpu_times(), time.monotonic()
-        answer = world.ask(control.GetSlots())
-        assert isinstance(answer, control.Slots)
-        assert not [site.problem for site in answer.sites if site.problem]
+        answer = world.ask(api.GetSlots())
+        assert not [site.problem for site in answer or [] if site.problem]
         time.sleep(1.0)
         now, took = world.daemon.cpu_times(), time.monotonic() - clock
     assert now.user + now.system - begun.user - begun.system < 0.9 * took
@@ -198,7 +197,7 @@ def _answers(port: int, server: str) -> bool:
 
     def ask() -> bool:
         with peer(port, server, own) as asking:
-            asking.send(control.encode(control.GetDaemon()))
+            asking.send(api.encode_question(api.GetDaemon()))
             return asking.poll()
 
     return as_mallory(ask)
@@ -207,7 +206,7 @@ def _answers(port: int, server: str) -> bool:
 @probe("the workers' key, should a node have leaked it, at the port of the command line", "he is turned away")
 def workers_key_at_the_command_line(world: World) -> None:
     with peer(world.client_port, world.keys.server.certificate, world.keys.worker) as asking:
-        asking.send(control.encode(control.Stop(pilots=True)))
+        asking.send(api.encode_question(api.Stop(pilots=True)))
         assert not asking.poll()
     world.well()
 
@@ -220,8 +219,9 @@ def replay(world: World) -> None:
         thread.start()
         port = listener.getsockname()[1]
         with peer(port, world.keys.server.certificate, world.keys.client) as asking:
-            asking.send(control.encode(control.Submit(_bag(world))))
-            assert isinstance(control.decode_answer(asking.receive()), control.Submitted)
+            submit = api.Submit(_bag(world))
+            asking.send(api.encode_question(submit))
+            assert isinstance(api.decode_answer(submit, asking.receive()), api.Submitted)
         thread.join(60)
     bags = world.bags()
     hello = 5 + int.from_bytes(recorded[3:5], "big")
@@ -239,10 +239,10 @@ def replay(world: World) -> None:
     world.well()
 
 
-def _bag(world: World) -> control.BagInput:
+def _bag(world: World) -> api.BagInput:
     folder = str(world.lab.work)
     spec = BagSpec(name="recorded", cwd=folder, output=f"{folder}/recorded", environment={}, sites=("here",))
-    return control.BagInput(spec=spec, tasks=[control.TaskInput("true")])
+    return api.BagInput(spec=spec, tasks=[api.TaskInput("true")])
 
 
 def _record(listener: socket.socket, port: int, recorded: bytearray) -> None:
@@ -278,7 +278,7 @@ def impostor(world: World) -> None:
         before = os.environ.get("ADAPTOR_DIR"), client.HANDSHAKE_TIMEOUT
         os.environ["ADAPTOR_DIR"], client.HANDSHAKE_TIMEOUT = str(folder), 3.0
         try:
-            client.ask(control.Stop(pilots=True), control.Stopping)
+            client.ask(api.Stop(pilots=True))
             raise AssertionError("an impostor was taken for the daemon")
         except NoDaemonError:
             pass

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 import psutil
 
+from adaptor import api
+from adaptor.api.question import A
 from adaptor.client.asking import Connection, NoAnswerError
-from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access, worker_access
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from tests.e2e.lab import Lab, until
@@ -65,7 +66,7 @@ class World:
     def access(self, name: str = CLIENT_ACCESS) -> Access:
         return read_access(self.state / name)
 
-    def ask(self, question: control.Question, patience: float = 30.0) -> control.Answer | None:
+    def ask(self, question: api.Question[A], patience: float = 30.0) -> A | None:
         """As the command line does; None: no answer in time."""
         connection = Connection(self.state)
         try:
@@ -76,8 +77,8 @@ class World:
             connection.close()
 
     def bags(self) -> int:
-        answer = self.ask(control.GetBags())
-        assert isinstance(answer, control.Bags)
+        answer = self.ask(api.GetBags())
+        assert answer is not None
         return len(answer.bags)
 
     def processes(self) -> list[psutil.Process]:
@@ -107,8 +108,8 @@ class World:
 
     def well(self) -> None:
         """The daemon answers, and both tasks still run."""
-        answer = self.ask(control.GetBags())
-        assert isinstance(answer, control.Bags)
+        answer = self.ask(api.GetBags())
+        assert answer is not None
         assert [bag.running for bag in answer.bags[:2]] == [1, 1]
 
     def own_folder(self) -> Path:

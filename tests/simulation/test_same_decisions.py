@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.situation import SiteRules
@@ -20,7 +21,6 @@ from adaptor.daemon.step import step
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits, Request
 from adaptor.processes.trees import end_trees
-from adaptor.protocol.control import TaskInput
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.simulation.cluster import Simulation

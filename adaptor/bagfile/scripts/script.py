@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
 from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
@@ -20,7 +21,6 @@ from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
 from adaptor.bagfile.scripts.sbatch import read_sbatch
 from adaptor.batch_script import INDEX, BatchScript, Dialect
 from adaptor.errors import BagFileError, UsageError
-from adaptor.protocol.control import TaskInput
 
 LARGEST = 1024**2
 """Bytes of a script; sbatch takes 4 MiB."""

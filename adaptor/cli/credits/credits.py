@@ -1,4 +1,4 @@
-"""`adaptor credits`: what sites and bags have used, what is reserved, what is left."""
+"""`adaptor credits` and `adaptor budget`: what sites and bags have used, reserve, and may cost."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import time
 
 import click
 
-from adaptor import views
-from adaptor.cli.credit_words import amount
-from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor import api
+from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
-from adaptor.cli.table import layout
+from adaptor.cli.sentences import amount, credit_line
+from adaptor.cli.table import Columns, Figure, table
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
 from adaptor.option_kinds import INSTANT
-from adaptor.protocol import control
 from adaptor.units import format_instant
-
-_TITLES = ("of", "period", "budget", "used", "wasted", "reserved", "left")
 
 
 @click.command()
@@ -52,14 +49,14 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
         _settle(site, ended, config)
     elif ended is not None:
         raise UsageError("--ended says when the pilots of --settle SITE ended")
-    found = Reader().get(control.GetCredits(selector), control.Credits).credits
+    found = Reader().get(api.GetCredits(selector))
     if as_json:
         print_json(found)
         return
     if not found.sites and not found.bags:
         click.echo("no credits used yet")
         return
-    for line in layout(_TITLES, [_row(each) for each in (*found.sites, *found.bags)]):
+    for line in table([*found.sites, *found.bags], _COLUMNS):
         click.echo(line)
     for price in found.prices:
         click.echo(_price(price))
@@ -72,13 +69,11 @@ def _settle(site: str, ended: str | None, config: str | None) -> None:
         at = None if ended is None else INSTANT.parse(ended, time.time())
     except ValueError as error:
         raise UsageError(f"--ended: {error}") from error
-    answer, started = ask_daemon(control.SettleSite(site, at), control.Settled, config)
-    if started:
-        tell_started()
-    click.echo(f"{plural(answer.pilots, 'pilot')} of site {site} settled", err=True)
+    settled = ask_daemon(api.SettleSite(site, at), config)
+    click.echo(f"{plural(settled, 'pilot')} of site {site} settled", err=True)
 
 
-def _removed(pilot: views.RemovedPilotView) -> str:
+def _removed(pilot: api.RemovedPilotView) -> str:
     since = (
         f"submitted {format_instant(pilot.submitted)}"
         if pilot.started is None
@@ -90,16 +85,53 @@ def _removed(pilot: views.RemovedPilotView) -> str:
     )
 
 
-def _row(line: views.CreditLine) -> tuple[str, ...]:
-    of = f"bag {line.bag}" if line.bag is not None else f"site {line.site}"
-    figures = (line.budget, line.used, line.wasted, line.reserved, line.left)
-    return (of, line.period, *map(amount, figures))
+_COLUMNS: Columns = {
+    "of": lambda line: f"bag {line.bag}" if line.bag is not None else f"site {line.site}",
+    "period": "period",
+    "budget": lambda line: Figure(amount(line.budget)),
+    "used": lambda line: Figure(amount(line.used)),
+    "wasted": lambda line: Figure(amount(line.wasted)),
+    "reserved": lambda line: Figure(amount(line.reserved)),
+    "left": lambda line: Figure(amount(line.left)),
+}
 
 
-def _price(price: views.SitePrice) -> str:
+def _price(price: api.SitePrice) -> str:
     donated = "" if price.donated == price.explicit else f", {amount(price.donated)} on donated nodes"
     unit = duration(price.charging_unit)
     gpu = f", {amount(price.gpu)} a GPU-hour" if price.gpu else ""
     return (
         f"{price.site}: {amount(price.explicit)} a processor-hour{donated}{gpu}, charged in units of {unit}"
     )
+
+
+@click.command()
+@selector_argument("BAG", required=True)
+@click.option(
+    "--set", "credits", type=float, metavar="CREDITS", help="The new budget, including what is used."
+)
+@config_option
+@json_option
+def budget(selector: str, credits: float | None, config: str | None, as_json: bool) -> None:
+    """Show or change what a bag may cost. With enough credits, a paused bag continues.
+
+    A bag with a budget runs in its own pilots.
+
+    \b
+    Example:
+      adaptor budget 7 --set 500
+    """
+    reader = Reader()
+    bag = reader.bag(selector).id
+    if credits is None:
+        found = reader.get(api.GetCredits(str(bag)))
+    else:
+        found = ask_daemon(api.SetBudget(bag, credits), config)
+    if not found.bags:
+        raise UsageError(
+            f"bag {bag} has no budget and has cost nothing yet; set one: adaptor budget {bag} --set CREDITS"
+        )
+    if as_json:
+        print_json(found.bags[0])
+    else:
+        click.echo(f"bag {bag}: {credit_line(found.bags[0])}")

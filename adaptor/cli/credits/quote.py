@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from adaptor.cli.credit_words import amount
+from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.daily.bag_options import WithWords, bag_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.table import layout
+from adaptor.cli.sentences import amount
+from adaptor.cli.table import Figure, layout
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
-from adaptor.protocol import control
 
 if TYPE_CHECKING:
     from adaptor.budget.provisioning.menu import Line
@@ -35,7 +35,7 @@ _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 @config_option
 @json_option
 def quote(
-    bag: control.BagInput, choose: int | None, png: str | None, seed: int, config: str | None, as_json: bool
+    bag: api.BagInput, choose: int | None, png: str | None, seed: int, config: str | None, as_json: bool
 ) -> None:
     """Run a sample of tasks, then show cost and time of the rest.
 
@@ -95,11 +95,11 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
         f"{amount(line.cost.low)} to {amount(line.cost.high)}",
         duration(chosen.seconds),
         f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
-        places,
+        Figure(places),
     )
 
 
-def _go_on(rest: control.BagInput, lines: list[Line], choose: int, config: str | None) -> int:
+def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | None) -> int:
     """Submit the rest, within the line's ranges; the new bag's number."""
     if not 1 <= choose <= len(lines):
         raise UsageError(f"--choose: no line {choose}; the lines are 1 to {len(lines)}")
@@ -108,5 +108,5 @@ def _go_on(rest: control.BagInput, lines: list[Line], choose: int, config: str |
         rest.spec, deadline=time.time() + line.seconds.high, slots=line.configuration.processors
     )
     chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
-    answer, _ = ask_daemon(control.Submit(chosen), control.Submitted, config, timeout=SUBMIT_TIMEOUT)
+    answer = ask_daemon(api.Submit(chosen), config, timeout=SUBMIT_TIMEOUT)
     return answer.bag

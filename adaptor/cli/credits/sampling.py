@@ -7,29 +7,28 @@ from collections.abc import Sequence
 import click
 import msgspec
 
-from adaptor import views
+from adaptor import api
 from adaptor.budget.provisioning import quoting
 from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
 from adaptor.cli.follow import follow
-from adaptor.cli.reader import all_tasks
 from adaptor.cli.words import plural
 from adaptor.client.asking import ask
+from adaptor.client.reading import all_tasks
 from adaptor.errors import AdaptorError, UsageError
-from adaptor.protocol import control
 
 
 class SampledBag(msgspec.Struct, frozen=True):
     """A bag after its sample, and the choices for its rest."""
 
     lines: list[Line]
-    rest: control.BagInput
+    rest: api.BagInput
     """The bag without the tasks that the samples have finished."""
     samples: list[int]
     """The bags of the samples."""
 
 
-def take_samples(bag: control.BagInput, seed: int) -> SampledBag:
+def take_samples(bag: api.BagInput, seed: int) -> SampledBag:
     """Run the samples, and quote the rest.
 
     Raises:
@@ -50,15 +49,15 @@ def take_samples(bag: control.BagInput, seed: int) -> SampledBag:
     return SampledBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))
 
 
-def _sites(bag: control.BagInput) -> dict[str, views.SiteView]:
-    found = {site.name: site for site in ask(control.GetSites(), control.Sites).sites}
+def _sites(bag: api.BagInput) -> dict[str, api.SiteView]:
+    found = {site.name: site for site in ask(api.GetSites())}
     allowed = {name: site for name, site in found.items() if bag.spec.allows(name)}
     if not allowed:
         raise UsageError(f"there is no site {bag.spec.sites[0]!r}; the configuration has: {', '.join(found)}")
     return allowed
 
 
-def _submit(bag: control.BagInput, site: str, places: Sequence[int]) -> int:
+def _submit(bag: api.BagInput, site: str, places: Sequence[int]) -> int:
     spec = msgspec.structs.replace(
         bag.spec,
         name=f"{bag.spec.name} sample",
@@ -68,8 +67,8 @@ def _submit(bag: control.BagInput, site: str, places: Sequence[int]) -> int:
         prefer=None,
         allocation="explicit",
     )
-    sample = control.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places])
-    return ask(control.Submit(sample), control.Submitted).bag
+    sample = api.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places])
+    return ask(api.Submit(sample)).bag
 
 
 def _sampled(bag: int, places: Sequence[int]) -> SiteSample:
@@ -77,14 +76,14 @@ def _sampled(bag: int, places: Sequence[int]) -> SiteSample:
     if not tasks:
         raise AdaptorError(f"no task of the sample has finished: adaptor results {bag} --failed")
     runtimes = {places[task.task]: max(task.wall or 0.0, 1e-3) for task in tasks}
-    begins = [pilot.started for pilot in ask(control.GetReport(bag), control.Report).report.requests]
+    begins = [pilot.started for pilot in ask(api.GetReport(bag)).requests]
     first = min((task.started for task in tasks if task.started is not None), default=0.0)
     startup = min((max(0.0, first - begin) for begin in begins if begin is not None), default=0.0)
     return SiteSample(runtimes, startup)
 
 
-def _terms(bag: control.BagInput) -> dict[str, SampleTerms]:
-    prices = {each.site: each for each in ask(control.GetCredits(), control.Credits).credits.prices}
+def _terms(bag: api.BagInput) -> dict[str, SampleTerms]:
+    prices = {each.site: each for each in ask(api.GetCredits()).prices}
     task = bag.spec.task
     gpus = task.gpus_for(task.tasks_per_gpu) / (task.tasks_per_gpu * task.processors)
     return {

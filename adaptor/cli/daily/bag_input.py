@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.bagfile.parameters import read_axes
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
@@ -23,7 +24,6 @@ from adaptor.cli.words import printable
 from adaptor.errors import UsageError
 from adaptor.notify.urls import MARK
 from adaptor.option_kinds import plain_text
-from adaptor.protocol.control import BagInput, TaskInput
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -9,10 +9,10 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.follow import Overview
-from adaptor.cli.forecast_words import end_words
 from adaptor.cli.progress import counts, pilot_notes, title
+from adaptor.cli.sentences import end_words
 from adaptor.cli.words import pilots_line
 
 
@@ -41,7 +41,7 @@ class _Rows:
         self._bars = bars
         self._rows: dict[int, TaskID] = {}
 
-    def show(self, bag: views.BagView) -> None:
+    def show(self, bag: api.BagView) -> None:
         if bag.id not in self._rows:
             self._rows[bag.id] = self._bars.add_task(title(bag), total=bag.tasks, counts="")
         ended = bag.done + bag.failed + bag.cancelled

@@ -7,18 +7,16 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from adaptor import views
-from adaptor.cli.credit_words import amount
+from adaptor import api
 from adaptor.cli.daily.bag_options import bag_options
-from adaptor.cli.forecast_words import interval
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.table import layout
+from adaptor.cli.sentences import amount, interval
+from adaptor.cli.table import table
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
 from adaptor.kinds.recognising import kinds_of
-from adaptor.protocol import control
 from adaptor.units import format_duration
 
 _TIMEOUT = 120.0
@@ -29,7 +27,7 @@ _TIMEOUT = 120.0
 @bag_options
 @config_option
 @json_option
-def plan(bag: control.BagInput, config: str | None, as_json: bool) -> None:
+def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Show what would become of a bag if it were submitted now; submits nothing.
 
     The requests that would be made now, when they would start by the time limits of the queue, when
@@ -43,7 +41,7 @@ def plan(bag: control.BagInput, config: str | None, as_json: bool) -> None:
     """
     # The environment of the tasks is of no use to a plan, and need not travel.
     spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
-    found = _read(control.GetPlan(spec, len(bag.tasks), bag.budget), config)
+    found = _read(api.GetPlan(spec, len(bag.tasks), bag.budget), config)
     if as_json:
         print_json(found)
         return
@@ -51,9 +49,9 @@ def plan(bag: control.BagInput, config: str | None, as_json: bool) -> None:
         click.echo(line)
 
 
-def _read(question: control.GetPlan, config: str | None) -> views.PlanView:
+def _read(question: api.GetPlan, config: str | None) -> api.PlanView:
     try:
-        return ask(question, control.Plan, timeout=_TIMEOUT).plan
+        return ask(question, timeout=_TIMEOUT)
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
     from adaptor.config.loading import config_path, load_config
@@ -62,25 +60,28 @@ def _read(question: control.GetPlan, config: str | None) -> views.PlanView:
     return plan_here(question, load_config(config_path(config)).sites)
 
 
-def plan_lines(found: views.PlanView) -> Iterator[str]:
+def plan_lines(found: api.PlanView) -> Iterator[str]:
     for site, problem in found.problems.items():
         yield f"{site}: {printable(problem)}"
     yield from map(printable, found.earlier)
     if found.requests:
         yield "requests that would be made now:"
-        yield from layout(
-            ("site", "processors", "walltime", "start"), [_row(each, found.now) for each in found.requests]
+        yield from table(
+            found.requests,
+            {
+                "site": "site",
+                "processors": "p",
+                "walltime": "tr",
+                "start": lambda request: _start(request, found.now),
+            },
         )
     for site, why in found.withheld.items():
         yield f"{site}: no request now: {printable(why)}"
-    hours = f"{found.work_low / 3600:,.1f} to {found.work_high / 3600:,.1f} processor-hours"
+    hours = f"{found.work.low / 3600:,.1f} to {found.work.high / 3600:,.1f} processor-hours"
     yield f"{plural(found.tasks, 'task')}: {hours}{_credits(found)}"
-    if found.end is not None and found.end_low is not None:
-        yield f"done {interval(found.end, found.end_low, found.end_high, found.now)}"
-    else:
-        yield "no end can be seen"
+    yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"
     for array in found.arrays:
-        ends = interval(array.end, array.end_low, array.end_high, found.now)
+        ends = interval(array.end, found.now)
         limit = f"{format_duration(array.limit)} ({_LIMIT_OF[array.limit_of]})"
         yield f"an array of {plural(found.tasks, 'job')} of {limit} at {array.site} would be done {ends}"
 
@@ -88,12 +89,11 @@ def plan_lines(found: views.PlanView) -> Iterator[str]:
 _LIMIT_OF = {"scheduler": "the scheduler's default", "initial_tr": "initial_tr", "time": "--time"}
 
 
-def _row(each: views.PlannedRequestView, now: float) -> tuple[str, ...]:
-    start = "-" if each.start is None else "now" if each.start <= now else clock(each.start, now)
-    return each.site, str(each.p), format_duration(each.tr), start
+def _start(request: api.PlannedRequestView, now: float) -> str:
+    return "now" if request.start is not None and request.start <= now else clock(request.start, now)
 
 
-def _credits(found: views.PlanView) -> str:
-    if found.credits_low is None or found.credits_high is None:
+def _credits(found: api.PlanView) -> str:
+    if found.credits is None:
         return ""
-    return f", {amount(found.credits_low)} to {amount(found.credits_high)} credits and what is wasted"
+    return f", {amount(found.credits.low)} to {amount(found.credits.high)} credits and what is wasted"

@@ -9,20 +9,17 @@ from pathlib import Path
 import click
 import msgspec
 
-from adaptor import views
+from adaptor import api
 from adaptor.atomic_file import PRIVATE, write_atomically
-from adaptor.cli.credit_words import credit_line
-from adaptor.cli.donation_words import used_words
-from adaptor.cli.forecast_words import first_forecast_lines, record_line
 from adaptor.cli.json_output import print_json
+from adaptor.cli.operating.pilot import pilot_lines
 from adaptor.cli.options import json_option
-from adaptor.cli.pilot_table import pilot_lines
 from adaptor.cli.progress import counts, title
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
+from adaptor.cli.sentences import credit_line, first_forecast_lines, record_line, used_words
 from adaptor.cli.words import duration, plural, printable, size
 from adaptor.errors import AdaptorError
-from adaptor.protocol import control
 
 SHORT = 20
 """Requests that are listed where not all are asked for."""
@@ -48,7 +45,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
     if html_file is not None:
         _write_page(reader, bag, Path(html_file))
         return
-    found = reader.get(control.GetReport(bag), control.Report).report
+    found = reader.get(api.GetReport(bag))
     found = msgspec.structs.replace(found, advice=advice(reader, bag))
     if as_json:
         print_json(found)
@@ -73,7 +70,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
 
 def advice(reader: Reader, bag: int) -> list[str]:
     """What the bag would have better asked for; without a daemon nothing is known of free slots."""
-    told = reader.get(control.GetAdvice(bag), control.Advice)
+    told = reader.get(api.GetAdvice(bag))
     if not reader.offline:
         return told.lines
     from adaptor.advice import advise
@@ -96,13 +93,13 @@ def _write_page(reader: Reader, bag: int, path: Path) -> None:
     click.echo(f"{path}: {size(len(page.encode()))}")
 
 
-def forecast_lines(found: views.BagReport) -> list[str]:
+def forecast_lines(found: api.BagReport) -> list[str]:
     """The bag's first forecast and the record of all; nothing where it had none."""
     first = [] if found.first_forecast is None else first_forecast_lines(found.first_forecast)
     return [*first, *([] if found.forecast_record is None else [record_line(found.forecast_record)])]
 
 
-def totals(sums: views.Totals) -> list[str]:
+def totals(sums: api.Totals) -> list[str]:
     """The sums in at most four lines."""
     share = f" ({100 * sums.used / sums.paid:.0f} %)" if sums.paid else ""
     requests = plural(sums.requests, "request") if sums.requests or not sums.donations else ""

@@ -9,20 +9,19 @@ from typing import Any
 import click
 import msgspec
 
-from adaptor import views
-from adaptor.cli.daily.joblog import csv_lines, joblog_lines
+from adaptor import api
 from adaptor.cli.daily.task_output import follow_output, print_outputs
-from adaptor.cli.daily.task_table import summary_lines, table_lines
+from adaptor.cli.daily.task_table import csv_lines, joblog_lines, summary_lines, table_lines
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
-from adaptor.cli.reader import Reader, all_tasks
+from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import numbers as task_numbers
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import plural
+from adaptor.client.reading import all_tasks
 from adaptor.errors import UsageError
 from adaptor.outputs.finding import Outputs
 from adaptor.outputs.names import Stream
-from adaptor.protocol import control
 
 SHORT = 20
 """Tasks of a bag that are listed where not all are asked for."""
@@ -39,7 +38,7 @@ class _Chosen(msgspec.Struct, frozen=True):
     """Empty: in any."""
     numbers: list[range] | None
 
-    def among(self, tasks: Iterable[views.TaskView]) -> Iterator[views.TaskView]:
+    def among(self, tasks: Iterable[api.TaskView]) -> Iterator[api.TaskView]:
         return (
             task for task in tasks if self.numbers is None or any(task.task in some for some in self.numbers)
         )
@@ -52,12 +51,12 @@ class _Chosen(msgspec.Struct, frozen=True):
 class _Found(msgspec.Struct, frozen=True):
     """A bag, and the way to its tasks and their outputs."""
 
-    bag: views.BagView
+    bag: api.BagView
     outputs: Outputs
-    tasks: Callable[..., Iterator[views.TaskView]]
+    tasks: Callable[..., Iterator[api.TaskView]]
     """The chosen ones; asked for as they are taken, `size` at a time."""
 
-    def shown(self, size: int | None = None) -> Iterator[views.TaskView]:
+    def shown(self, size: int | None = None) -> Iterator[api.TaskView]:
         """Them with the paths of their outputs."""
         return (_with_paths(task, self.outputs) for task in self.tasks(size))
 
@@ -131,17 +130,17 @@ def _check_forms(asked: dict[str, Any]) -> None:
         raise UsageError(f"{names} are mutually exclusive; --json names the files")
 
 
-def _found(reader: Reader, bag: views.BagView, chosen: _Chosen) -> _Found:
+def _found(reader: Reader, bag: api.BagView, chosen: _Chosen) -> _Found:
     outputs = Outputs(bag.output, packed=bag.output_files == "packed")
 
-    def tasks(size: int | None = None) -> Iterator[views.TaskView]:
+    def tasks(size: int | None = None) -> Iterator[api.TaskView]:
         asked = all_tasks(reader.get, bag.id, list(chosen.states), size)
         return iter(chosen.among(asked))
 
     return _Found(bag, outputs, tasks)
 
 
-def _with_paths(task: views.TaskView, outputs: Outputs) -> views.TaskView:
+def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:
     out = outputs.find(task.task, task.attempt, "stdout", task.stdout) if task.attempt else None
     err = outputs.find(task.task, task.attempt, "stderr", task.stderr) if task.attempt else None
     return msgspec.structs.replace(task, stdout=out and out.path, stderr=err and err.path)
@@ -149,7 +148,7 @@ def _with_paths(task: views.TaskView, outputs: Outputs) -> views.TaskView:
 
 def _print_bag(reader: Reader, found: _Found, chosen: _Chosen, *, every: bool) -> None:
     bag = found.bag
-    sums = reader.get(control.GetTaskSums(bag.id), control.TaskSums).sums if bag.failed else None
+    sums = reader.get(api.GetTaskSums(bag.id)) if bag.failed else None
     for line in summary_lines(bag, sums, found.outputs):
         click.echo(line)
     few = not every and chosen.numbers is None
@@ -169,9 +168,9 @@ def _follow(reader: Reader, selector: str, chosen: _Chosen, stream: Stream) -> N
         raise UsageError("--follow needs the number of one task: --task 5 --follow")
     number = chosen.numbers[0].start
 
-    def look() -> views.TaskView:
-        asked = control.GetTasks(bag.id, after=number - 1, limit=1)
-        for task in reader.get(asked, control.Tasks).tasks:
+    def look() -> api.TaskView:
+        asked = api.GetTasks(bag.id, after=number - 1, limit=1)
+        for task in reader.get(asked):
             if task.task == number:
                 return task
         raise UsageError(f"bag {bag.id} has no task {number}")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import click
 
-from adaptor.cli.daemon_process import ask_daemon, stop_daemon
+from adaptor import api
+from adaptor.cli.daemon_process import ask_starting, stop_daemon
 from adaptor.cli.daily.bag_options import WithWords, bag_options, resume_option
-from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
-from adaptor.cli.daily.submitted import tell_refused, tell_submitted
+from adaptor.cli.daily.submit import SUBMIT_TIMEOUT, tell_refused, tell_submitted
 from adaptor.cli.daily.watch_wait import watch_bags
 from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.reader import ask_journal
+from adaptor.cli.reader import Reader
 from adaptor.errors import AdaptorError
-from adaptor.protocol import control
 
 
 @click.command(cls=WithWords)
@@ -21,7 +20,7 @@ from adaptor.protocol import control
 @resume_option
 @config_option
 @json_option
-def run(bag: control.BagInput, resume: bool, config: str | None, as_json: bool) -> int:
+def run(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> int:
     """Run a bag of tasks and show its progress until it has ended.
 
     Takes tasks as `submit` does. Without a daemon, starts a private one that runs until all bags are done;
@@ -33,8 +32,8 @@ def run(bag: control.BagInput, resume: bool, config: str | None, as_json: bool) 
       adaptor run tasks.bag --cpus 2
       adaptor run --template 'render -f {frame}' -P frame=1:100
     """
-    question = control.Submit(bag, resume=resume)
-    answer, private = ask_daemon(question, control.Submitted, config, until_idle=True, timeout=SUBMIT_TIMEOUT)
+    question = api.Submit(bag, resume=resume)
+    answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
     number = answer.bag
     if not (as_json and number):
         tell_submitted(question, answer, as_json=as_json)
@@ -55,7 +54,7 @@ def _interrupted(number: int, private: bool) -> str:
         return f"bag {number} continues (adaptor watch {number}, adaptor cancel {number})"
     try:
         stop_daemon(pilots=True)
-        bag = ask_journal(control.GetBags(str(number)), control.Bags).bags[0]
+        bag = Reader().kept(api.GetBags(str(number))).bags[0]
     except AdaptorError as error:
         return f"the daemon may still be running: {error}"
     return (

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.config_changes import config_lines
-from adaptor.cli.evidence import pause_lines
-from adaptor.cli.forecast_words import forecast_line, record_line
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.progress import pilot_notes
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
-from adaptor.cli.table import layout
+from adaptor.cli.sentences import forecast_line, pause_lines, record_line
+from adaptor.cli.table import Columns, Figure, StateWord, table
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 from adaptor.client.asking import ask
-from adaptor.protocol import control
-
-_TITLES: tuple[str, ...] = (
-    "bag",
-    "name",
-    "state",
-    "done",
-    "running",
-    "waiting",
-    "failed",
-    "cancelled",
-    "mean",
-)
-_TITLES += ("submitted", "took", "sites")
 
 
 @click.command(short_help="Show bags, the daemon and its pilots.")
@@ -44,10 +29,10 @@ def status(selector: str, as_json: bool) -> None:
       adaptor status 1-10
     """
     reader = Reader()
-    found = reader.get(control.GetBags(selector, record=True), control.Bags)
+    found = reader.get(api.GetBags(selector, record=True))
     bags = found.bags
-    pilots = reader.get(control.GetPilots(), control.Pilots).pilots
-    daemon = None if reader.offline else ask(control.GetDaemon(), control.Daemon).daemon
+    pilots = reader.get(api.GetPilots())
+    daemon = None if reader.offline else ask(api.GetDaemon())
     if as_json:
         told = {"bags": bags, "forecast_record": found.record, "daemon": daemon, "pilots": pilots}
         print_json(told)
@@ -61,11 +46,11 @@ def status(selector: str, as_json: bool) -> None:
     _print_daemon(daemon, pilots)
 
 
-def _print_bags(bags: list[views.BagView]) -> None:
+def _print_bags(bags: list[api.BagView]) -> None:
     if not bags:
         click.echo("no bags; submit one: adaptor submit FILE")
         return
-    for line in layout(_TITLES, [_row(bag) for bag in bags]):
+    for line in table(bags, _COLUMNS):
         click.echo(line)
     for bag in bags:
         if bag.forecast is not None:
@@ -74,22 +59,23 @@ def _print_bags(bags: list[views.BagView]) -> None:
             click.echo(line)
 
 
-def _row(bag: views.BagView) -> tuple[str, ...]:
-    counts = (bag.running, bag.waiting + bag.blocked, bag.failed, bag.cancelled)
-    return (
-        str(bag.id),
-        printable(bag.name, 24),
-        "paused" if bag.paused else bag.state,
-        f"{bag.done}/{bag.tasks}",
-        *map(str, counts),
-        duration(bag.mean_runtime),
-        clock(bag.submitted),
-        duration(bag.ended - bag.submitted if bag.ended is not None else None),
-        ",".join(bag.sites) or "any",
-    )
+_COLUMNS: Columns = {
+    "bag": "id",
+    "name": lambda bag: printable(bag.name, 24),
+    "state": lambda bag: StateWord("paused" if bag.paused else bag.state),
+    "done": lambda bag: Figure(f"{bag.done}/{bag.tasks}"),
+    "running": "running",
+    "waiting": lambda bag: Figure(bag.waiting + bag.blocked),
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "mean": "mean_runtime",
+    "submitted": "submitted",
+    "took": lambda bag: Figure(duration(None if bag.ended is None else bag.ended - bag.submitted)),
+    "sites": lambda bag: ",".join(bag.sites) or "any",
+}
 
 
-def _print_daemon(daemon: views.DaemonView | None, pilots: list[views.PilotRecord]) -> None:
+def _print_daemon(daemon: api.DaemonView | None, pilots: list[api.PilotRecord]) -> None:
     if daemon is not None:
         where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
         click.echo(f"{where}; {pilots_line(pilots)}")

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.words import printable
 from adaptor.outputs.finding import Outputs, Place, open_place
 from adaptor.outputs.names import Stream
@@ -21,7 +21,7 @@ _CHUNK = 1 << 20
 
 
 def print_outputs(
-    tasks: Iterable[tuple[views.TaskView, Outputs]], stream: Stream, *, headings: bool, bags: bool
+    tasks: Iterable[tuple[api.TaskView, Outputs]], stream: Stream, *, headings: bool, bags: bool
 ) -> None:
     """The outputs of tasks in their order.
 
@@ -62,11 +62,11 @@ def _copy(file: BinaryIO, size: int) -> None:
 
 
 def follow_output(
-    look: Callable[[], views.TaskView],
+    look: Callable[[], api.TaskView],
     outputs: Outputs,
     stream: Stream,
     sleep: Callable[[float], None] = time.sleep,
-) -> views.TaskView:
+) -> api.TaskView:
     """Print what a task writes until it has ended; a new attempt begins with a line on stderr.
 
     Args:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
-from adaptor.cli.evidence import tell_halted
+from adaptor.api import LONGEST_POLL
 from adaptor.cli.follow import Overview, exit_code, follow
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import duration, json_option
 from adaptor.cli.progress import Narrator, summary
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
-from adaptor.protocol.control import LONGEST_POLL
+from adaptor.cli.sentences import tell_halted
 
 
 @click.command()

@@ -8,14 +8,13 @@ from typing import get_args
 import click
 import msgspec
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import clock, printable
 from adaptor.errors import UsageError
-from adaptor.protocol import control
 
 PAUSE = 1.0
 """Seconds between two looks of `--follow`."""
@@ -30,7 +29,7 @@ _MOST = 1000
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(get_args(views.ExplanationKind)),
+    type=click.Choice(get_args(api.ExplanationKind)),
     help="Only lines of this kind (may be repeated).",
 )
 @click.option(
@@ -60,8 +59,8 @@ def why(
         raise UsageError("--json and --follow are mutually exclusive")
     reader = Reader()
     bag = reader.bag(selector).id if selector is not None else None
-    question = control.GetWhy(bag, pilot, limit, list(kinds))
-    told = reader.get(question, control.Why)
+    question = api.GetWhy(bag, pilot, limit, list(kinds))
+    told = reader.get(question)
     if as_json:
         print_json(told.lines)
         return
@@ -72,11 +71,11 @@ def why(
         click.echo("no decisions yet")
 
 
-def _follow(reader: Reader, question: control.GetWhy, last: int) -> None:
+def _follow(reader: Reader, question: api.GetWhy, last: int) -> None:
     while True:
         # Asked before the lines: all that was decided up to the end of the bag is then among them.
         ended = question.bag is not None and reader.bag(str(question.bag)).state != "running"
-        told = reader.get(msgspec.structs.replace(question, after=last), control.Why)
+        told = reader.get(msgspec.structs.replace(question, after=last))
         last = max(last, told.last)
         _print(told.lines)
         if ended:
@@ -84,7 +83,7 @@ def _follow(reader: Reader, question: control.GetWhy, last: int) -> None:
         time.sleep(PAUSE)
 
 
-def _print(lines: list[views.Explanation]) -> None:
+def _print(lines: list[api.Explanation]) -> None:
     for line in lines:
         subject = f"{line.site} {line.subject}" if line.subject != line.site else line.site
         where = f"{subject}: " if subject else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.command_groups import show_help
 from adaptor.cli.config_changes import config_lines
 from adaptor.cli.daemon_process import ensure_daemon, reload_daemon, stop_daemon
@@ -15,7 +15,6 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.cli.words import clock, duration, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import UsageError
-from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 from adaptor.units import format_size
 
@@ -62,7 +61,7 @@ def start(config: str | None, until_idle: bool, as_json: bool) -> None:
       adaptor daemon start --config cluster.yaml
     """
     started = ensure_daemon(config, until_idle)
-    view = ask(control.GetDaemon(), control.Daemon).daemon
+    view = ask(api.GetDaemon())
     if as_json:
         print_json({"started": started, "daemon": view})
     else:
@@ -119,7 +118,7 @@ def status(as_json: bool) -> None:
     Example:
       adaptor daemon status --json
     """
-    view = ask(control.GetDaemon(), control.Daemon).daemon
+    view = ask(api.GetDaemon())
     if as_json:
         print_json(view)
         return
@@ -157,14 +156,14 @@ def reload(as_json: bool) -> None:
 _CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
 
 
-def _journal_line(journal: views.JournalView) -> str:
+def _journal_line(journal: api.JournalView) -> str:
     since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
     kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
     compacting = "; forgotten ones are being removed" if journal.compacting else ""
     return f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}"
 
 
-def _rate_lines(rates: views.RatesView) -> list[str]:
+def _rate_lines(rates: api.RatesView) -> list[str]:
     """Nothing is told of the first minute."""
     memory = f"memory: {format_size(rates.memory)}"
     if rates.seconds < _SHORTEST:
@@ -177,5 +176,5 @@ def _rate_lines(rates: views.RatesView) -> list[str]:
     ]
 
 
-def _where(view: views.DaemonView) -> str:
+def _where(view: api.DaemonView) -> str:
     return f"daemon on {view.host} (process {view.pid})"

@@ -6,6 +6,7 @@ import time
 
 import click
 
+from adaptor import api
 from adaptor.cli.daemon_process import stop_daemon
 from adaptor.cli.operating.installing.methods import Crontab, Method, Systemd, cron, scron
 from adaptor.cli.operating.installing.service import Service, this_service
@@ -14,7 +15,6 @@ from adaptor.cli.words import printable
 from adaptor.client.asking import ask
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, UsageError
-from adaptor.protocol import control
 
 _START_TIMEOUT = 60.0
 """Seconds for the daemon to answer."""
@@ -100,7 +100,7 @@ def _await_daemon(name: str) -> None:
     until = time.monotonic() + _START_TIMEOUT
     while True:
         try:
-            view = ask(control.GetDaemon(), control.Daemon).daemon
+            view = ask(api.GetDaemon())
         except AdaptorError as error:
             if time.monotonic() > until:
                 raise AdaptorError(

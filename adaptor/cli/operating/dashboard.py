@@ -75,14 +75,14 @@ def dashboard(
 
 
 def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
-    from adaptor.cli.page_source import StateDirectorySource
+    from adaptor.client.reading import PAGE_TIMEOUT, Reader
     from adaptor.dashboard.feed import Feed
     from adaptor.dashboard.gathering import Gatherer
     from adaptor.dashboard.numbers import NumbersReader
     from adaptor.dashboard.openmetrics import encoded
     from adaptor.dashboard.server import application
 
-    source = StateDirectorySource()
+    source = Reader(time.time, PAGE_TIMEOUT)
     reader = NumbersReader(source, time.time)
     gatherer = Gatherer(source, time.time, time.monotonic, f"Request Adaptor on {socket.gethostname()}")
     return application(

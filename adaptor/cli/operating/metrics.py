@@ -38,11 +38,11 @@ def metrics(file: str | None, every: float | None) -> None:
     require_extra("web", "prometheus_client")
     if every is not None and file is None:
         raise UsageError("--every needs --textfile FILE")
-    from adaptor.cli.page_source import StateDirectorySource
+    from adaptor.client.reading import PAGE_TIMEOUT, Reader
     from adaptor.dashboard.numbers import NumbersReader
     from adaptor.dashboard.openmetrics import textfile as encode
 
-    reader = NumbersReader(StateDirectorySource(), time.time)
+    reader = NumbersReader(Reader(time.time, PAGE_TIMEOUT), time.time)
     if file is None:
         click.echo(encode(reader.read(), reader.ended), nl=False)
         return

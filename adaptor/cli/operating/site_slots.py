@@ -8,16 +8,15 @@ from typing import Any
 
 import click
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.slots_picture import picture, screen_width
 from adaptor.cli.operating.task_options import chosen_task, task_options
 from adaptor.cli.options import config_option, json_option, no_such_site
-from adaptor.cli.table import layout
+from adaptor.cli.table import Columns, table
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
-from adaptor.protocol import control
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration
 
@@ -66,15 +65,15 @@ def slots(
     return int(any(site.problem for site in found))
 
 
-def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[views.SlotsView]:
+def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
     try:
-        return ask(control.GetSlots(list(names), task), control.Slots, timeout=_TIMEOUT).sites
+        return ask(api.GetSlots(list(names), task), timeout=_TIMEOUT)
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
         return _read_here(names, config, task)
 
 
-def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[views.SlotsView]:
+def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
     """As the daemon would read them.
 
     Raises:
@@ -90,7 +89,7 @@ def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) 
     return [each for name in names or sites for each in read_site(name, sites[name], task)]
 
 
-def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
+def _lines(found: Sequence[api.SlotsView]) -> Iterable[str]:
     for number, site in enumerate(found):
         if number:
             yield ""
@@ -110,34 +109,32 @@ def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
         yield from picture(site, screen_width())
 
 
-def place_of(site: views.SlotsView) -> str:
+def place_of(site: api.SlotsView) -> str:
     """The site, with its partition where it has several."""
     return f"{site.site}/{site.partition}" if site.partition else site.site
 
 
-_TITLES = ("processors", "start", "until", "duration", "request")
-
-
-def _gpus(site: views.SlotsView) -> str:
+def _gpus(site: api.SlotsView) -> str:
     return "".join(f", {each.free} of {plural(each.total, f'{each.type} GPU'.strip())}" for each in site.gpus)
 
 
-def slots_lines(site: views.SlotsView) -> Iterator[str]:
+def slots_lines(site: api.SlotsView) -> Iterator[str]:
     """A title and a line for each free slot, the earliest first."""
     if not site.slots:
         yield "no free slot in the queue"
         return
-    titles = _TITLES if site.task is None else (*_TITLES, "tasks")
-    yield from layout(titles, [_row(slot, site.observed or 0.0, site.task) for slot in site.slots])
+    now = site.observed or 0.0
+    columns: Columns = {
+        "processors": "processors",
+        "start": lambda slot: "now" if slot.start <= now else clock(slot.start, now),
+        "until": lambda slot: clock(slot.end, now),
+        "duration": lambda slot: "unlimited" if slot.end is None else format_duration(slot.end - slot.start),
+        "request": _request,
+    }
+    if site.task is not None:
+        columns = {**columns, "tasks": lambda slot: str(slot.tasks or 0)}
+    yield from table(site.slots, columns)
 
 
-def _row(slot: views.SlotView, now: float, tasks: TaskSize | None) -> tuple[str, ...]:
-    span = "unlimited" if slot.end is None else format_duration(slot.end - slot.start)
-    return (
-        str(slot.processors),
-        "now" if slot.start <= now else clock(slot.start, now),
-        "-" if slot.end is None else clock(slot.end, now),
-        span,
-        "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}",
-        *([] if tasks is None else [str(slot.tasks or 0)]),
-    )
+def _request(slot: api.SlotView) -> str:
+    return "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.words import clock
 from adaptor.errors import AdaptorError
 from adaptor.figures.canvas import sheet
@@ -19,7 +19,7 @@ _LEAST_SPAN = 3600.0
 """Seconds that are shown at least."""
 
 
-def draw_slots(sites: Sequence[views.SlotsView], path: Path, kind: str) -> None:
+def draw_slots(sites: Sequence[api.SlotsView], path: Path, kind: str) -> None:
     """One plot per site whose queue could be read: what is in use, what is free, and the requests.
 
     Raises:
@@ -37,7 +37,7 @@ def draw_slots(sites: Sequence[views.SlotsView], path: Path, kind: str) -> None:
         raise AdaptorError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _draw(axes: Axes, site: views.SlotsView) -> None:
+def _draw(axes: Axes, site: api.SlotsView) -> None:
     now = site.free[0].time
     name = f"{site.site}/{site.partition}" if site.partition else site.site
     until = max(_LEAST_SPAN, (site.free[-1].time - now) * 1.15)

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 
-from adaptor import views
+from adaptor import api
 from adaptor.cli.words import clock
 
 HEIGHT = 8
@@ -21,7 +21,7 @@ def screen_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def picture(site: views.SlotsView, width: int) -> Iterator[str]:
+def picture(site: api.SlotsView, width: int) -> Iterator[str]:
     """One line per few processors, one column per stretch of time: filled where so many are free.
 
     A column shows the fewest that are free at any instant of its stretch, so what looks like a hole is
@@ -49,14 +49,14 @@ def _levels(processors: int) -> list[int]:
     return [math.ceil(processors * (line + 1) / lines) for line in range(lines)]
 
 
-def _edges(free: Sequence[views.FreeStep], columns: int) -> list[float]:
+def _edges(free: Sequence[api.FreeStep], columns: int) -> list[float]:
     """Where the columns begin: from now to a little after the last change."""
     now = free[0].time
     span = max(_LEAST_SPAN, (free[-1].time - now) * 1.15)
     return [now + span * column / columns for column in range(columns)]
 
 
-def _fewest(free: Sequence[views.FreeStep], start: float, end: float) -> int:
+def _fewest(free: Sequence[api.FreeStep], start: float, end: float) -> int:
     ends = [*(step.time for step in free[1:]), math.inf]
     return min(
         step.processors for step, until in zip(free, ends, strict=True) if step.time < end and start < until

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import msgspec
 
+from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import budget_writer, check_deadline
 from adaptor.daemon.client.new_tasks import prepared
@@ -20,9 +20,8 @@ from adaptor.daemon.client.own_needs import (
     reasons_of,
     words_of,
 )
+from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
-from adaptor.daemon.site import Site
-from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.journal.continuing import left_to_run
@@ -31,7 +30,6 @@ from adaptor.journal.event_views import events
 from adaptor.journal.recovery import load_bag
 from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
-from adaptor.protocol import control
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.blocking import END_WORDS
@@ -40,44 +38,33 @@ from adaptor.units import counted
 _ONE_NODE = "each donated node has a pilot of its own: a bag with allocation transparent has --nodes 1"
 
 
-class WithBags(Protocol):
-    """The running daemon as far as bags need it."""
-
-    @property
-    def core(self) -> Core: ...
-    @property
-    def sites(self) -> Mapping[str, Site]: ...
-    @property
-    def notifier(self) -> Notifier: ...
-    def wake_sites(self) -> None: ...
-
-
-async def submit(running: WithBags, question: control.Submit) -> control.Submitted:
+@answers(api.Submit)
+async def submit(running: RunningDaemon, question: api.Submit) -> api.Submitted:
     """A new bag, without what earlier ones have done if it is to continue them.
 
     Raises:
         UsageError: it could never run.
         JournalError: it is not written down.
     """
-    given, taken_over = question.bag, list[control.TakenOver]()
+    given, taken_over = question.bag, list[api.TakenOver]()
     if question.resume and given.tasks:
         left, taken_over = left_to_run(running.core.journal.connection, given.spec, given.tasks)
         if not left:
-            return control.Submitted(0, taken_over)
+            return api.Submitted(0, taken_over)
         given = msgspec.structs.replace(given, tasks=left)
         question = msgspec.structs.replace(question, bag=given)
     answer = await _new_bag(running, question)
     return msgspec.structs.replace(answer, taken_over=taken_over)
 
 
-async def _new_bag(running: WithBags, question: control.Submit) -> control.Submitted:
+async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitted:
     """It is opened, gets its tasks, and is closed again unless it is to stay open."""
     given, core = question.bag, running.core
     new = await prepared(
         given.spec, given.tasks
     )  # what is looked at below does not change before it is written
     if question.key and (known := core.journal.bag_of(question.key)) is not None:
-        return control.Submitted(known)
+        return api.Submitted(known)
     asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
     earlier = core.earlier.of(asked)
     spec = earlier.settled(asked, _queues(running, asked).values())
@@ -112,10 +99,11 @@ async def _new_bag(running: WithBags, question: control.Submit) -> control.Submi
     for text in earlier.texts(asked, spec):
         core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
     running.wake_sites()
-    return control.Submitted(id, refused=len(refused), reasons=reasons_of(given.tasks, refused))
+    return api.Submitted(id, refused=len(refused), reasons=reasons_of(given.tasks, refused))
 
 
-async def append(running: WithBags, question: control.Append) -> control.Appended:
+@answers(api.Append)
+async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
     """More tasks of an open bag; those that were appended before are not appended again.
 
     Raises:
@@ -129,7 +117,7 @@ async def append(running: WithBags, question: control.Append) -> control.Appende
     refused = {} if known is None else _impossible(running, known.spec, tasks)
     done = core.journal.append(question.bag, question.key, tasks, gated=gated)
     if done.repeated or not done.tasks:
-        return control.Appended(done.first, done.tasks)
+        return api.Appended(done.first, done.tasks)
     bag = core.broker.state.bags[question.bag]
     before = (bag.count(TaskState.WAITING), len(bag.lines))
     core.broker.append(
@@ -147,7 +135,7 @@ async def append(running: WithBags, question: control.Append) -> control.Appende
     # Else the next look at the queue is early enough.
     if bag.count(TaskState.WAITING) > 2 * before[0] or len(bag.lines) > before[1]:
         running.wake_sites()
-    return control.Appended(done.first, done.tasks, len(refused), reasons_of(tasks, refused, done.first))
+    return api.Appended(done.first, done.tasks, len(refused), reasons_of(tasks, refused, done.first))
 
 
 def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
@@ -169,7 +157,8 @@ def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
     return awaits
 
 
-async def close(running: WithBags, bags: Sequence[int]) -> list[int]:
+@answers(api.Close)
+async def close(running: RunningDaemon, question: api.Close) -> list[int]:
     """Let these bags take no more tasks; those that were open.
 
     Raises:
@@ -177,16 +166,17 @@ async def close(running: WithBags, bags: Sequence[int]) -> list[int]:
         JournalError: it is not written down.
     """
     core = running.core
-    for bag in bags:
+    for bag in question.bags:
         core.journal.bag_spec(bag)
-    closed = [bag for bag in bags if core.broker.close(bag)]
+    closed = [bag for bag in question.bags if core.broker.close(bag)]
     await core.commit()
     if closed:
         running.wake_sites()
     return closed
 
 
-async def cancel(running: WithBags, question: control.Cancel) -> int:
+@answers(api.Cancel)
+async def cancel(running: RunningDaemon, question: api.Cancel) -> int:
     """Cancel unfinished tasks; their number. Raises JournalError."""
     broker, tasks = running.core.broker, question.tasks
     cancelled = sum(broker.cancel(bag, tasks, unstarted=question.unstarted) for bag in question.bags)
@@ -195,7 +185,8 @@ async def cancel(running: WithBags, question: control.Cancel) -> int:
     return cancelled
 
 
-async def retry(running: WithBags, question: control.Retry) -> int:
+@answers(api.Retry)
+async def retry(running: RunningDaemon, question: api.Retry) -> int:
     """Put failed and cancelled tasks back, with other needs if the question has any; their number.
 
     Raises:
@@ -233,7 +224,7 @@ def _check_spoilers(bags: Sequence[Bag]) -> None:
                 )
 
 
-def _check_needs(running: WithBags, bag: Bag, tasks: Sequence[int], needs: OwnNeeds) -> None:
+def _check_needs(running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: OwnNeeds) -> None:
     """Raises UsageError: one of these tasks could never run with these needs in place of its own."""
     if problem := out_of_bounds(needs):
         raise UsageError(f"{problem}; no task is put back")
@@ -253,26 +244,27 @@ def _check_needs(running: WithBags, bag: Bag, tasks: Sequence[int], needs: OwnNe
         raise UsageError(f"bag {bag.id}, task {first}: {refused[first]}; no task is put back")
 
 
-async def wait_for_events(core: Core, question: control.GetEvents) -> control.Events:
+@answers(api.GetEvents)
+async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> list[api.BagEvents]:
     """What has changed; waits for it, unless all bags have ended.
 
     Raises:
         UsageError: there is no such bag.
         JournalError: the journal cannot be read.
     """
-    until = time.monotonic() + question.wait
+    core, until = running.core, time.monotonic() + question.wait
     while True:
         with guarded(core.journal.path):
             found = events(core.journal.connection, question)
         left = until - time.monotonic()
-        changed = any(each.last > question.since[each.bag] or each.more for each in found)
-        if changed or left <= 0 or all(each.ended for each in found):
-            return control.Events(found)
+        changed = any(news.last > question.since[news.bag] or news.more for news in found)
+        if changed or left <= 0 or all(news.ended for news in found):
+            return found
         if not await core.listeners.wait(question.since, left):
             until = 0.0
 
 
-def check(running: WithBags, given: control.BagInput) -> dict[int, str]:
+def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
     """By task with needs of its own that no site could ever run: why.
 
     Raises UsageError: no site could ever run any task of the bag, or one contradicts itself.
@@ -296,7 +288,7 @@ def check(running: WithBags, given: control.BagInput) -> dict[int, str]:
     return refused
 
 
-def _impossible(running: WithBags, spec: BagSpec, tasks: Sequence[control.TaskInput]) -> dict[int, str]:
+def _impossible(running: RunningDaemon, spec: BagSpec, tasks: Sequence[api.TaskInput]) -> dict[int, str]:
     """By the place of a new task with needs of its own that no site could ever run: why.
 
     Raises UsageError: the needs of a task contradict each other, or the options of its bag.
@@ -310,20 +302,20 @@ def _impossible(running: WithBags, spec: BagSpec, tasks: Sequence[control.TaskIn
     return impossible_tasks(sizes, _queues(running, spec), _largest(running, spec))
 
 
-def _sites_of(running: WithBags, spec: BagSpec) -> list[str]:
+def _sites_of(running: RunningDaemon, spec: BagSpec) -> list[str]:
     return [name for name in spec.sites or running.sites if name in running.sites]
 
 
-def _queues(running: WithBags, spec: BagSpec) -> dict[str, QueueState | None]:
+def _queues(running: RunningDaemon, spec: BagSpec) -> dict[str, QueueState | None]:
     return {name: running.sites[name].memory.seen for name in _sites_of(running, spec)}
 
 
-def _largest(running: WithBags, spec: BagSpec) -> int:
+def _largest(running: RunningDaemon, spec: BagSpec) -> int:
     """Processors of the largest request that any site takes."""
     return max((running.sites[name].memory.limits.max_proc for name in _sites_of(running, spec)), default=0)
 
 
-def _check_request(running: WithBags, spec: BagSpec) -> None:
+def _check_request(running: RunningDaemon, spec: BagSpec) -> None:
     largest, processors = _largest(running, spec), spec.task.total_processors
     if processors > largest:
         raise UsageError(
@@ -332,7 +324,7 @@ def _check_request(running: WithBags, spec: BagSpec) -> None:
         )
 
 
-def _check_donation(running: WithBags, names: Sequence[str]) -> None:
+def _check_donation(running: RunningDaemon, names: Sequence[str]) -> None:
     if all(running.sites[name].config.donation is None for name in names):
         raise UsageError(
             f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "

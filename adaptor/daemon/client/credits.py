@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Callable, Mapping
 
-import msgspec
-
+from adaptor import api
+from adaptor.api import BagView, CreditsView, ForecastView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.errors import BudgetError
 from adaptor.crafting.situation import EarlierTasks
+from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
-from adaptor.daemon.removed_sites import removed_pilots, view_of
+from adaptor.daemon.removed_sites import settle_site
 from adaptor.daemon.site import Site
 from adaptor.decisions.aims import why_paused as why_paused_at
 from adaptor.decisions.forecasting.told import OLD
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
 from adaptor.errors import UsageError
-from adaptor.journal.credit_views import bag_line, credits_view
+from adaptor.forecast.estimate import Estimate
+from adaptor.journal.credit_views import bag_line
 from adaptor.units import format_duration
-from adaptor.views import BagView, CreditsView, ForecastView
 
 
 def budget_writer(
@@ -51,6 +51,20 @@ def budget_writer(
     return lambda db, bag: core.treasury.give(db, bag, amount)
 
 
+@answers(api.SetBudget)
+def _set_budget(running: RunningDaemon, question: api.SetBudget) -> CreditsView:
+    changed = change_budget(running.core, question.bag, question.credits)
+    running.wake_sites()  # more may be bought now
+    return changed
+
+
+@answers(api.SettleSite)
+async def _settle(running: RunningDaemon, question: api.SettleSite) -> int:
+    settled = await settle_site(running.core, question.site, question.ended)
+    running.wake_sites()
+    return settled
+
+
 def change_budget(core: Core, bag: int, credits: float) -> CreditsView:
     """Raises UsageError: there is no such bag, or that much is used and reserved already."""
     core.journal.bag_spec(bag)
@@ -63,13 +77,6 @@ def change_budget(core: Core, bag: int, credits: float) -> CreditsView:
     return CreditsView(sites=[], bags=[bag_line(core.treasury.ledger, bag)], prices=[])
 
 
-def live_credits(core: Core, told: CreditsView) -> CreditsView:
-    """What the journal tells, with what the configuration says: prices, budgets, sites that it has not."""
-    bags = [line.bag for line in told.bags if line.bag is not None]
-    view = credits_view(core.treasury.ledger, bags, core.now(), priced=True)
-    return msgspec.structs.replace(view, removed=[view_of(pilot) for pilot in removed_pilots(core)])
-
-
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
     """Of a running bag, as last made in a step; None: there is none, or it is too old."""
     known, made, now = core.broker.state.bags.get(bag.id), core.decided.forecasts.get(bag.id), core.now()
@@ -79,12 +86,8 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
     if not 0 <= now - made.at < OLD or (cost is None and end is None):
         return None
     return ForecastView(
-        cost=cost.value if cost else None,
-        cost_low=cost.low if cost else None,
-        cost_high=cost.high if cost else None,
-        end=max(now, end.value) if end else None,
-        end_low=max(now, end.low) if end else None,
-        end_high=max(now, end.high) if end and math.isfinite(end.high) else None,
+        cost=cost,
+        end=Estimate(*(max(now, figure) for figure in (end.low, end.value, end.high))) if end else None,
         deadline=known.spec.deadline,
         in_file_order=cost is not None and known.spec.order == "file",
     )

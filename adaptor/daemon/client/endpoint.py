@@ -6,10 +6,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from adaptor.daemon.client.commands import RunningDaemon, serve, takes_time
+from adaptor import api
+from adaptor.daemon.client.commands import serve, takes_time
+from adaptor.daemon.client.running import RunningDaemon
 from adaptor.daemon.ports.server import Message
 from adaptor.errors import AdaptorError, JournalError
-from adaptor.protocol import control
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +39,13 @@ class ClientEndpoint:
     async def _answer(self, identity: bytes, data: bytes) -> None:
         """Any failure is an answer too."""
         try:
-            answer = await serve(self._running, data)
+            answer: object = await serve(self._running, data)
         except JournalError as error:
             self._stall(error)
-            answer = control.Failure(str(error))
+            answer = api.Failure(str(error))
         except AdaptorError as error:
-            answer = control.Failure(str(error))
+            answer = api.Failure(str(error))
         except Exception as error:
             log.exception("a question could not be served")
-            answer = control.Failure(f"an error of the daemon's own: {error!r}; see daemon.log")
-        await self._send(identity, control.encode(answer))
+            answer = api.Failure(f"an error of the daemon's own: {error!r}; see daemon.log")
+        await self._send(identity, api.encode_answer(answer))

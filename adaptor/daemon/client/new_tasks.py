@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec, TaskKind
 from adaptor.journal.bag_rows import TaskRows, task_rows
 from adaptor.kinds.recognising import kinds_of
-from adaptor.protocol.control import TaskInput
 from adaptor.scheduling.dependencies import Dependencies
 
 _MANY = 2_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import MOST, BagSpec
 from adaptor.errors import UsageError
-from adaptor.protocol.control import TaskInput
 from adaptor.resources import MOST_GPUS, MOST_LETTERS, OwnNeeds, TaskGpus, TaskSize
 from adaptor.units import LARGEST, LONGEST, format_duration, format_size, shortened
 

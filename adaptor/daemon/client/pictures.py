@@ -13,26 +13,28 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from adaptor import api
+from adaptor.api import LearnedRuntime, OwnStart, QueuePicture, QueueStep, Span
 from adaptor.crafting.availability import schedule
 from adaptor.crafting.profile import Profile
+from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.journal.activity_views import jobs_of_site
 from adaptor.journal.database import guarded
 from adaptor.model import QueueState
-from adaptor.page_views import LearnedRuntime, OwnStart, QueuePicture, QueueStep, Span
-from adaptor.protocol import control
 
 MOST_STEPS = 2000
 MOST_RUNNING = 2000
 
 
-def picture(core: Core, sites: Mapping[str, Site]) -> control.Picture:
+@answers(api.GetPicture)
+def picture(running: RunningDaemon, _: api.GetPicture) -> api.Picture:
     """Raises JournalError."""
-    journal = core.journal
-    with guarded(journal.path):
-        queues = [each for site in sites.values() for each in _site_pictures(site, journal.connection)]
-    return control.Picture(queues, list(_learned(core)), _running(core))
+    core, sites = running.core, running.sites.values()
+    with guarded(core.journal.path):
+        queues = [queue for site in sites for queue in _site_pictures(site, core.journal.connection)]
+    return api.Picture(queues, list(_learned(core)), _running(core))
 
 
 def _site_pictures(site: Site, db: sqlite3.Connection) -> Iterator[QueuePicture]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 
 import msgspec
 
+from adaptor import api
+from adaptor.api import PlainArrayView, PlannedRequestView, PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.config.budget import PriceConfig
 from adaptor.config.schema import SiteConfig
+from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
@@ -26,21 +28,23 @@ from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.errors import JournalError, UsageError
-from adaptor.forecast.estimate import Estimate
 from adaptor.journal.database import open_for_reading
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags
 from adaptor.model import QueueState, TaskState
-from adaptor.protocol import control
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
-from adaptor.views import PlainArrayView, PlannedRequestView, PlanView
 from backends.base import SchedulerError
 
 Configs = Mapping[str, SiteConfig]
 
 
-async def read_plan(core: Core, sites: Mapping[str, Site], asked: control.GetPlan) -> PlanView:
+@answers(api.GetPlan)
+async def _plan(running: RunningDaemon, question: api.GetPlan) -> PlanView:
+    return await read_plan(running.core, running.sites, question)
+
+
+async def read_plan(core: Core, sites: Mapping[str, Site], asked: api.GetPlan) -> PlanView:
     """By the running daemon: beside its pilots and its other bags.
 
     Raises:
@@ -64,7 +68,7 @@ async def _look(site: Site) -> None:
     site.memory.read(await site.look(patient=False))
 
 
-def _beside(broker: Broker, asked: control.GetPlan) -> tuple[int, ...]:
+def _beside(broker: Broker, asked: api.GetPlan) -> tuple[int, ...]:
     """The waiting tasks of each bag that shares its pilots with all."""
     if asked.budget is not None or asked.spec.aims:
         return ()
@@ -72,7 +76,7 @@ def _beside(broker: Broker, asked: control.GetPlan) -> tuple[int, ...]:
     return tuple(bag.count(TaskState.WAITING) for bag in bags if bag.count(TaskState.WAITING))
 
 
-def plan_here(asked: control.GetPlan, configs: Configs) -> PlanView:
+def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
     """By one look at the schedulers, where no daemon runs.
 
     Raises:
@@ -132,7 +136,7 @@ def _allowed(spec: BagSpec, sites: Mapping[str, object]) -> list[str]:
 
 
 def _new_bag(
-    asked: control.GetPlan,
+    asked: api.GetPlan,
     earlier: EarlierBags,
     queues: Iterable[QueueState | None],
     beside: tuple[int, ...] = (),
@@ -162,39 +166,14 @@ def _has_price(config: SiteConfig) -> bool:
 
 
 def _view(found: PlannedBag, tasks: int, now: float, problems: dict[str, str], *, priced: bool) -> PlanView:
-    credits = found.cost if priced else None
     return PlanView(
         now=now,
         tasks=tasks,
-        requests=[PlannedRequestView(**msgspec.structs.asdict(each)) for each in found.requests],
+        requests=[PlannedRequestView(**msgspec.structs.asdict(request)) for request in found.requests],
         withheld=found.withheld,
-        end=found.end.value if found.end else None,
-        end_low=found.end.low if found.end else None,
-        end_high=_finite(found.end),
-        work=found.work.value,
-        work_low=found.work.low,
-        work_high=found.work.high,
-        credits=credits.value if credits else None,
-        credits_low=credits.low if credits else None,
-        credits_high=credits.high if credits else None,
-        arrays=_arrays(found),
+        end=found.end,
+        work=found.work,
+        credits=found.cost if priced else None,
+        arrays=[PlainArrayView(**msgspec.structs.asdict(array)) for array in found.arrays],
         problems=problems,
     )
-
-
-def _arrays(found: PlannedBag) -> list[PlainArrayView]:
-    return [
-        PlainArrayView(
-            site=each.site,
-            limit=each.limit,
-            limit_of=each.limit_of,
-            end=each.end.value,
-            end_low=each.end.low,
-            end_high=_finite(each.end),
-        )
-        for each in found.arrays
-    ]
-
-
-def _finite(end: Estimate | None) -> float | None:
-    return end.high if end is not None and math.isfinite(end.high) else None

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from adaptor import api
+from adaptor.api import DonationView, PartitionView, SiteView, SlotsView
+from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
 from adaptor.daemon.slots_view import gpu_counts, in_service, slots_views, unread
 from adaptor.errors import UsageError
@@ -14,7 +17,11 @@ from adaptor.journal.database import guarded
 from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
 from adaptor.resources import TaskSize
-from adaptor.views import DonationView, PartitionView, SiteView, SlotsView
+
+
+@answers(api.GetSites)
+def _sites(running: RunningDaemon, _: api.GetSites) -> list[SiteView]:
+    return [site_view(site) for site in running.sites.values()]
 
 
 def site_view(site: Site) -> SiteView:
@@ -78,6 +85,11 @@ def _donation(site: Site) -> DonationView | None:
         return told
     told = told or NOTHING_DONATED
     return msgspec.structs.replace(told, idle=donation.idle, reason=donation.reason)
+
+
+@answers(api.GetSlots)
+async def _slots(running: RunningDaemon, question: api.GetSlots) -> list[SlotsView]:
+    return await read_slots(running.sites, question.sites, question.task)
 
 
 async def read_slots(

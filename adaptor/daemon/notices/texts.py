@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 
+from adaptor import api
+from adaptor.api import BagView, TaskView
 from adaptor.journal.bag_views import tasks
 from adaptor.journal.notice_rows import Notice
-from adaptor.protocol import control
 from adaptor.units import counted, format_duration
-from adaptor.views import BagView, TaskView
 
 _STATES = {"done": "is done", "failed": "has ended, with failed tasks", "cancelled": "was cancelled"}
 
@@ -19,7 +19,7 @@ def title_and_body(db: sqlite3.Connection, bag: BagView, notice: Notice) -> tupl
     if notice.event == "pause":
         return f"{subject} is paused", f"{notice.text}\n{_counts(bag)}"
     if notice.event == "failure":
-        failed = tasks(db, control.GetTasks(bag.id, ["failed"], limit=1))
+        failed = tasks(db, api.GetTasks(bag.id, ["failed"], limit=1))
         first = _failure(failed[0]) if failed else ""
         return f"{subject}: a task failed", f"{first}{_counts(bag)}\nadaptor results {bag.id} --failed"
     took = f" It took {format_duration(bag.ended - bag.submitted)}." if bag.ended is not None else ""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.api import BagView
 from adaptor.atomic_file import write_private
 from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
@@ -33,7 +34,6 @@ from adaptor.model import TaskState
 from adaptor.notify.urls import MARK, read_urls, require_apprise
 from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.bag import Bag
-from adaptor.views import BagView
 
 log = logging.getLogger(__name__)
 

@@ -16,15 +16,15 @@ const Charts = (() => {
     const steps = [...details.progress];
     if (moving && steps.length) steps.push([now, steps[steps.length - 1][1]]);
     const times = steps.map((step) => step[0]), counts = steps.map((step) => step[1]);
-    const forecast = bag && bag.forecast && bag.forecast.end !== null && bag.forecast.end_high !== null ? bag.forecast : null;
-    const last = forecast ? forecast.end_high : times[times.length - 1];
+    const end = bag && bag.forecast && bag.forecast.end !== null && bag.forecast.end.high !== null ? bag.forecast.end : null;
+    const last = end ? end.high : times[times.length - 1];
     chart(`progress ${details.bag}`, home, {
       scales: { x: { time: true, range: () => [times[0], Math.max(last, times[0] + 1)] }, y: { range: () => [0, Math.max(1, bag ? bag.tasks : counts[counts.length - 1])] } },
       series: [{}, { stroke: Canvas.colour("result"), width: 1.5, fill: Canvas.colour("asked"), paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }],
       axes: [axis({ size: 26, gap: 2, space: 70, values: (_, ticks) => ticks.map((tick) => Words.time(tick, tick, times[times.length - 1] - times[0] < 600)) }), axis({ size: 44, gap: 4, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? Words.short(tick) : "")) })],
       hooks: { draw: [(plot) => {
-        if (!forecast) return;
-        const low = plot.valToPos(forecast.end_low, "x", true), high = plot.valToPos(forecast.end_high, "x", true), at = plot.valToPos(forecast.end, "x", true);
+        if (!end) return;
+        const low = plot.valToPos(end.low, "x", true), high = plot.valToPos(end.high, "x", true), at = plot.valToPos(end.value, "x", true);
         const { top, height: tall } = plot.bbox;
         plot.ctx.save(); plot.ctx.globalAlpha = .18; plot.ctx.fillStyle = Canvas.colour("accent"); plot.ctx.fillRect(low, top, high - low, tall);
         plot.ctx.globalAlpha = 1; plot.ctx.strokeStyle = Canvas.colour("accent"); plot.ctx.setLineDash([4, 3]); plot.ctx.beginPath(); plot.ctx.moveTo(at, top); plot.ctx.lineTo(at, top + tall); plot.ctx.stroke(); plot.ctx.restore();

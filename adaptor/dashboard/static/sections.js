@@ -33,9 +33,9 @@ const Sections = (() => {
     }
     const ahead = bag.forecast;
     if (ahead && ahead.end !== null) {
-      const time = (at) => Words.time(at, now, ahead.end_high !== null && ahead.end_high - now < 600);
-      const late = ahead.deadline !== null && ahead.end > ahead.deadline;
-      return element("span", { className: `end${late ? " bad" : ""}` }, "done ", element("b", {}, time(ahead.end)), ` (${time(ahead.end_low)}${ahead.end_high === null ? " or later" : `–${time(ahead.end_high)}`})`, ahead.deadline !== null ? `, deadline ${Words.time(ahead.deadline, now)}` : "");
+      const time = (at) => Words.time(at, now, ahead.end.high !== null && ahead.end.high - now < 600);
+      const late = ahead.deadline !== null && ahead.end.value > ahead.deadline;
+      return element("span", { className: `end${late ? " bad" : ""}` }, "done ", element("b", {}, time(ahead.end.value)), ` (${time(ahead.end.low)}${ahead.end.high === null ? " or later" : `–${time(ahead.end.high)}`})`, ahead.deadline !== null ? `, deadline ${Words.time(ahead.deadline, now)}` : "");
     }
     return element("span", { className: "end muted" }, bag.done || bag.running ? "no forecast yet" : "waits");
   };
@@ -51,7 +51,7 @@ const Sections = (() => {
 
   const first = (forecast, now) => {
     if (!forecast) return "";
-    const told = `first forecast, at ${Words.time(forecast.made, now)}: end ${Words.time(forecast.end_low, now)}–${Words.time(forecast.end_high, now)}${forecast.cost === null ? "" : `, ${Words.amount(forecast.cost_low)}–${Words.amount(forecast.cost_high)} credits`}`;
+    const told = `first forecast, at ${Words.time(forecast.made, now)}: end ${Words.time(forecast.end.low, now)}–${Words.time(forecast.end.high, now)}${forecast.cost === null ? "" : `, ${Words.amount(forecast.cost.low)}–${Words.amount(forecast.cost.high)} credits`}`;
     const held = { true: "held", false: "did not hold", null: "is not counted" };
     return forecast.final_end === null ? told : `${told}; the end ${held[forecast.end_held]}${forecast.cost === null ? "" : `, the cost ${held[forecast.cost_held]}`}${forecast.not_counted ? ` (${forecast.not_counted})` : ""}`;
   };

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from adaptor.api import TaskEvent
 from adaptor.outputs.names import output_name
-from adaptor.views import TaskEvent
 
 
 def how_it_ended(event: TaskEvent) -> str:

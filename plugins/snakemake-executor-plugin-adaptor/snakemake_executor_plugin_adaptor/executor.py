@@ -14,13 +14,12 @@ from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
+from adaptor.api import TaskEvent, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.daemon_process import ensure_daemon
 from adaptor.cli.daily.environment import captured
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, UsageError
-from adaptor.protocol.control import TaskInput
-from adaptor.views import TaskEvent
 from snakemake_executor_plugin_adaptor.bags import BagKey, key_of, spec_of
 from snakemake_executor_plugin_adaptor.endings import how_it_ended, log_files
 

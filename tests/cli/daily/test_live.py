@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor import views
+from adaptor import api
+from adaptor.api.fields import Interval
 from adaptor.cli.daily.live import display
 from adaptor.cli.follow import Overview
 from tests.cli.fake_control import running_bag
 
-AHEAD = views.ForecastView(
-    cost=None, cost_low=None, cost_high=None, end=1060.0, end_low=1030.0, end_high=1090.0, deadline=None
-)
+AHEAD = api.ForecastView(cost=None, end=Interval(1030.0, 1060.0, 1090.0), deadline=None)
 
 
 def test_a_forecast_leaves_room_for_the_bar(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from adaptor.protocol import control
-from adaptor.views import PlainArrayView, PlannedRequestView, PlanView
+from adaptor import api
+from adaptor.api import PlainArrayView, PlannedRequestView, PlanView
+from adaptor.api.fields import Interval
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -17,18 +19,15 @@ PLAN = PlanView(
     tasks=2,
     requests=[PlannedRequestView(site="hpc", p=2, tr=600, start=NOW, reason="a hole")],
     withheld={"far": "4 requests are in the system"},
-    end=NOW + 3600,
-    end_low=NOW + 1800,
-    end_high=NOW + 7200,
-    work=7200.0,
-    work_low=3600.0,
-    work_high=10_800.0,
+    end=Interval(NOW + 1800, NOW + 3600, NOW + 7200),
+    work=Interval(3600.0, 7200.0, 10_800.0),
     credits=None,
-    credits_low=None,
-    credits_high=None,
     arrays=[
         PlainArrayView(
-            site="hpc", limit=3600.0, limit_of="scheduler", end=NOW + 9000, end_low=NOW + 8000, end_high=None
+            site="hpc",
+            limit=3600.0,
+            limit_of="scheduler",
+            end=Interval(NOW + 8000, NOW + 9000, math.inf),
         )
     ],
     problems={"dead": "squeue hangs\x1b[31m"},
@@ -48,13 +47,13 @@ def bag(tmp_path: Path) -> str:
 
 
 def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: str) -> None:
-    daemon = serve({control.GetPlan: control.Plan(PLAN)})
+    daemon = serve({api.GetPlan: PLAN})
     outcome = cli("plan", bag, "--time", "30m", "--site", "hpc")
     assert outcome.code == 0
-    (asked,) = daemon.asked(control.GetPlan)
+    (asked,) = daemon.asked(api.GetPlan)
     assert (asked.tasks, asked.spec.time, asked.spec.sites, asked.budget) == (2, 1800.0, ("hpc",), None)
     assert asked.spec.environment == {}, "it need not travel"
-    assert daemon.asked(control.Submit) == []
+    assert daemon.asked(api.Submit) == []
     assert "\x1b" not in outcome.out
     assert [line.split() for line in outcome.lines[2:4]] == [
         ["site", "processors", "walltime", "start"],
@@ -70,8 +69,8 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
 
 
 def test_credits_are_told_only_where_somebody_has_set_a_price(cli: Cli, serve: Serve, bag: str) -> None:
-    priced = msgspec.structs.replace(PLAN, credits=2.0, credits_low=1.0, credits_high=3.0)
-    serve({control.GetPlan: control.Plan(priced)})
+    priced = msgspec.structs.replace(PLAN, credits=Interval(1.0, 2.0, 3.0))
+    serve({api.GetPlan: priced})
     assert "1 to 3 credits" in cli("plan", bag).out
 
 
@@ -87,7 +86,7 @@ def test_without_a_daemon_the_scheduler_is_asked_from_here(cli: Cli, bag: str, t
     found = outcome.value
     (request,) = found["requests"]
     assert (request["site"], request["p"]) == ("here", 2)
-    assert found["end_low"] <= found["end"] <= found["end_high"]
+    assert found["end"]["low"] <= found["end"]["value"] <= found["end"]["high"]
     assert [array["site"] for array in found["arrays"]] == ["here"]
     assert found["credits"] is None
     unknown = cli("plan", bag, "--site", "nowhere", "--config", str(config))

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor import api
+from adaptor.api import BagReport, Span, TaskSums, Totals
 from adaptor.cli.daily.report import totals
-from adaptor.cli.forecast_words import first_forecast_lines, record_line
-from adaptor.page_views import Span, TaskSums
-from adaptor.protocol import control
-from adaptor.views import BagReport, Totals
+from adaptor.cli.sentences import first_forecast_lines, record_line
 from tests.cli.fake_control import NO_ADVICE, bag_view, pilot_view
 from tests.cli.invoking import Cli, Serve
-from tests.cli.test_forecast_words import first, record
+from tests.cli.test_sentences_forecasts import first, record
 
 TOTALS = Totals(requests=0, paid=0.0, used=0.0, wasted=0.0, turnaround=None, first_result=None)
 
@@ -27,8 +26,8 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
     )
     serve(
         {
-            control.GetBags: control.Bags([bag_view()]),
-            control.GetReport: control.Report(found),
+            api.GetBags: api.Bags([bag_view()]),
+            api.GetReport: found,
         }
     )
     lines = cli("report").lines
@@ -44,8 +43,8 @@ def test_a_bag_without_a_forecast_has_no_lines_of_one(cli: Cli, serve: Serve) ->
     found = BagReport(bag=bag_view(), requests=[], totals=TOTALS)
     serve(
         {
-            control.GetBags: control.Bags([bag_view()]),
-            control.GetReport: control.Report(found),
+            api.GetBags: api.Bags([bag_view()]),
+            api.GetReport: found,
         }
     )
     assert "forecast" not in cli("report").out
@@ -63,8 +62,8 @@ def test_report_fits_a_terminal_of_120_columns(cli: Cli, serve: Serve) -> None:
     totals = Totals(requests=3, paid=4000.0, used=3000.0, wasted=1000.0, turnaround=250.0, first_result=12.0)
     serve(
         {
-            control.GetBags: control.Bags([bag_view()]),
-            control.GetReport: control.Report(BagReport(bag=bag_view(), requests=requests, totals=totals)),
+            api.GetBags: api.Bags([bag_view()]),
+            api.GetReport: BagReport(bag=bag_view(), requests=requests, totals=totals),
         }
     )
     outcome = cli("report")
@@ -91,11 +90,11 @@ def test_the_page_of_a_bag_is_one_private_file(cli: Cli, serve: Serve, tmp_path:
     report = BagReport(bag=bag_view(), requests=[pilot_view(3)], totals=totals)
     serve(
         {
-            control.GetBags: control.Bags([bag_view()]),
-            control.GetReport: control.Report(report),
-            control.GetActivity: control.Activity([Span(3, 7, 0, 1, 1.7e9 + 10, 1.7e9 + 30, "result")], []),
-            control.GetTaskSums: control.TaskSums(sums),
-            control.GetWhy: control.Why([]),
+            api.GetBags: api.Bags([bag_view()]),
+            api.GetReport: report,
+            api.GetActivity: api.Activity([Span(3, 7, 0, 1, 1.7e9 + 10, 1.7e9 + 30, "result")], []),
+            api.GetTaskSums: sums,
+            api.GetWhy: api.Why([]),
         }
     )
     path = tmp_path / "bag.html"
@@ -117,9 +116,9 @@ def test_a_report_ends_with_advice(cli: Cli, serve: Serve) -> None:
     told = msgspec.structs.replace(NO_ADVICE, lines=["asked 4G of memory, used at most 600M"])
     serve(
         {
-            control.GetBags: control.Bags([bag_view()]),
-            control.GetReport: control.Report(BagReport(bag=bag_view(), requests=[], totals=TOTALS)),
-            control.GetAdvice: told,
+            api.GetBags: api.Bags([bag_view()]),
+            api.GetReport: BagReport(bag=bag_view(), requests=[], totals=TOTALS),
+            api.GetAdvice: told,
         }
     )
     assert cli("report").lines[-1] == "advice: asked 4G of memory, used at most 600M"
@@ -128,8 +127,8 @@ def test_a_report_ends_with_advice(cli: Cli, serve: Serve) -> None:
 
 def test_the_list_of_requests_is_short_unless_all_are_asked_for(cli: Cli, serve: Serve) -> None:
     requests = [pilot_view(number, reason="") for number in range(1, 31)]
-    report = control.Report(BagReport(bag=bag_view(), requests=requests, totals=TOTALS))
-    serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: report})
+    report = BagReport(bag=bag_view(), requests=requests, totals=TOTALS)
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetReport: report})
     lines = cli("report").lines
     assert lines[2].split()[0] == "11"
     assert lines[22] == "10 earlier requests: --all lists them"

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaptor.cli.forecast_words import record_line
-from adaptor.protocol import control
-from adaptor.views import Evidence, ForecastRecordView, ForecastView
+from adaptor import api
+from adaptor.api import Evidence, ForecastView
+from adaptor.api.fields import Interval
+from adaptor.cli.sentences import record_line
+from adaptor.forecast.record import Record
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
-from tests.cli.test_forecast_words import record
+from tests.cli.test_sentences_forecasts import record
 
 
 def test_status(cli: Cli, serve: Serve) -> None:
     serve(
         {
-            control.GetBags: control.Bags([bag_view(), running_bag(8, name="bad\x1b[2Jname", sites=["hpc"])]),
-            control.GetPilots: control.Pilots([pilot_view(state="running", note="no worker yet")]),
+            api.GetBags: api.Bags([bag_view(), running_bag(8, name="bad\x1b[2Jname", sites=["hpc"])]),
+            api.GetPilots: [pilot_view(state="running", note="no worker yet")],
         }
     )
     outcome = cli("status")
@@ -36,7 +38,7 @@ def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
     paused = running_bag(
         paused="bag 7 is paused: why", halted=True, evidence=Evidence(3, 1), output=str(tmp_path), running=0
     )
-    server = serve({control.GetBags: control.Bags([paused]), control.GetPilots: control.Pilots([])})
+    server = serve({api.GetBags: api.Bags([paused]), api.GetPilots: []})
     lines = cli("status").lines
     assert lines[1].split()[2] == "paused"
     assert lines[2] == "bag 7 is paused: why"
@@ -49,15 +51,15 @@ def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
     assert (outcome.code, outcome.out) == (4, "")
     assert outcome.err == "bag 7 is paused: why\n"
     assert cli("watch", "7").code == 4
-    server.answers[control.GetBags] = control.Bags([bag_view()])
+    server.answers[api.GetBags] = api.Bags([bag_view()])
     assert cli("wait", "7").code == 0
 
 
 def test_status_as_json(cli: Cli, serve: Serve) -> None:
     serve(
         {
-            control.GetBags: control.Bags([bag_view()]),
-            control.GetPilots: control.Pilots([pilot_view(predicted_start=None)]),
+            api.GetBags: api.Bags([bag_view()]),
+            api.GetPilots: [pilot_view(predicted_start=None)],
         }
     )
     value = cli("status", "--json").value
@@ -69,23 +71,21 @@ def test_status_as_json(cli: Cli, serve: Serve) -> None:
     assert value["daemon"]["workers"] == 2
 
 
-AHEAD = ForecastView(
-    cost=1.0, cost_low=0.9, cost_high=1.2, end=1.7e9, end_low=1.7e9, end_high=1.7e9 + 60, deadline=None
-)
+AHEAD = ForecastView(cost=Interval(0.9, 1.0, 1.2), end=Interval(1.7e9, 1.7e9, 1.7e9 + 60), deadline=None)
 
 
 def test_a_forecast_is_shown_with_its_record(cli: Cli, serve: Serve) -> None:
-    found = control.Bags([bag_view(), running_bag(8, forecast=AHEAD)], record())
-    server = serve({control.GetBags: found, control.GetPilots: control.Pilots([])})
+    found = api.Bags([bag_view(), running_bag(8, forecast=AHEAD)], record())
+    server = serve({api.GetBags: found, api.GetPilots: []})
     outcome = cli("status")
     assert outcome.lines[3].startswith("bag 8: done ")
     assert ", will cost about 1 credits (0.9 to 1.2)" in outcome.lines[3]
     assert outcome.lines[4] == record_line(record())
-    assert server.asked(control.GetBags) == [control.GetBags("recent", record=True)]
-    none = ForecastRecordView(bags=0, cost=None, end=None, not_counted={})
-    server.answers[control.GetBags] = control.Bags(found.bags, none)
+    assert server.asked(api.GetBags) == [api.GetBags("recent", record=True)]
+    none = Record(bags=0, cost=None, end=None, not_counted={})
+    server.answers[api.GetBags] = api.Bags(found.bags, none)
     assert "forecasts so far" not in cli("status").out, "there is none yet"
-    server.answers[control.GetBags] = found
+    server.answers[api.GetBags] = found
     value = cli("status", "--json").value
     assert value["forecast_record"]["bags"] == 23
     assert value["forecast_record"]["cost"]["held"] == 21
@@ -93,7 +93,7 @@ def test_a_forecast_is_shown_with_its_record(cli: Cli, serve: Serve) -> None:
 
 
 def test_a_record_is_not_shown_without_a_forecast(cli: Cli, serve: Serve) -> None:
-    serve({control.GetBags: control.Bags([bag_view()], record()), control.GetPilots: control.Pilots([])})
+    serve({api.GetBags: api.Bags([bag_view()], record()), api.GetPilots: []})
     assert "forecasts so far" not in cli("status").out
 
 
@@ -113,9 +113,9 @@ def test_status_of_a_daemon_that_stalls(cli: Cli, serve: Serve) -> None:
     stalled = type(view)(**{**{f: getattr(view, f) for f in view.__struct_fields__}, "stalled": "disk full"})
     serve(
         {
-            control.GetBags: control.Bags([]),
-            control.GetPilots: control.Pilots([]),
-            control.GetDaemon: control.Daemon(stalled),
+            api.GetBags: api.Bags([]),
+            api.GetPilots: [],
+            api.GetDaemon: stalled,
         }
     )
     assert "daemon stalled: disk full" in cli("status").out

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from adaptor import api
+from adaptor.api import BagInput, TaskInput
 from adaptor.cli import daemon_process
 from adaptor.cli.daily import run as run_module
 from adaptor.cli.daily.environment import captured
 from adaptor.client import asking as client
 from adaptor.daemon import process
-from adaptor.protocol import control
-from adaptor.protocol.control import BagInput, TaskInput
 from tests.cli.fake_control import FakeControl, bag_view, daemon_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def submitted(server: FakeControl) -> BagInput:
-    (question,) = server.asked(control.Submit)
+    (question,) = server.asked(api.Submit)
     bag: BagInput = question.bag
     return bag
 
@@ -39,7 +39,7 @@ def test_a_bag_reaches_the_daemon(
 ) -> None:
     monkeypatch.setenv("COLOUR", "blue")
     (here / "mine.bag").write_text("#ADAPTOR cpus=2 retries=1\necho a\necho b\n")
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     outcome = cli("submit", "mine.bag", "--retries", "0", "--site", "a", "--site", "b", "--output", "out")
     assert (outcome.code, outcome.out) == (0, "bag 7: 2 tasks\n")
     bag = submitted(server)
@@ -53,9 +53,7 @@ def test_a_bag_reaches_the_daemon(
 
 def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "mine.bag").write_text("echo a\necho b\n")
-    serve(
-        {control.Submit: control.Submitted(7, refused=3, reasons=["line 2: too large", "line 5: too wide"])}
-    )
+    serve({api.Submit: api.Submitted(7, refused=3, reasons=["line 2: too large", "line 5: too wide"])})
     outcome = cli("submit", "mine.bag")
     assert (outcome.code, outcome.out) == (0, "bag 7: 2 tasks\n")
     assert outcome.err.splitlines() == [
@@ -68,7 +66,7 @@ def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve, here: Path) 
 
 
 def test_a_template_as_json(cli: Cli, serve: Serve, here: Path) -> None:
-    server = serve({control.Submit: control.Submitted(8)})
+    server = serve({api.Submit: api.Submitted(8)})
     outcome = cli(
         "submit", "--template", "/opt/render {f}", "-P", "f=1:3", "--no-env", "--mem", "1G", "--json"
     )
@@ -81,7 +79,7 @@ def test_a_template_as_json(cli: Cli, serve: Serve, here: Path) -> None:
 
 def test_standard_input_and_relative_folders(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "sub").mkdir()
-    server = serve({control.Submit: control.Submitted(8)})
+    server = serve({api.Submit: api.Submitted(8)})
     lines = [{"command": "pwd", "cwd": "x"}, {"command": "pwd", "cwd": "/tmp"}, {"argv": ["pwd"]}]
     text = "\n".join(map(json.dumps, lines)).encode()
     assert cli("submit", "-", "--json-lines", "--cwd", "sub", "--output", "../out", input=text).code == 0
@@ -130,7 +128,7 @@ def test_a_folder_that_is_gone(cli: Cli, here: Path) -> None:
 
 
 def test_one_command(cli: Cli, serve: Serve, here: Path) -> None:
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     assert cli("submit", "--cpus", "2", "--", "/opt/prog", "-x", "--cpus", "a b").out == "bag 7: 1 task\n"
     bag = submitted(server)
     assert (bag.spec.name, bag.spec.cpus) == ("prog", 2)
@@ -141,7 +139,7 @@ def test_a_script_with_arguments(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "job.sh").write_text(
         "#!/bin/sh\n#SBATCH --array=1-100 -o out/%a\n#SBATCH --exclusive\nhostname\n"
     )
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     words = ("submit", "job.sh", "--array", "4-5", "a", "--ignore", "exclusive", "--", "-n", "b")
     assert cli(*words).out == "bag 7: 2 tasks\n"
     bag = submitted(server)
@@ -150,27 +148,27 @@ def test_a_script_with_arguments(cli: Cli, serve: Serve, here: Path) -> None:
     assert (bag.spec.script.output, bag.spec.output) == (f"{here}/out/%a", f"{here}/out")
     text = b"#!/bin/sh\n#SBATCH -o log\nhostname\n"
     assert cli("submit", "-", "--output", "mine-%j", input=text).code == 0
-    script = server.asked(control.Submit)[-1].bag.spec.script
+    script = server.asked(api.Submit)[-1].bag.spec.script
     assert (script.body, script.output) == (text, f"{here}/mine-%j")
 
 
 def test_tables_and_parameters_that_go_together(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "rows.csv").write_text("a,b\n1,x\n2,y\n")
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     assert cli("submit", "--csv", "rows.csv", "--template", "r {a} {b} {c}", "-P", "+c=7,8").code == 0
     assert [task.command for task in submitted(server).tasks] == ["r 1 x 7", "r 2 y 8"]
 
 
 def test_what_is_taken_over_is_told(cli: Cli, serve: Serve, here: Path) -> None:
-    taken = [control.TakenOver(6, 1, 1), control.TakenOver(5, 2, 0)]
+    taken = [api.TakenOver(6, 1, 1), api.TakenOver(5, 2, 0)]
     (here / "t.bag").write_text("echo 1\n" * 5)
-    server = serve({control.Submit: control.Submitted(7, taken)})
+    server = serve({api.Submit: api.Submitted(7, taken)})
     assert cli("submit", "t.bag", "--resume").lines == [
         "bag 7: 1 task",
         "not run again: 1 task done and 1 task still to run in bag 6",
         "not run again: 2 tasks done in bag 5",
     ]
-    assert server.asked(control.Submit)[0].resume
+    assert server.asked(api.Submit)[0].resume
     assert cli("submit", "t.bag", "--resume", "--json").value["taken_over"][1] == {
         "bag": 5,
         "done": 2,
@@ -182,8 +180,8 @@ def test_nothing_is_left_to_run(cli: Cli, serve: Serve, here: Path) -> None:
     (here / "t.bag").write_text("echo 1\n")
     serve(
         {
-            control.Submit: control.Submitted(0, [control.TakenOver(5, 1, 0)]),
-            control.GetDaemon: control.Daemon(daemon_view()),
+            api.Submit: api.Submitted(0, [api.TakenOver(5, 1, 0)]),
+            api.GetDaemon: daemon_view(),
         }
     )
     assert cli("submit", "t.bag", "--resume").lines[-1] == "nothing is left to run: no new bag"
@@ -207,9 +205,9 @@ def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         started.append(
             serve(
                 {
-                    control.Submit: control.Submitted(7),
-                    control.GetBags: control.Bags([bag_view()]),
-                    control.GetPilots: control.Pilots([]),
+                    api.Submit: api.Submitted(7),
+                    api.GetBags: api.Bags([bag_view()]),
+                    api.GetPilots: [],
                 }
             )
         )
@@ -247,11 +245,11 @@ def test_an_interrupt_only_stops_the_watching_of_a_daemon_that_ran(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_module, "watch_bags", interrupt)
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     outcome = cli("run", "--template", "true")
     assert outcome.code == 130
     assert "bag 7 continues (adaptor watch" in outcome.err
-    assert server.asked(control.Stop) == []
+    assert server.asked(api.Stop) == []
 
 
 def test_an_interrupt_ends_a_private_daemon_and_says_how_to_go_on(
@@ -260,7 +258,7 @@ def test_an_interrupt_ends_a_private_daemon_and_says_how_to_go_on(
     monkeypatch.setattr(run_module, "watch_bags", interrupt)
     stops: list[bool] = []
     monkeypatch.setattr(run_module, "stop_daemon", lambda pilots: stops.append(pilots))
-    monkeypatch.setattr(run_module, "ask_journal", lambda *_: control.Bags([running_bag()]))
+    monkeypatch.setattr(run_module.Reader, "kept", lambda *_: api.Bags([running_bag()]))
     outcome = cli("run", "--template", "true")
     assert outcome.code == 130
     assert stops == [True]
@@ -274,7 +272,7 @@ def test_a_private_daemon_is_reaped_although_it_is_a_child(cli: Cli, serve: Serv
     child = os.fork()
     if child == 0:
         os._exit(0)
-    serve({control.Stop: control.Stopping(), control.GetDaemon: control.Daemon(daemon_view(child))})
+    serve({api.Stop: None, api.GetDaemon: daemon_view(child)})
     assert cli("daemon", "stop").out == f"stopped: process {child}\n"
 
 
@@ -284,14 +282,14 @@ def test_a_daemon_that_was_just_leaving_is_followed_by_another(
     leaving = serve({})
 
     def ask(question: Any, *rest: Any) -> Any:
-        if isinstance(question, control.Submit) and not startable:
+        if isinstance(question, api.Submit) and not startable:
             leaving.close()
         return client.ask(question, *rest)
 
     monkeypatch.setattr(daemon_process, "ask", ask)
     outcome = cli("submit", "--template", "true")
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
-    assert leaving.asked(control.Submit) == []
+    assert leaving.asked(api.Submit) == []
     assert len(startable) == 2
 
 
@@ -310,11 +308,11 @@ def test_an_output_folder_that_cannot_be_is_refused_at_once(
     cli: Cli, serve: Serve, here: Path, output: str, problem: str
 ) -> None:
     (here / "file").write_text("")
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     outcome = cli("submit", "--template", "true", "--output", output)
     assert outcome.code == 2
     assert outcome.err == f"adaptor: --output: {here}/{output}: {problem.format(here=here)}\n"
-    assert server.asked(control.Submit) == []
+    assert server.asked(api.Submit) == []
 
 
 @pytest.mark.parametrize("output", [[], ["--output", "new/folder"]])
@@ -322,7 +320,7 @@ def test_an_output_folder_that_cannot_be_written_is_refused_at_once(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch, output: list[str]
 ) -> None:
     """Root may write anywhere, so the answer of the system is made up."""
-    serve({control.Submit: control.Submitted(7)})
+    serve({api.Submit: api.Submitted(7)})
     allowed = os.access
 
     def access(path: str, mode: int, **more: bool) -> bool:
@@ -338,7 +336,7 @@ def test_an_output_folder_of_another_machine_is_taken(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For a site over ssh; an ordinary user cannot write to `/` here."""
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     monkeypatch.setattr(os, "access", lambda *_args, **_more: False)
     assert cli("submit", "--template", "true", "--output", "/no-such-scratch/x").code == 0
     assert submitted(server).spec.output == "/no-such-scratch/x"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
 from adaptor.cli import daemon_process
 from adaptor.daemon import process
-from adaptor.protocol import control
 from tests.cli.fake_control import daemon_view
 from tests.cli.invoking import Cli, Serve
 
@@ -51,14 +51,13 @@ def test_daemon_run_hands_the_exit_code_on(cli: Cli, monkeypatch: pytest.MonkeyP
 def test_daemon_stop_waits_for_the_process(cli: Cli, serve: Serve) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as victim:
 
-        def stop(_: control.Stop) -> control.Stopping:
+        def stop(_: api.Stop) -> None:
             victim.communicate(b"\n")
-            return control.Stopping()
 
-        server = serve({control.Stop: stop, control.GetDaemon: control.Daemon(daemon_view(victim.pid))})
+        server = serve({api.Stop: stop, api.GetDaemon: daemon_view(victim.pid)})
         outcome = cli("daemon", "stop", "--pilots")
     assert outcome.out == f"stopped: process {victim.pid}\n"
-    assert server.asked(control.Stop) == [control.Stop(pilots=True)]
+    assert server.asked(api.Stop) == [api.Stop(pilots=True)]
 
 
 def test_daemon_stop_where_none_runs(cli: Cli) -> None:
@@ -68,11 +67,11 @@ def test_daemon_stop_where_none_runs(cli: Cli) -> None:
 
 def test_a_daemon_that_does_not_end_is_told(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daemon_process, "STOP_TIMEOUT", 0.1)
-    server = serve({control.Stop: control.Stopping()})  # Its process is this one.
+    server = serve({api.Stop: None})  # Its process is this one.
     outcome = cli("daemon", "stop")
     assert outcome.code == 1
     assert f"on {socket.gethostname()}) does not end; it still runs" in outcome.err
     elsewhere = daemon_view()
     fields = {field: getattr(elsewhere, field) for field in elsewhere.__struct_fields__}
-    server.answers[control.GetDaemon] = control.Daemon(type(elsewhere)(**{**fields, "host": "login2"}))
+    server.answers[api.GetDaemon] = type(elsewhere)(**{**fields, "host": "login2"})
     assert "on login2) does not end; it still runs" in cli("daemon", "stop").err

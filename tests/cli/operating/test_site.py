@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
+from adaptor.api import GpuCount, PartitionView, SiteView
 from adaptor.config.loading import default_config_path, load_config
 from adaptor.config.schema import SiteConfig
-from adaptor.protocol import control
-from adaptor.views import GpuCount, PartitionView, SiteView
 from backends.base import SchedulerError
 from backends.findings import Finding
 from backends.slurm import discover
@@ -53,7 +53,7 @@ def test_site_list(cli: Cli, serve: Serve) -> None:
         held=12,
         late=90.0,
     )
-    serve({control.GetSites: control.Sites([view])})
+    serve({api.GetSites: [view]})
     outcome = cli("site", "list")
     assert outcome.lines[1].split()[:6] == ["hpc", "slurm", "adaptive", "3", "-", "1h"]
     assert outcome.lines[1].split()[6:11] == ["1", "2", "12", "16", "1m"]
@@ -70,7 +70,7 @@ def test_site_list_with_gpus(cli: Cli, serve: Serve) -> None:
         SiteView(name="hpc", backend="slurm", gpus=gpus, **common),  # type: ignore[arg-type]
         SiteView(name="old", backend="slurm", **common),  # type: ignore[arg-type]
     ]
-    serve({control.GetSites: control.Sites(views)})
+    serve({api.GetSites: views})
     titles, hpc, old = cli("site", "list").lines
     at = titles.index("gpus")
     assert titles.split().index("gpus") == titles.split().index("processors") + 1
@@ -88,7 +88,7 @@ def test_site_list_has_a_line_for_each_partition(cli: Cli, serve: Serve) -> None
         SiteView(name="hpc", partitions=[short, long], **whole),  # type: ignore[arg-type]
         SiteView(name="old", **whole),  # type: ignore[arg-type]
     ]
-    serve({control.GetSites: control.Sites(views)})
+    serve({api.GetSites: views})
     _, hpc, first, second, closed, old = cli("site", "list").lines
     assert hpc.split()[0] == "hpc"
     assert first.split() == ["hpc/short", "3", "8", "1m", "1", "2", "5", "8"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor import api
+from adaptor.api import FreeStep, GpuCount, SlotsView, SlotView
 from adaptor.cli.operating.slots_picture import picture
-from adaptor.protocol import control
 from adaptor.resources import TaskSize
-from adaptor.views import FreeStep, GpuCount, SlotsView, SlotView
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -35,10 +35,10 @@ def place(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_and_the_picture(cli: Cli, serve: Serve) -> None:
-    daemon = serve({control.GetSlots: control.Slots([HPC])})
+    daemon = serve({api.GetSlots: [HPC]})
     outcome = cli("site", "slots", "hpc")
     assert outcome.code == 0
-    assert daemon.asked(control.GetSlots) == [control.GetSlots(["hpc"])]
+    assert daemon.asked(api.GetSlots) == [api.GetSlots(["hpc"])]
     assert outcome.lines[0].startswith("hpc: 16 of 64 processors free now")
     assert outcome.lines[1].split() == ["processors", "start", "until", "duration", "request"]
     assert outcome.lines[2].split()[:2] == ["16", "now"]
@@ -52,9 +52,9 @@ def test_slots_for_tasks_of_a_size(cli: Cli, serve: Serve) -> None:
     slot = SlotView(start=NOW, end=NOW + 1200, processors=16, p=15, tr=1080, tasks=5)
     gpus = [GpuCount(type="", total=2, free=0), GpuCount(type="a100", total=8, free=4)]
     view = msgspec.structs.replace(HPC, slots=[slot], task=size, gpus=gpus)
-    daemon = serve({control.GetSlots: control.Slots([view])})
+    daemon = serve({api.GetSlots: [view]})
     outcome = cli("site", "slots", "--cpus", "3", "--mem", "8G", "--gpus", "a100:2")
-    assert daemon.asked(control.GetSlots) == [control.GetSlots([], size)]
+    assert daemon.asked(api.GetSlots) == [api.GetSlots([], size)]
     assert outcome.lines[0].startswith("hpc: 16 of 64 processors, 0 of 2 GPUs, 4 of 8 a100 GPUs free now")
     assert outcome.lines[1].split()[-1] == "tasks"
     assert outcome.lines[2].split()[-1] == "5"
@@ -62,7 +62,7 @@ def test_slots_for_tasks_of_a_size(cli: Cli, serve: Serve) -> None:
 
 def test_tasks_that_no_node_can_ever_run(cli: Cli, serve: Serve) -> None:
     view = msgspec.structs.replace(HPC, task=TaskSize(processors=99), no_room="each needs 99 processors")
-    serve({control.GetSlots: control.Slots([view])})
+    serve({api.GetSlots: [view]})
     assert cli("site", "slots", "--cpus", "99").lines[1:] == [
         "no such task can ever run there: each needs 99 processors"
     ]
@@ -85,7 +85,7 @@ def test_sizes_that_are_none(cli: Cli, option: str, value: str) -> None:
 
 
 def test_json(cli: Cli, serve: Serve) -> None:
-    serve({control.GetSlots: control.Slots([HPC])})
+    serve({api.GetSlots: [HPC]})
     (site,) = cli("site", "slots", "--json").value
     assert site["slots"][0] == {
         "start": "2023-11-14T22:13:20.000Z",
@@ -100,7 +100,7 @@ def test_json(cli: Cli, serve: Serve) -> None:
 
 
 def test_a_site_whose_queue_could_not_be_read(cli: Cli, serve: Serve) -> None:
-    serve({control.GetSlots: control.Slots([DOWN, HPC])})
+    serve({api.GetSlots: [DOWN, HPC]})
     outcome = cli("site", "slots")
     assert outcome.code == 1
     assert outcome.lines[0] == "far: squeue hangs·[31m"
@@ -108,7 +108,7 @@ def test_a_site_whose_queue_could_not_be_read(cli: Cli, serve: Serve) -> None:
 
 
 def test_figures(cli: Cli, serve: Serve, tmp_path: Path) -> None:
-    serve({control.GetSlots: control.Slots([HPC, DOWN])})
+    serve({api.GetSlots: [HPC, DOWN]})
     png, svg = tmp_path / "a.png", tmp_path / "b"
     cli("site", "slots", "--png", str(png), "--svg", str(svg))
     assert png.read_bytes().startswith(b"\x89PNG")
@@ -119,7 +119,7 @@ def test_figures(cli: Cli, serve: Serve, tmp_path: Path) -> None:
 
 
 def test_nothing_to_draw(cli: Cli, serve: Serve, tmp_path: Path) -> None:
-    serve({control.GetSlots: control.Slots([DOWN])})
+    serve({api.GetSlots: [DOWN]})
     outcome = cli("site", "slots", "--png", str(tmp_path / "a.png"))
     assert outcome.code == 1
     assert "nothing to draw" in outcome.err
@@ -161,7 +161,7 @@ def test_partitions_are_named_with_their_site(cli: Cli, serve: Serve) -> None:
     named = [
         msgspec.structs.replace(each, site="hpc", partition=p) for each, p in ((HPC, "short"), (DOWN, "long"))
     ]
-    serve({control.GetSlots: control.Slots(named)})
+    serve({api.GetSlots: named})
     outcome = cli("site", "slots", "hpc")
     assert outcome.code == 1
     assert outcome.lines[0].startswith("hpc/short: 16 of 64 processors free now")

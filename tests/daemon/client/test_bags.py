@@ -6,22 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import pytest
 
+from adaptor import api
+from adaptor.api import BagEvents, BagInput, TaskInput
+from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.commands import serve
 from adaptor.guard_rails import TimeLimit
-from adaptor.protocol import control
-from adaptor.protocol.control import BagInput, TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Result
 from adaptor.resources import OwnNeeds, TaskSize
-from adaptor.views import BagEvents
 from tests.daemon.fake_site import FakeSite
 
-_Kind = TypeVar("_Kind")
 TRUE = TaskInput(["true"])
 
 
@@ -36,7 +35,11 @@ class Daemon:
     def core(self) -> Any:
         return self.fake.state.core
 
-    async def ask(self, question: control.Question, kind: type[_Kind]) -> _Kind:
+    async def ask(self, question: api.Question[A]) -> A:
+        """Raises UsageError, AdaptorError: the answer is a failure."""
+        return api.decode_answer(question, api.encode_answer(await self.serve(question)))
+
+    async def serve(self, question: api.Question[Any]) -> object:
         def wake() -> None:
             self.woken += 1
 
@@ -47,21 +50,24 @@ class Daemon:
             stalled="",
             wake_sites=wake,
         )
-        answer = await serve(running, control.encode(question))  # type: ignore[arg-type]
-        assert isinstance(answer, kind), answer
+        return await serve(running, api.encode_question(question))  # type: ignore[arg-type]
+
+    async def failure(self, question: api.Question[Any]) -> api.Failure:
+        answer = await self.serve(question)
+        assert isinstance(answer, api.Failure)
         return answer
 
     async def open(self, tasks: int = 0, key: str = "", after: tuple[int, ...] = ()) -> int:
         spec = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={}, after=after)
         bag = BagInput(spec=spec, tasks=[TRUE] * tasks)
-        return (await self.ask(control.Submit(bag, open=True, key=key), control.Submitted)).bag
+        return (await self.ask(api.Submit(bag, open=True, key=key))).bag
 
-    async def append(self, bag: int, key: str, tasks: int = 1) -> control.Appended:
-        return await self.ask(control.Append(bag, key, [TRUE] * tasks), control.Appended)
+    async def append(self, bag: int, key: str, tasks: int = 1) -> api.Appended:
+        return await self.ask(api.Append(bag, key, [TRUE] * tasks))
 
     async def events(self, bag: int, since: int = 0, wait: float = 0.0, most: int = 1000) -> BagEvents:
-        answer = await self.ask(control.GetEvents({bag: since}, wait, most), control.Events)
-        (told,) = answer.bags
+        answer = await self.ask(api.GetEvents({bag: since}, wait, most))
+        (told,) = answer
         return told
 
     async def run(self, bag: int, *tasks: int, exit_code: int = 0) -> None:
@@ -93,22 +99,22 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 def test_an_open_bag_takes_tasks_until_it_is_closed_and_ends_then(daemon: Daemon) -> None:
     async def scene() -> None:
         bag = await daemon.open()
-        assert await daemon.append(bag, "a", 2) == control.Appended(0, 2)
-        assert await daemon.append(bag, "b") == control.Appended(2, 1)
-        assert await daemon.append(bag, "a", 2) == control.Appended(0, 2)
+        assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+        assert await daemon.append(bag, "b") == api.Appended(2, 1)
+        assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
         await daemon.run(bag, 0, 1, 2)
         told = await daemon.events(bag)
         assert ([task.task for task in told.tasks], told.open, told.ended) == ([0, 1, 2], True, False)
-        (view,) = (await daemon.ask(control.GetBags(str(bag)), control.Bags)).bags
+        (view,) = (await daemon.ask(api.GetBags(str(bag)))).bags
         assert (view.state, view.ended, view.open, view.tasks) == ("open", None, True, 3)
-        assert await daemon.ask(control.Close([bag]), control.Closed) == control.Closed([bag])
-        assert await daemon.ask(control.Close([bag]), control.Closed) == control.Closed([])
+        assert await daemon.ask(api.Close([bag])) == [bag]
+        assert await daemon.ask(api.Close([bag])) == []
         told = await daemon.events(bag, told.last)
         assert (told.tasks, told.open, told.ended) == ([], False, True)
-        failure = await daemon.ask(control.Append(bag, "c", [TRUE]), control.Failure)
+        failure = await daemon.failure(api.Append(bag, "c", [TRUE]))
         assert failure.usage
         assert "is closed" in failure.message
-        assert await daemon.append(bag, "b") == control.Appended(2, 1), "it was appended in time"
+        assert await daemon.append(bag, "b") == api.Appended(2, 1), "it was appended in time"
 
     play(scene)
 
@@ -121,8 +127,8 @@ def test_a_restart_keeps_open_bags_and_the_numbers_of_events(daemon: Daemon) -> 
         before = await daemon.events(bag)
         daemon.fake.restart()
         assert await daemon.open(key="mine") == bag
-        assert await daemon.append(bag, "a", 2) == control.Appended(0, 2)
-        assert await daemon.append(bag, "b") == control.Appended(2, 1)
+        assert await daemon.append(bag, "a", 2) == api.Appended(0, 2)
+        assert await daemon.append(bag, "b") == api.Appended(2, 1)
         await daemon.run(bag, 2)
         after = await daemon.events(bag, before.last)
         assert [task.task for task in after.tasks] == [2]
@@ -146,7 +152,7 @@ def test_a_client_waits_until_something_happens(daemon: Daemon) -> None:
         asked = asyncio.create_task(daemon.events(bag, told.last, wait=30))
         while not len(daemon.core.listeners):
             await asyncio.sleep(0)
-        await daemon.ask(control.Close([bag]), control.Closed)
+        await daemon.ask(api.Close([bag]))
         assert not (await asked).open
         assert not len(daemon.core.listeners)
 
@@ -157,10 +163,10 @@ def test_nobody_waits_for_bags_that_have_ended_or_beyond_the_time(daemon: Daemon
     async def scene() -> None:
         bag = await daemon.open(1)
         assert (await daemon.events(bag, 0, wait=0.01)).tasks == []
-        await daemon.ask(control.Cancel([bag]), control.Changed)
+        await daemon.ask(api.Cancel([bag]))
         last = (await daemon.events(bag)).last
         assert (await daemon.events(bag, last, wait=30)).ended
-        assert "no bag 99" in (await daemon.ask(control.GetEvents({99: 0}, 30), control.Failure)).message
+        assert "no bag 99" in (await daemon.failure(api.GetEvents({99: 0}, 30))).message
 
     play(scene)
 
@@ -186,16 +192,16 @@ def test_a_bag_is_not_retried_before_the_one_that_spoiled_it(daemon: Daemon) -> 
     async def scene() -> None:
         first = await daemon.open(1)
         second = await daemon.open(1, after=(first,))
-        await daemon.ask(control.Cancel([first]), control.Changed)
-        await daemon.ask(control.Append(second, "a", [TRUE]), control.Appended)
+        await daemon.ask(api.Cancel([first]))
+        await daemon.ask(api.Append(second, "a", [TRUE]))
         ended = {task.task: (task.state, task.error) for task in (await daemon.events(second)).tasks}
         assert ended == dict.fromkeys(
             range(2), ("cancelled", f"it runs after bag {first}, which was cancelled")
         )
-        failure = await daemon.ask(control.Retry([second]), control.Failure)
+        failure = await daemon.failure(api.Retry([second]))
         assert failure.usage
         assert f"adaptor retry {first} && adaptor retry {second}" in failure.message
-        assert await daemon.ask(control.Retry([second, first]), control.Changed) == control.Changed(3)
+        assert await daemon.ask(api.Retry([second, first])) == 3
 
     play(scene)
 
@@ -221,16 +227,16 @@ def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
     async def scene() -> None:
         bag = await daemon.open(1)
         odd = TaskInput("x", needs=needs)
-        failure = await daemon.ask(control.Append(bag, "a", [TRUE, odd]), control.Failure)
+        failure = await daemon.failure(api.Append(bag, "a", [TRUE, odd]))
         assert failure.usage
         assert failure.message.startswith("task 1: ")
         assert words in failure.message
         spec = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
         new = BagInput(spec=spec, tasks=[TRUE, msgspec.structs.replace(odd, line=7)])
-        failure = await daemon.ask(control.Submit(new), control.Failure)
+        failure = await daemon.failure(api.Submit(new))
         assert failure.message.startswith("line 7: ")
-        await daemon.ask(control.Cancel([bag]), control.Changed)
-        failure = await daemon.ask(control.Retry([bag], None, needs), control.Failure)
+        await daemon.ask(api.Cancel([bag]))
+        failure = await daemon.failure(api.Retry([bag], None, needs))
         assert words in failure.message
         assert (await daemon.append(await daemon.open(), "b")).tasks == 1, "the daemon is as well as before"
 
@@ -241,7 +247,7 @@ def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemon: Dae
     async def scene() -> None:
         bag = await daemon.open(1)
         large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=[2])
-        told = await daemon.ask(control.Append(bag, "a", [TRUE, large, linked]), control.Appended)
+        told = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
         assert (told.first, told.tasks, told.refused) == (1, 3, 1)
         assert told.reasons == ["task 2: tasks of 3 cpus fit into no request: max_proc is 2"]
         ended = {task.task: (task.state, task.error) for task in (await daemon.events(bag)).tasks}
@@ -249,10 +255,10 @@ def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemon: Dae
             2: ("failed", "tasks of 3 cpus fit into no request: max_proc is 2"),
             3: ("failed", "it runs after task 2, which failed"),
         }
-        again = await daemon.ask(control.Append(bag, "a", [TRUE, large, linked]), control.Appended)
-        assert again == control.Appended(1, 3)
+        again = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
+        assert again == api.Appended(1, 3)
         odd = TaskInput("x", needs=OwnNeeds(nodes=2, gpus=0.5))
-        failure = await daemon.ask(control.Append(bag, "b", [TRUE, odd]), control.Failure)
+        failure = await daemon.failure(api.Append(bag, "b", [TRUE, odd]))
         assert failure.usage
         assert "whole number" in failure.message
         assert daemon.core.broker.state.bags[bag].total == 4, "nothing of it is appended"
@@ -264,7 +270,7 @@ def test_a_task_is_not_to_take_longer_than_the_limit_of_its_bag(daemon: Daemon) 
     async def scene() -> None:
         spec = BagSpec(name="b", cwd="/", output="/o", environment={}, timeout=TimeLimit(seconds=300.0))
         bag = BagInput(spec=spec, tasks=[TRUE, TaskInput("x", needs=OwnNeeds(time=600.0), line=7)])
-        failure = await daemon.ask(control.Submit(bag), control.Failure)
+        failure = await daemon.failure(api.Submit(bag))
         assert failure.message.startswith(
             "line 7: --timeout 5m would end it before the 10m that it is to take"
         )
@@ -275,14 +281,14 @@ def test_a_task_is_not_to_take_longer_than_the_limit_of_its_bag(daemon: Daemon) 
 def test_cancelling_some_tasks_leaves_a_bag_open_and_cancelling_all_closes_it(daemon: Daemon) -> None:
     async def scene() -> None:
         bag = await daemon.open(4)
-        some = control.Cancel([bag], [1, 1, 3, 77])
-        assert await daemon.ask(some, control.Changed) == control.Changed(2)
+        some = api.Cancel([bag], [1, 1, 3, 77])
+        assert await daemon.ask(some) == 2
         assert [task.task for task in (await daemon.events(bag)).tasks] == [1, 3]
-        assert await daemon.ask(control.Retry([bag], [3, 0]), control.Changed) == control.Changed(1)
+        assert await daemon.ask(api.Retry([bag], [3, 0])) == 1
         again = await daemon.events(bag, 2)
         assert [(task.task, task.state) for task in again.tasks] == [(3, "waiting")]
         assert (await daemon.append(bag, "a")).first == 4
-        assert await daemon.ask(control.Cancel([bag]), control.Changed) == control.Changed(4)
+        assert await daemon.ask(api.Cancel([bag])) == 4
         told = await daemon.events(bag, again.last)
         assert (told.open, told.ended, told.cancelled) == (False, True, 5)
 
@@ -303,21 +309,21 @@ def test_sites_are_woken_when_work_comes_and_not_for_every_task(daemon: Daemon) 
 def test_tasks_are_put_back_with_other_needs_which_outlive_a_restart(daemon: Daemon) -> None:
     async def scene() -> None:
         bag = await daemon.open(4)
-        await daemon.ask(control.Cancel([bag], [1, 2, 3]), control.Changed)
-        wanted = control.Retry([bag], [1, 2], OwnNeeds(memory=1 << 30, time=60.0))
-        assert await daemon.ask(wanted, control.Changed) == control.Changed(2)
+        await daemon.ask(api.Cancel([bag], [1, 2, 3]))
+        wanted = api.Retry([bag], [1, 2], OwnNeeds(memory=1 << 30, time=60.0))
+        assert await daemon.ask(wanted) == 2
         for _ in range(2):
             known = daemon.core.broker.state.bags[bag]
             assert [known.sizes.of(task).memory for task in range(4)] == [None, 1 << 30, 1 << 30, None]
             assert [known.sizes.time(task) for task in range(4)] == [None, 60.0, 60.0, None]
             assert sorted(known.waiting) == [0, 1, 2]
             daemon.fake.restart()
-        await daemon.ask(control.Cancel([bag], [1]), control.Changed)
-        await daemon.ask(control.Retry([bag], [1], OwnNeeds(cpus=2)), control.Changed)
+        await daemon.ask(api.Cancel([bag], [1]))
+        await daemon.ask(api.Retry([bag], [1], OwnNeeds(cpus=2)))
         daemon.fake.restart()
         known = daemon.core.broker.state.bags[bag]
         assert known.sizes.of(1) == TaskSize(processors=2, memory=1 << 30), "what is not said stays"
-        told = await daemon.ask(control.GetWhy(None, None, 20, ["needs"]), control.Why)
+        told = await daemon.ask(api.GetWhy(None, None, 20, ["needs"]))
         assert [line.text for line in told.lines] == [
             f"2 tasks of bag {bag} put back with mem 1G, time 1m",
             f"1 task of bag {bag} put back with cpus 2",
@@ -329,13 +335,13 @@ def test_tasks_are_put_back_with_other_needs_which_outlive_a_restart(daemon: Dae
 def test_needs_that_no_node_holds_put_no_task_back(daemon: Daemon) -> None:
     async def scene() -> None:
         bag = await daemon.open(2)
-        await daemon.ask(control.Cancel([bag], [0, 1]), control.Changed)
-        failure = await daemon.ask(control.Retry([bag], None, OwnNeeds(cpus=100_000)), control.Failure)
+        await daemon.ask(api.Cancel([bag], [0, 1]))
+        failure = await daemon.failure(api.Retry([bag], None, OwnNeeds(cpus=100_000)))
         assert failure.usage
         assert "task 0" in failure.message
         assert "no task is put back" in failure.message
-        mixed = control.Retry([bag], None, OwnNeeds(nodes=2, gpus=0.5))
-        assert "whole number" in (await daemon.ask(mixed, control.Failure)).message
+        mixed = api.Retry([bag], None, OwnNeeds(nodes=2, gpus=0.5))
+        assert "whole number" in (await daemon.failure(mixed)).message
         known = daemon.core.broker.state.bags[bag]
         assert not known.waiting
         assert known.sizes.of(0) == TaskSize()

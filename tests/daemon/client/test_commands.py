@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from adaptor import api
 from adaptor.daemon.client.commands import serve
-from adaptor.protocol import control
 from adaptor.protocol.messages import Report
 from tests.daemon.budgeted_site import set_budget
 from tests.daemon.fake_site import FakeSite
@@ -24,9 +25,9 @@ def site(tmp_path: Path) -> Iterator[FakeSite]:
     found.journal.close()
 
 
-def asked(site: FakeSite, question: control.Question) -> control.Answer:
+def asked(site: FakeSite, question: api.Question[Any]) -> Any:
     running = SimpleNamespace(core=site.state.core, sites={"here": site.state})
-    return asyncio.run(serve(running, control.encode(question)))  # type: ignore[arg-type]
+    return asyncio.run(serve(running, api.encode_question(question)))  # type: ignore[arg-type]
 
 
 def test_a_task_runs_when_its_worker_has_said_so(site: FakeSite) -> None:
@@ -34,31 +35,27 @@ def test_a_task_runs_when_its_worker_has_said_so(site: FakeSite) -> None:
     worker = f"w{begin(site)}"
     held = leased(site, worker)
     hear(site, worker, Report(started=held[:1]))
-    told = asked(site, control.GetTasks(bag))
-    assert isinstance(told, control.Tasks)
-    running = [task for task in told.tasks if task.state == "running"]
+    told = asked(site, api.GetTasks(bag))
+    running = [task for task in told if task.state == "running"]
     assert [task.task for task in running] == [held[0].task]
     assert running[0].started is not None
-    assert {task.state for task in told.tasks} == {"running", "waiting"}
+    assert {task.state for task in told} == {"running", "waiting"}
 
 
 def test_credits_are_reported_where_somebody_has_set_a_price_or_a_budget(site: FakeSite) -> None:
     first = live(site)
-    told = asked(site, control.GetReport(first))
-    assert isinstance(told, control.Report)
-    assert told.report.credits is None
+    told = asked(site, api.GetReport(first))
+    assert told.credits is None
     second = site.submit_bag(3)
     set_budget(site, second, 5.0)
-    told = asked(site, control.GetReport(second))
-    assert isinstance(told, control.Report)
-    assert told.report.credits is not None
-    assert told.report.credits.budget == 5.0
+    told = asked(site, api.GetReport(second))
+    assert told.credits is not None
+    assert told.credits.budget == 5.0
 
 
 def test_advice_counts_on_the_queue_that_was_read(site: FakeSite) -> None:
     bag = live(site, tasks=6)
-    told = asked(site, control.GetAdvice(bag))
-    assert isinstance(told, control.Advice)
+    told = asked(site, api.GetAdvice(bag))
     assert told.measured.done == 6
     assert told.measured.longest == 0.5
     assert told.measured.first_tr is not None

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
+from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client import new_tasks
 from adaptor.daemon.client.commands import takes_time
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
-from adaptor.protocol import control
-from adaptor.protocol.control import BagInput, TaskInput
 from tests.daemon.client.test_bags import Daemon, play
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
@@ -39,15 +39,15 @@ def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_once(
         return reading(spec, tasks)
 
     monkeypatch.setattr(new_tasks, "_prepared", slowly)
-    question = control.Submit(BagInput(spec=SPEC, tasks=MANY), key="mine")
+    question = api.Submit(BagInput(spec=SPEC, tasks=MANY), key="mine")
 
     async def scene() -> None:
-        large = [asyncio.create_task(daemon.ask(question, control.Submitted)) for _ in range(2)]
+        large = [asyncio.create_task(daemon.ask(question)) for _ in range(2)]
         await asyncio.sleep(0)
-        assert (await daemon.ask(control.GetBags(), control.Bags)).bags == []
+        assert (await daemon.ask(api.GetBags())).bags == []
         go_on.set()
         assert {answer.bag for answer in await asyncio.gather(*large)} == {1}
-        assert len((await daemon.ask(control.GetBags(), control.Bags)).bags) == 1
+        assert len((await daemon.ask(api.GetBags())).bags) == 1
 
     play(scene)
 
@@ -56,7 +56,7 @@ def test_a_new_bag_in_memory_is_as_the_journal_has_it(daemon: Daemon) -> None:
     tasks = [TaskInput(["x"], after=[2], after_any=[1]), TaskInput(["x"]), TaskInput(["x"], after_any=[1])]
 
     async def scene() -> None:
-        told = await daemon.ask(control.Submit(BagInput(spec=SPEC, tasks=tasks)), control.Submitted)
+        told = await daemon.ask(api.Submit(BagInput(spec=SPEC, tasks=tasks)))
         made, kept = daemon.core.broker.state.bags[told.bag], load_bag(daemon.core.journal, told.bag)
         assert [made.state(task) for task in range(3)] == [kept.state(task) for task in range(3)]
         assert made.blocked == [0, 2]
@@ -71,5 +71,5 @@ def test_a_new_bag_in_memory_is_as_the_journal_has_it(daemon: Daemon) -> None:
 
 
 def test_a_large_question_is_answered_beside_others() -> None:
-    assert takes_time(control.encode(control.Submit(BagInput(spec=SPEC, tasks=MANY))))
-    assert not takes_time(control.encode(control.Submit(BagInput(spec=SPEC, tasks=MANY[:1]))))
+    assert takes_time(api.encode_question(api.Submit(BagInput(spec=SPEC, tasks=MANY))))
+    assert not takes_time(api.encode_question(api.Submit(BagInput(spec=SPEC, tasks=MANY[:1]))))

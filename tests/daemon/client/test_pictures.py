@@ -8,10 +8,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptor.api import OwnStart, QueueStep
 from adaptor.crafting.availability import availability
 from adaptor.daemon.client.pictures import MOST_STEPS, queue_picture
 from adaptor.model import PendingJob, QueueState, RunningJob
-from adaptor.page_views import OwnStart, QueueStep
 from tests.crafting.crafting_strategies import queues
 
 

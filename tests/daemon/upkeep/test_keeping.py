@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adaptor import api
+from adaptor.api import PilotRecord
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
@@ -15,9 +18,7 @@ from adaptor.errors import UnknownBagError, UsageError
 from adaptor.journal import forgetting
 from adaptor.journal.credit_entries import read_entries
 from adaptor.journal.queries import answer
-from adaptor.protocol import control
 from adaptor.protocol.messages import Ending, Orders, Report, Result
-from adaptor.views import PilotRecord
 from tests.daemon.budgeted_site import told_of
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import (
@@ -47,7 +48,7 @@ def ledger(site: FakeSite) -> Ledger:
     return site.state.core.treasury.ledger
 
 
-def ask(site: FakeSite, question: control.Question) -> control.Answer:
+def ask(site: FakeSite, question: api.Question[Any]) -> Any:
     now = site.state.core.now()
     return answer(site.journal.connection, question, now, ledger(site))  # type: ignore[arg-type]
 
@@ -71,16 +72,14 @@ def test_all_rows_of_a_bag_go_and_what_its_site_was_charged_stays(site: FakeSite
     assert ledger(site).at_site("here") == at_site
     assert ledger(site).budgets_at("here", now) == month
     with pytest.raises(UnknownBagError):
-        ask(site, control.GetReport(bags[0]))
+        ask(site, api.GetReport(bags[0]))
 
 
 def test_other_bags_are_told_of_as_before(site: FakeSite) -> None:
     first, second = live(site, 2, credits=1.0), live(site, 3, credits=2.0)
-    before = [ask(site, question) for question in (control.GetReport(second), control.GetTasks(second))]
+    before = [ask(site, question) for question in (api.GetReport(second), api.GetTasks(second))]
     forget(site, first)
-    assert [
-        ask(site, question) for question in (control.GetReport(second), control.GetTasks(second))
-    ] == before
+    assert [ask(site, question) for question in (api.GetReport(second), api.GetTasks(second))] == before
     assert told_of(ledger(site)) == told_of(Ledger([*read_entries(site.journal), *prices(site)]))
 
 
@@ -103,9 +102,8 @@ def test_a_pilot_that_bags_share_stays_with_the_last_of_them(site: FakeSite) -> 
 
 
 def used_requests(site: FakeSite, bag: int) -> list[PilotRecord]:
-    told = ask(site, control.GetReport(bag))
-    assert isinstance(told, control.Report)
-    return [request for request in told.report.requests if request.used > 0]
+    told = ask(site, api.GetReport(bag))
+    return [request for request in told.requests if request.used > 0]
 
 
 def test_a_late_result_in_a_shared_pilot_leaves_the_part_of_a_forgotten_bag_as_it_is(site: FakeSite) -> None:
@@ -170,7 +168,7 @@ def test_a_daemon_that_is_killed_while_it_compacts_is_followed_by_one_that_goes_
             break
     assert 0 < counts(site)["task"] - 2 < 7
     site.restart()
-    assert [view.id for view in ask(site, control.GetBags()).bags] == [other]  # type: ignore[union-attr]
+    assert [view.id for view in ask(site, api.GetBags()).bags] == [other]  # type: ignore[union-attr]
     asyncio.run(keeper(site).compact(lambda: True))
     left = counts(site)
     assert (left["task"], left["attempt"], left["pilot"], left["forgotten"]) == (2, 2, 1, 0)
@@ -182,7 +180,7 @@ def test_bags_that_ended_before_keep_are_forgotten_by_themselves(site: FakeSite)
     site.journal.connection.execute("UPDATE bag SET ended = ended - 1000 WHERE id = ?", (old,))
     house = keeper(site, keep=900.0)
     asyncio.run(house._forget_old(lambda: True))
-    assert [view.id for view in ask(site, control.GetBags()).bags] == [young]  # type: ignore[union-attr]
+    assert [view.id for view in ask(site, api.GetBags()).bags] == [young]  # type: ignore[union-attr]
     asyncio.run(keeper(site)._forget_old(lambda: True))
     assert counts(site)["bag"] == 1
 
@@ -203,11 +201,11 @@ def test_the_first_forecasts_of_forgotten_bags_still_count(site: FakeSite) -> No
     insert = "INSERT INTO forecast VALUES (?, 0, 1, 4, 0.0, 0.5, 1.0, 0.0, 1.0, 1e12)"  # both hold
     site.journal.connection.execute(insert, (bag,))
     site.journal.connection.execute("UPDATE bag SET user_change = NULL")
-    before = ask(site, control.GetBags(record=True)).record  # type: ignore[union-attr]
+    before = ask(site, api.GetBags(record=True)).record  # type: ignore[union-attr]
     assert before is not None
     assert before.bags == 1
     forget(site, bag)
-    assert ask(site, control.GetBags(record=True)).record == before  # type: ignore[union-attr]
+    assert ask(site, api.GetBags(record=True)).record == before  # type: ignore[union-attr]
 
 
 def test_explanations_that_are_about_no_bag_that_is_left_go(site: FakeSite) -> None:

@@ -111,7 +111,9 @@ def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
     shown = forecast_view(site.state.core, view)
     assert shown is not None
     rows = site.journal.connection.execute("SELECT cost_low, cost_value, end_high FROM forecast")
-    assert rows.fetchone() == (shown.cost_low, shown.cost, shown.end_high)
+    assert shown.cost is not None
+    assert shown.end is not None
+    assert rows.fetchone() == (shown.cost.low, shown.cost.value, shown.end.high)
 
 
 def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_queue_and_no_cost(
@@ -126,12 +128,10 @@ def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_que
     shown = forecast_view(site.state.core, view)
     assert shown is not None
     assert shown.cost is None
-    assert shown.end_low is not None
     assert shown.end is not None
-    assert shown.end_high is not None
-    assert made <= shown.end_low <= shown.end <= shown.end_high
+    assert made <= shown.end.low <= shown.end.value <= shown.end.high
     row = site.journal.connection.execute("SELECT cost_low, end_value FROM forecast").fetchone()
-    assert row == (None, shown.end)
+    assert row == (None, shown.end.value)
     finish(site, bag, 20, 60.0)
     steps(site, 2)
     assert kept(site) == {bag.id: (made, 0, 40)}, "the first one is judged"

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.entries import Budget
 from adaptor.config.donation import DonationConfig
@@ -24,7 +25,6 @@ from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.snapshot import Arrival, Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState
-from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, NodeReport
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker

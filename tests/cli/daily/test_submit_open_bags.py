@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.protocol import control
-from adaptor.protocol.control import TaskInput
+from adaptor import api
+from adaptor.api import TaskInput
 from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
@@ -20,10 +20,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_bag_opens_with_or_without_tasks(cli: Cli, serve: Serve) -> None:
-    server = serve({control.Submit: control.Submitted(7)})
+    server = serve({api.Submit: api.Submitted(7)})
     assert cli("open", "--name", "sweep", "--cpus", "2", "--no-env").out == "bag 7: open, 0 tasks\n"
     assert cli("open", "more.bag", "--json").value == {"bag": 7, "tasks": 2}
-    empty, filled = server.asked(control.Submit)
+    empty, filled = server.asked(api.Submit)
     assert (empty.bag.spec.name, empty.bag.spec.cpus, empty.bag.tasks) == ("sweep", 2, [])
     assert (filled.bag.spec.name, filled.bag.tasks[1]) == ("more", TaskInput("echo b"))
     assert empty.open
@@ -33,22 +33,22 @@ def test_a_bag_opens_with_or_without_tasks(cli: Cli, serve: Serve) -> None:
 def test_tasks_are_appended(cli: Cli, serve: Serve) -> None:
     server = serve(
         {
-            control.GetBags: control.Bags([running_bag(7, open=True)]),
-            control.Append: lambda question: control.Appended(5, len(question.tasks)),
+            api.GetBags: api.Bags([running_bag(7, open=True)]),
+            api.Append: lambda question: api.Appended(5, len(question.tasks)),
         }
     )
     assert cli("append", "last", "more.bag").out == "bag 7: 2 tasks appended (tasks 5 to 6)\n"
     assert cli("append", "7", "-", input=b"echo c\n").out == "bag 7: 1 task appended (task 5)\n"
     assert cli("append", "7", "--template", "x {n}", "-P", "n=1:3", "--json").value["tasks"] == [5, 6, 7]
-    assert [task.command for task in server.asked(control.Append)[0].tasks] == ["echo a", "echo b"]
+    assert [task.command for task in server.asked(api.Append)[0].tasks] == ["echo a", "echo b"]
 
 
 def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve) -> None:
     serve(
         {
-            control.GetBags: control.Bags([running_bag(7, open=True)]),
-            control.Append: control.Appended(5, 2, 1, ["task 6: no node can run it"]),
-            control.Submit: control.Submitted(7, refused=1, reasons=["line 1: no node can run it"]),
+            api.GetBags: api.Bags([running_bag(7, open=True)]),
+            api.Append: api.Appended(5, 2, 1, ["task 6: no node can run it"]),
+            api.Submit: api.Submitted(7, refused=1, reasons=["line 1: no node can run it"]),
         }
     )
     outcome = cli("append", "last", "more.bag")
@@ -59,7 +59,7 @@ def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve) -> None:
 
 
 def test_options_of_a_bag_do_not_come_with_more_tasks(cli: Cli, serve: Serve, here: Path) -> None:
-    serve({control.GetBags: control.Bags([running_bag(7)])})
+    serve({api.GetBags: api.Bags([running_bag(7)])})
     (here / "more.bag").write_text("#ADAPTOR cpus=2\necho a\n")
     outcome = cli("append", "7", "more.bag")
     assert outcome.code == 2
@@ -69,8 +69,8 @@ def test_options_of_a_bag_do_not_come_with_more_tasks(cli: Cli, serve: Serve, he
 def test_bags_are_closed(cli: Cli, serve: Serve) -> None:
     serve(
         {
-            control.GetBags: control.Bags([running_bag(7, open=True), bag_view(8)]),
-            control.Close: control.Closed([7]),
+            api.GetBags: api.Bags([running_bag(7, open=True), bag_view(8)]),
+            api.Close: [7],
         }
     )
     assert cli("close", "7,8").lines == ["bag 7: closed", "bag 8: was closed already"]
@@ -80,13 +80,13 @@ def test_bags_are_closed(cli: Cli, serve: Serve) -> None:
 def test_some_tasks_are_cancelled_or_tried_again(cli: Cli, serve: Serve) -> None:
     server = serve(
         {
-            control.GetBags: control.Bags([running_bag(7)]),
-            control.Cancel: control.Changed(3),
-            control.Retry: control.Changed(1),
+            api.GetBags: api.Bags([running_bag(7)]),
+            api.Cancel: 3,
+            api.Retry: 1,
         }
     )
     assert cli("cancel", "7", "--task", "1-2,9").out == "bag 7: 3 tasks cancelled\n"
     assert cli("retry", "7", "--task", "4").code == 0
-    assert server.asked(control.Cancel) == [control.Cancel([7], [1, 2, 9])]
-    assert server.asked(control.Retry) == [control.Retry([7], [4])]
+    assert server.asked(api.Cancel) == [api.Cancel([7], [1, 2, 9])]
+    assert server.asked(api.Retry) == [api.Retry([7], [4])]
     assert "more than 10,000,000 tasks" in cli("cancel", "7", "--task", "0-99999999").err

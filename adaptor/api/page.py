@@ -1,14 +1,14 @@
-"""What only the live page shows, as frozen types: the observed queue, and what attempts did, in sums.
+"""What only the live page shows: the observed queue, and what attempts did, in sums.
 
-Times are epoch seconds, durations seconds. Each list is capped, so that a page stays small however many
-tasks, jobs and pilots there are.
-"""
+Each list is capped, so that a page stays small however many tasks, jobs and pilots there are."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import msgspec
+
+from adaptor.api.question import Question
 
 AttemptUse = Literal["result", "running", "failed", "cut", "replica"]
 """What became of an attempt: the result of its task; not ended yet; its own failure; ended from outside
@@ -81,43 +81,31 @@ class BusyTime(msgspec.Struct, frozen=True, array_like=True):
     processors: list[float]
 
 
-class RuntimeBin(msgspec.Struct, frozen=True, array_like=True):
-    """Attempts that became results whose runtime is in [low, high)."""
-
-    low: float
-    high: float
-    count: int
-
-
-class DoneStep(msgspec.Struct, frozen=True, array_like=True):
-    """Tasks with a result by `time`."""
-
-    time: float
-    done: int
+class Picture(msgspec.Struct, frozen=True):
+    queues: list[QueuePicture]
+    learned: list[LearnedRuntime]
+    running: list[Span]
+    """Those that have run longest, at most 2,000."""
 
 
-class FailureView(msgspec.Struct, frozen=True, kw_only=True):
-    """Failed tasks of a bag that ended alike, with the newest as the example."""
-
-    exit_code: int | None
-    signal: int | None
-    error: str | None
-    count: int
-    task: int
-    attempt: int
-    ended: float | None
-    node: str | None
-    stderr: str | None
-    """The file, if a batch script names it."""
+class GetPicture(Question[Picture], frozen=True):
+    """What the daemon last observed of the queues, has learned of the bags, and knows to run; no scheduler
+    is asked."""
 
 
-class TaskSums(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks of a bag in sums."""
+class Activity(msgspec.Struct, frozen=True):
+    spans: list[Span]
+    """Empty if there are more than were asked for."""
+    busy: list[BusyTime]
+    """Empty if `spans` has them one by one."""
 
-    bag: int
-    runtimes: list[RuntimeBin]
-    progress: list[DoneStep]
-    failures: list[FailureView]
-    """The most frequent ones."""
-    other_failures: int
-    """Failed tasks that are in none of `failures`."""
+
+class GetActivity(Question[Activity], frozen=True):
+    """What attempts did in these pilots that have ended: one by one, or where there are more than `most`,
+    in `bins` parts of each pilot's time."""
+
+    kept = True
+
+    pilots: list[int]
+    most: int = 2000
+    bins: int = 200

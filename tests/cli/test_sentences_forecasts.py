@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
-from adaptor.cli.forecast_words import end_words, first_forecast_lines, forecast_line, record_line
+from adaptor.api import FirstForecastView, ForecastView
+from adaptor.api.fields import Interval
+from adaptor.cli.sentences import end_words, first_forecast_lines, forecast_line, record_line
 from adaptor.cli.words import clock
-from adaptor.views import FirstForecastView, ForecastRecordView, ForecastView, ShareView
+from adaptor.forecast.record import Record, Share
 
 AT = 1_700_000_000.0
 
@@ -18,12 +21,8 @@ def first(**changes: Any) -> FirstForecastView:
         "made": AT,
         "finished": 30,
         "tasks": 1200,
-        "cost": 0.2,
-        "cost_low": 0.1475,
-        "cost_high": 0.2528,
-        "end": AT + 60,
-        "end_low": AT + 40,
-        "end_high": AT + 90,
+        "cost": Interval(0.1475, 0.2, 0.2528),
+        "end": Interval(AT + 40, AT + 60, AT + 90),
         "final_cost": None,
         "final_end": None,
         "cost_held": None,
@@ -33,11 +32,11 @@ def first(**changes: Any) -> FirstForecastView:
     return FirstForecastView(**(fields | changes))
 
 
-def record(bags: int = 23, **not_counted: int) -> ForecastRecordView:
-    return ForecastRecordView(
+def record(bags: int = 23, **not_counted: int) -> Record:
+    return Record(
         bags=bags,
-        cost=ShareView(held=21, value=21 / 23, low=0.732, high=0.976),
-        end=ShareView(held=20, value=20 / 23, low=0.679, high=0.955),
+        cost=Share(held=21, value=21 / 23, low=0.732, high=0.976),
+        end=Share(held=20, value=20 / 23, low=0.679, high=0.955),
         not_counted={name.replace("_", " "): count for name, count in not_counted.items()},
     )
 
@@ -61,7 +60,7 @@ def test_the_record_in_one_line() -> None:
     ],
 )
 def test_where_no_bag_counts_there_is_no_record(not_counted: dict[str, int], told: str) -> None:
-    assert record_line(ForecastRecordView(bags=0, cost=None, end=None, not_counted=not_counted)) == told
+    assert record_line(Record(bags=0, cost=None, end=None, not_counted=not_counted)) == told
 
 
 def test_what_was_forecast_when_and_what_came() -> None:
@@ -90,9 +89,8 @@ def test_a_bag_that_does_not_count_says_why_and_is_not_judged() -> None:
 
 
 def test_a_forecast_that_would_be_late() -> None:
-    ahead = ForecastView(
-        cost=12.3, cost_low=11.0, cost_high=14.2, end=AT, end_low=AT - 10, end_high=AT + 10, deadline=AT - 5
-    )
+    end = Interval(AT - 10, AT, AT + 10)
+    ahead = ForecastView(cost=Interval(11.0, 12.3, 14.2), end=end, deadline=AT - 5)
     told = forecast_line(ahead)
     assert told.startswith(f"done {clock(AT)} ({clock(AT - 10)} to {clock(AT + 10)}), ")
     assert ", will cost about 12.3 credits (11 to 14.2), " in told
@@ -100,20 +98,20 @@ def test_a_forecast_that_would_be_late() -> None:
 
 
 def test_an_end_is_told_to_the_minute_where_that_is_enough() -> None:
-    nothing: dict[str, Any] = {"cost": None, "cost_low": None, "cost_high": None, "deadline": None}
+    nothing: dict[str, Any] = {"cost": None, "deadline": None}
     now = 1_700_000_000.0
-    ahead = ForecastView(end=now + 600, end_low=now + 300, end_high=now + 1200, **nothing)
+    ahead = ForecastView(end=Interval(now + 300, now + 600, now + 1200), **nothing)
     times = [clock(at, now)[:5] for at in (now + 600, now + 300, now + 1200)]
     assert end_words(ahead, now) == f"done {times[0]} ({times[1]} to {times[2]})"
-    open_end = ForecastView(end=now + 600, end_low=now + 300, end_high=None, **nothing)
+    open_end = ForecastView(end=Interval(now + 300, now + 600, math.inf), **nothing)
     assert end_words(open_end, now) == f"done {times[0]} ({times[1]} or later)"
-    assert forecast_line(ForecastView(end=None, end_low=None, end_high=None, **nothing)) == ""
+    assert forecast_line(ForecastView(end=None, **nothing)) == ""
 
 
 def test_a_record_of_bags_that_do_not_pay_is_one_of_ends() -> None:
-    told = record_line(ForecastRecordView(bags=23, cost=None, end=record().end, not_counted={}))
+    told = record_line(Record(bags=23, cost=None, end=record().end, not_counted={}))
     assert told == "forecasts so far: of 23 forecasts 20 (68 to 96 %) held, with 95 % confidence"
-    unpaid = first(cost=None, cost_low=None, cost_high=None, final_end=AT + 50, end_held=True)
+    unpaid = first(cost=None, final_end=AT + 50, end_held=True)
     assert first_forecast_lines(unpaid) == [
         f"first forecast, at {clock(AT)}, with 30 of 1,200 tasks done:"
         f" end {clock(AT + 40)} to {clock(AT + 90)}",

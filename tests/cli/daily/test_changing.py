@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from adaptor import api
 from adaptor.guard_rails import MostFails
-from adaptor.protocol import control
 from tests.cli.fake_control import bag_view
 from tests.cli.invoking import Cli, Serve
 
@@ -13,33 +13,33 @@ from tests.cli.invoking import Cli, Serve
 @pytest.mark.parametrize(
     ("command", "question", "done", "otherwise"),
     [
-        (["pause"], control.Pause, "paused", "paused already, or ended"),
-        (["resume"], control.Resume, "resumed", "not paused"),
-        (["change", "--priority", "-2"], control.ChangeOptions, "changed", "ended"),
+        (["pause"], api.Pause, "paused", "paused already, or ended"),
+        (["resume"], api.Resume, "resumed", "not paused"),
+        (["change", "--priority", "-2"], api.ChangeOptions, "changed", "ended"),
     ],
 )
 def test_bags_are_steered(
     cli: Cli, serve: Serve, command: list[str], question: type, done: str, otherwise: str
 ) -> None:
-    server = serve({control.GetBags: control.Bags([bag_view(3)]), question: control.ChangedBags([3])})
+    server = serve({api.GetBags: api.Bags([bag_view(3)]), question: [3]})
     assert cli(*command, "3").out == f"bag 3: {done}\n"
-    server.answers[control.GetBags] = control.Bags([bag_view(3), bag_view(5)])
+    server.answers[api.GetBags] = api.Bags([bag_view(3), bag_view(5)])
     assert cli(*command, "3-9").out == f"bag 3: {done}\nbag 5: {otherwise}\n"
     assert cli(*command, "3-9", "--json").value == {"bags": [3]}
     assert server.asked(question)[-1].bags == [3, 5]
-    server.answers[question] = control.ChangedBags([])
+    server.answers[question] = []
     outcome = cli(*command, "3-9")
     assert (outcome.code, outcome.err) == (2, f"adaptor: bags 3, 5: {otherwise}\n")
 
 
 def test_what_is_changed(cli: Cli, serve: Serve) -> None:
     answers = {
-        control.GetBags: control.Bags([bag_view(3)]),
-        control.ChangeOptions: control.ChangedBags([3]),
+        api.GetBags: api.Bags([bag_view(3)]),
+        api.ChangeOptions: [3],
     }
     server = serve(answers)
     cli("change", "3", "--max-running", "0", "--retries", "2", "--max-fails", "5%")
-    (asked,) = server.asked(control.ChangeOptions)
-    assert asked == control.ChangeOptions([3], None, 0, 2, MostFails(share=0.05))
+    (asked,) = server.asked(api.ChangeOptions)
+    assert asked == api.ChangeOptions([3], None, 0, 2, MostFails(share=0.05))
     assert "nothing to change" in cli("change", "3").err
     assert "--max-fails" in cli("change", "3", "--max-fails", "0%").err

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from adaptor import api
 from adaptor.daemon import process
-from adaptor.protocol import control
 from adaptor.resources import OwnNeeds
 from tests.cli.fake_control import bag_view
 from tests.cli.invoking import Cli, Serve
@@ -14,14 +14,14 @@ from tests.cli.invoking import Cli, Serve
 @pytest.mark.parametrize(
     ("command", "question", "words"),
     [
-        ("cancel", control.Cancel, "2 tasks cancelled"),
-        ("retry", control.Retry, "2 tasks put back into the queue"),
+        ("cancel", api.Cancel, "2 tasks cancelled"),
+        ("retry", api.Retry, "2 tasks put back into the queue"),
     ],
 )
 def test_cancel_and_retry(cli: Cli, serve: Serve, command: str, question: type, words: str) -> None:
-    server = serve({control.GetBags: control.Bags([bag_view(3)]), question: control.Changed(2)})
+    server = serve({api.GetBags: api.Bags([bag_view(3)]), question: 2})
     assert cli(command, "3").out == f"bag 3: {words}\n"
-    server.answers[control.GetBags] = control.Bags([bag_view(3), bag_view(5)])
+    server.answers[api.GetBags] = api.Bags([bag_view(3), bag_view(5)])
     assert cli(command, "3-9", "--json").value == {"bags": [3, 5], "tasks": 2}
     assert server.asked(question)[-1].bags == [3, 5]
 
@@ -34,11 +34,11 @@ def test_a_wrong_selector_starts_no_daemon(cli: Cli, monkeypatch: pytest.MonkeyP
 
 
 def test_retry_with_other_needs(cli: Cli, serve: Serve) -> None:
-    server = serve({control.GetBags: control.Bags([bag_view(3)]), control.Retry: control.Changed(2)})
+    server = serve({api.GetBags: api.Bags([bag_view(3)]), api.Retry: 2})
     cli("retry", "3", "--task", "1,4-5", "--mem", "8G", "--gpus", "a100:2", "--time", "2h", "--cpus", "4")
     cli("retry", "3", "--gpus", "0", "--nodes", "2")
     cli("retry", "3")
-    first, second, third = server.asked(control.Retry)
+    first, second, third = server.asked(api.Retry)
     wanted = OwnNeeds(cpus=4, memory=8 << 30, gpus=2.0, gpu_type="a100", time=7200.0)
     assert (first.tasks, first.needs) == ([1, 4, 5], wanted)
     assert second.needs == OwnNeeds(gpus=0.0, nodes=2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.cli.donation_words import donation_lines, used_words
-from adaptor.views import DonationView
+from adaptor.api import DonationView
+from adaptor.cli.sentences import donation_lines, used_words
 
 VIEW = DonationView(
     nodes=2, donations=5, held=216.0, used=135.0, lost=12.0, reclaims=1, latency=0.25, slowest=0.5

@@ -1,0 +1,12 @@
+"""What clients ask, and what they get: `api.GetBags` is answered by `api.Bags`."""
+
+from adaptor.api.bags import *  # noqa: F403
+from adaptor.api.credits import *  # noqa: F403
+from adaptor.api.daemon import *  # noqa: F403
+from adaptor.api.forecasts import *  # noqa: F403
+from adaptor.api.page import *  # noqa: F403
+from adaptor.api.pilots import *  # noqa: F403
+from adaptor.api.question import *  # noqa: F403
+from adaptor.api.reports import *  # noqa: F403
+from adaptor.api.sites import *  # noqa: F403
+from adaptor.api.tasks import *  # noqa: F403

@@ -1,0 +1,184 @@
+"""Bags: submitted, shown and changed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from adaptor.api.fields import Meaning, Seconds, Time
+from adaptor.api.forecasts import ForecastView
+from adaptor.api.question import Question
+from adaptor.api.tasks import TaskInput, TaskNumber
+from adaptor.bag_spec import AtLeast0, BagSpec, Option, Priority
+from adaptor.forecast.record import Record
+from adaptor.guard_rails import MostFails
+from adaptor.option_kinds import CREDITS
+
+
+class BagInput(msgspec.Struct, frozen=True, kw_only=True):
+    """A new bag."""
+
+    spec: BagSpec
+    budget: Annotated[float | None, Option("credits that the bag may cost at most", CREDITS)] = None
+    tasks: list[TaskInput]
+
+
+class TakenOver(msgspec.Struct, frozen=True):
+    """Tasks of a new bag that an earlier one has."""
+
+    bag: int
+    done: int
+    to_run: int
+    """They wait there, or run."""
+
+
+class Submitted(msgspec.Struct, frozen=True):
+    bag: int
+    """0: nothing was left to run, so there is no new bag."""
+    taken_over: list[TakenOver] = []
+    refused: int = 0
+    """Tasks that failed at once, since nothing can ever run them."""
+    reasons: list[str] = []
+    """Of the first of them, with the number of the task or the line of its file."""
+
+
+class Submit(Question[Submitted], frozen=True):
+    """A new bag."""
+
+    writes = True
+
+    bag: BagInput
+    open: bool = False
+    """Whether tasks may be appended later."""
+    key: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """As ClientKey; empty: none."""
+    resume: bool = False
+    """Whether tasks that earlier bags of this name have done, or still have to run, are left out."""
+
+
+class Close(Question[list[int]], frozen=True):
+    """These bags take no more tasks."""
+
+    writes = True
+
+    bags: list[TaskNumber]
+
+
+BagState = Annotated[Literal["open", "running", "done", "failed", "cancelled"], Meaning.STATE]
+"""`open`: no task is left, and more may be appended; `failed`: ended, and some tasks have no result."""
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """An attempt whose standard error tells why its bag is halted."""
+
+    task: int
+    attempt: int
+    stderr: str | None = None
+    """The file, if a batch script names it."""
+
+
+class BagView(msgspec.Struct, frozen=True, kw_only=True):
+    """One bag in `adaptor status`."""
+
+    id: int
+    name: str
+    state: BagState
+    sites: list[str]
+    tasks: int
+    waiting: int
+    running: int
+    done: int
+    failed: int
+    cancelled: int
+    retried: int
+    """Attempts that failed and were tried again."""
+    submitted: Time
+    ended: Time | None
+    cpus: int
+    mean_runtime: Seconds | None
+    """Of the finished tasks; None before the first."""
+    output: str
+    """The folder of the tasks' output."""
+    open: bool = False
+    """Whether tasks may still be appended."""
+    events: int = 0
+    """The number of its last event (see BagEvents)."""
+    blocked: int = 0
+    """Tasks that wait for other tasks or bags."""
+    output_files: str = "each"
+    """`each`, `packed` or `none`, as in `BagSpec`."""
+    paused: str = ""
+    """Empty, or why nothing is started or bought for it, and what makes it go on."""
+    halted: bool = False
+    """Whether it has paused by itself until its user lets it go on."""
+    evidence: Evidence | None = None
+    """Where it is halted: one of its failed tasks, whose standard error tells more."""
+    forecast: ForecastView | None = None
+    """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
+
+
+class Bags(msgspec.Struct, frozen=True):
+    bags: list[BagView]
+    record: Record | None = None
+    """Of all bags; None: it was not asked for."""
+    others: int = 0
+    """Bags that the selector leaves out."""
+
+
+class GetBags(Question[Bags], frozen=True):
+    """Bags by a selector: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`."""
+
+    kept = True
+    nothing = Bags([])
+
+    selector: str = "all"
+    record: bool = False
+    """Whether the record of the forecasts is wanted too."""
+
+
+class GetLatestBags(Question[Bags], frozen=True):
+    """All bags that have not ended, at most `running` of the newest, and the last `ended` that have."""
+
+    kept = True
+    nothing = Bags([])
+
+    running: int = 50
+    ended: int = 5
+
+
+class Pause(Question[list[int]], frozen=True):
+    """Start no more tasks of these bags."""
+
+    writes = True
+
+    bags: list[int]
+
+
+class Resume(Question[list[int]], frozen=True):
+    """Let these paused bags go on."""
+
+    writes = True
+
+    bags: list[int]
+
+
+class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
+    """Change options of these bags; what is left out stays."""
+
+    writes = True
+
+    bags: list[int]
+    priority: Priority | None = None
+    max_running: AtLeast0 | None = None
+    """0: no limit any more."""
+    retries: AtLeast0 | None = None
+    max_fails: MostFails | None = None
+
+
+class Forget(Question[int], frozen=True):
+    """Remove these bags, which have ended, from the journal."""
+
+    writes = True
+
+    bags: list[int]

@@ -1,0 +1,95 @@
+"""What will become of bags, and how often that was right; every interval holds with probability 0.9."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.api.fields import Duration, Interval, Time, TimeInterval
+from adaptor.api.question import Question
+from adaptor.bag_spec import BagSpec
+
+
+class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
+    """When a bag will end, and what it will cost."""
+
+    cost: Interval | None
+    """Credits in the end; None: it does not pay, or too little is known yet."""
+    end: TimeInterval | None
+    """None while nothing is there or asked for that could end it."""
+    deadline: Time | None
+    in_file_order: bool = False
+    """Whether the tasks that have run are no random sample of the bag."""
+
+
+class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
+    """The first forecast of a bag, which is judged, and what came."""
+
+    made: Time
+    finished: int
+    """Tasks with a result by then."""
+    tasks: int
+    """Tasks that had a result by then, or could still get one."""
+    cost: Interval | None
+    """Credits in the end; None: the bag does not pay."""
+    end: TimeInterval
+    final_cost: float | None
+    """None until the bag has ended and its pilots are settled."""
+    final_end: Time | None
+    """None while the bag runs."""
+    cost_held: bool | None
+    """None: that is not known yet, or the bag does not count."""
+    end_held: bool | None
+    not_counted: str
+    """Why the bag does not count; empty: it does."""
+
+
+class PlannedRequestView(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that would be made now."""
+
+    site: str
+    p: int
+    tr: Duration
+    start: Time | None
+    reason: str
+
+
+class PlainArrayView(msgspec.Struct, frozen=True, kw_only=True):
+    """What an array of one plain job per task would come to."""
+
+    site: str
+    limit: float
+    """Of each job, seconds."""
+    limit_of: str
+    """Who says so: `scheduler` (its default), `initial_tr` of the site, or `time`, what the user expects."""
+    end: TimeInterval
+
+
+class PlanView(msgspec.Struct, frozen=True, kw_only=True):
+    """What would become of a bag if it were submitted now."""
+
+    now: Time
+    tasks: int
+    requests: list[PlannedRequestView]
+    withheld: dict[str, str]
+    """By site: why it would make no request now."""
+    end: TimeInterval | None
+    """None: no end can be seen."""
+    work: Interval
+    """Processor-seconds of all tasks."""
+    credits: Interval | None
+    """For that work; None: nobody has set a price or a budget."""
+    arrays: list[PlainArrayView]
+    earlier: list[str] = []
+    """What earlier bags of the same kinds say, a sentence each."""
+    problems: dict[str, str]
+    """By site: why its queue could not be read."""
+
+
+class GetPlan(Question[PlanView], frozen=True):
+    """What would become of a bag of so many tasks; the queues are read now, and nothing is submitted."""
+
+    takes_time = True
+
+    spec: BagSpec
+    tasks: int
+    budget: float | None = None

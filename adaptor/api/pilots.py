@@ -1,0 +1,108 @@
+"""Pilots, and why they were submitted or not."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from adaptor.api.fields import Duration, Seconds, State, Time
+from adaptor.api.question import Question
+
+
+class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One request and what became of it: `adaptor pilot list`, `adaptor report`."""
+
+    id: int
+    site: str
+    job: str | None
+    """The scheduler's id."""
+    state: State
+    """A word of `PilotState`."""
+    p: int
+    tr: Duration
+    node: str
+    """The donated node; empty: a formal request."""
+    partition: str = ""
+    """In which it was submitted, by its name at the site; empty: the site has only one."""
+    submitted: Time
+    predicted_start: Time | None
+    started: Time | None
+    ended: Time | None
+    reclaim_time: Seconds | None
+    """Seconds until a donated node was free for a local job; None: no reclaim, or not known."""
+    reason: str
+    """Why it was issued."""
+    end_reason: str
+    """Why it was withdrawn, refused, or ended, where that is known."""
+    used: Seconds
+    """Processor-seconds of attempts that were recorded as a result."""
+    wasted: Seconds
+    """Processor-seconds that it held without that."""
+    workers: int
+    """Workers connected now."""
+    note: str
+    """What the user should know of it now, for instance that no worker has reached the daemon."""
+
+
+class GetPilots(Question[list[PilotRecord]], frozen=True):
+    kept = True
+    nothing: ClassVar[list[PilotRecord]] = []
+
+    ended: bool = False
+    """Whether the ended ones are wanted too."""
+    since: float = 0.0
+    """Of the ended ones only those that ended at this time or later, epoch seconds."""
+
+
+ExplanationKind = Literal[
+    "issued",
+    "divided",
+    "withheld",
+    "withdrawn",
+    "reshaped",
+    "refused",
+    "ended",
+    "state",
+    "problem",
+    "removed",
+    "suspects",
+    "paused",
+    "memory",
+    "needs",
+    "earlier",
+]
+"""What a line of `adaptor why` is about."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of `adaptor why`."""
+
+    time: Time
+    site: str
+    subject: str
+    """`pilot 12`, `bag 3` or the site's name."""
+    kind: ExplanationKind
+    text: str
+    """One sentence with the numbers."""
+
+
+class Why(msgspec.Struct, frozen=True):
+    lines: list[Explanation]
+    last: int = 0
+    """The number of the newest line."""
+
+
+class GetWhy(Question[Why], frozen=True):
+    """Explanations: of a bag, of a pilot, or (neither given) the newest of all sites."""
+
+    kept = True
+    nothing = Why([])
+
+    bag: int | None = None
+    pilot: int | None = None
+    limit: int = 20
+    kinds: list[str] = msgspec.field(default_factory=list)
+    """Of `ExplanationKind`; empty: all."""
+    after: int = 0
+    """Only decisions that were written after the one of this number."""

@@ -1,0 +1,116 @@
+"""A question is a type that names its answer: `class GetBags(Question[Bags], frozen=True)`.
+
+To declare it is to register it. A function answers it that `Handlers` has for it: of the daemon, and of the
+journal where the question says `kept`. Messages are msgpack; one question, one answer or failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, Generic, TypeVar, Union
+
+import msgspec
+
+from adaptor.errors import AdaptorError, UsageError
+from adaptor.protocol.decoding import decoded
+
+A = TypeVar("A")
+_Context = TypeVar("_Context")
+_Handler = TypeVar("_Handler", bound=Callable[..., Any])
+
+
+class Question(msgspec.Struct, Generic[A], frozen=True, tag=True):
+    """What a client asks; `A` is the answer."""
+
+    kept: ClassVar[bool] = False
+    """Whether the journal answers it where no daemon runs."""
+    nothing: ClassVar[Any] = None
+    """The answer where nothing was ever submitted; None: that is a failure."""
+    takes_time: ClassVar[bool] = False
+    """Whether schedulers are asked, queues are planned, or events are awaited for it."""
+    writes: ClassVar[bool] = False
+    """Whether the journal has to be written for it."""
+
+    @classmethod
+    def answer_type(cls) -> Any:
+        (base,) = cls.__orig_bases__  # type: ignore[attr-defined]
+        return base.__args__[0]
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a question was not served."""
+
+    message: str
+    usage: bool = False
+    """Whether the question itself was at fault (exit code 2)."""
+
+
+class Handlers(Generic[_Context]):
+    """Functions of a context and a question, each registered for its question by decorating it."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[type[Question[Any]], Callable[[_Context, Any], Any]] = {}
+
+    def __call__(self, kind: type[Question[Any]]) -> Callable[[_Handler], _Handler]:
+        def registered(handler: _Handler) -> _Handler:
+            assert kind not in self._handlers, f"{kind.__name__} has two handlers"
+            self._handlers[kind] = handler
+            return handler
+
+        return registered
+
+    def of(self, kind: type[Question[Any]]) -> Callable[[_Context, Any], Any] | None:
+        return self._handlers.get(kind)
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+class _Reply(msgspec.Struct, frozen=True, array_like=True):
+    failure: Failure | None
+    answer: msgspec.Raw = msgspec.Raw(b"\xc0")
+
+
+_encoder = msgspec.msgpack.Encoder()
+_reply = msgspec.msgpack.Decoder(_Reply)
+
+
+@cache
+def _questions() -> msgspec.msgpack.Decoder[Question[Any]]:
+    return msgspec.msgpack.Decoder(Union[tuple(Question.__subclasses__())])  # noqa: UP007
+
+
+@cache
+def _answers(kind: type[Question[Any]]) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(kind.answer_type())
+
+
+def encode_question(question: Question[Any]) -> bytes:
+    return _encoder.encode(question)
+
+
+def encode_answer(answer: object) -> bytes:
+    """An answer, or a Failure, as it travels."""
+    if isinstance(answer, Failure):
+        return _encoder.encode(_Reply(answer))
+    return _encoder.encode(_Reply(None, msgspec.Raw(_encoder.encode(answer))))
+
+
+def decode_question(data: bytes) -> Question[Any]:
+    """Raises msgspec.DecodeError on anything else."""
+    return decoded(_questions().decode, data)
+
+
+def decode_answer(question: Question[A], data: bytes) -> A:
+    """The answer to a question.
+
+    Raises:
+        UsageError, AdaptorError: it is a failure.
+        msgspec.DecodeError: it is anything else.
+    """
+    reply = decoded(_reply.decode, data)
+    if reply.failure is not None:
+        raise (UsageError if reply.failure.usage else AdaptorError)(reply.failure.message)
+    answer: A = decoded(_answers(type(question)).decode, bytes(reply.answer))
+    return answer

@@ -1,0 +1,96 @@
+"""What a bag has used, request by request, and what it had better asked for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.api.bags import BagView
+from adaptor.api.credits import CreditLine
+from adaptor.api.forecasts import FirstForecastView
+from adaptor.api.pilots import PilotRecord
+from adaptor.api.question import Question
+from adaptor.api.sites import DonationView
+from adaptor.forecast.record import Record
+from adaptor.resources import TaskSize
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of a report."""
+
+    requests: int
+    donations: int = 0
+    """Nodes that were donated, without a formal request."""
+    paid: float
+    """Processor-seconds held by pilots."""
+    used: float
+    wasted: float
+    turnaround: float | None
+    """From submission to the last result; None while the bag runs."""
+    first_result: float | None
+    """From submission to the first result."""
+    gpu_paid: float = 0.0
+    """GPU-seconds held by pilots."""
+
+
+class MeasuredView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tasks of a bag were given, and what those with a result used.
+
+    Tasks with needs of their own, or that ran out of memory, are left out.
+    """
+
+    task: TaskSize
+    """What each was given."""
+    sites: list[str]
+    """On which they may run; empty: any."""
+    done: int
+    wall: float
+    """Of all results together."""
+    longest: float
+    cpu: float
+    """Of all results together."""
+    memory: int
+    """Bytes, the largest of all; 0: not known."""
+    first_tr: float | None
+    """Of the first formal request that ran any; None: there was none, or tasks differ in what they need."""
+    paid: float
+    """Processor-seconds of its pilots."""
+    used: float
+
+
+class BagReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`adaptor report BAG`: every request that ran its tasks or was issued for it."""
+
+    bag: BagView
+    requests: list[PilotRecord]
+    totals: Totals
+    credits: CreditLine | None = None
+    """None: it has cost nothing yet and has no budget."""
+    donation: DonationView | None = None
+    """None: none of its tasks ever ran on a donated node."""
+    first_forecast: FirstForecastView | None = None
+    """None: none was made, as for all bags that share their pilots."""
+    forecast_record: Record | None = None
+    """Of all bags; None: this one has no forecast."""
+    advice: list[str] = []
+    """What would have been better to ask for, where that was asked."""
+
+
+class GetReport(Question[BagReport], frozen=True):
+    kept = True
+
+    bag: int
+
+
+class Advice(msgspec.Struct, frozen=True):
+    measured: MeasuredView
+    lines: list[str]
+    """Empty where no daemon has computed them: `adaptor.advice`."""
+
+
+class GetAdvice(Question[Advice], frozen=True):
+    """What a bag would have better asked for."""
+
+    kept = True
+    takes_time = True
+
+    bag: int

@@ -1,0 +1,151 @@
+"""Sites: their queues, free slots and donated nodes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.api.fields import Duration, Seconds, Time
+from adaptor.api.question import Question
+from adaptor.resources import TaskSize
+
+
+class DonationView(msgspec.Struct, frozen=True, kw_only=True):
+    """Donated nodes of a site, or of a bag, and what they were used for."""
+
+    nodes: int
+    """Donated now."""
+    donations: int
+    """Since the journal began, or for a bag; a node counts each time that it is donated."""
+    held: float
+    """Processor-seconds: of a site all that donated nodes held, of a bag what its tasks held there."""
+    used: float
+    """Of attempts that were recorded as a result."""
+    lost: float
+    """Of attempts that were aborted because their node was wanted."""
+    reclaims: int
+    """Donations that ended because a local job needed the node."""
+    latency: float | None
+    """Seconds until such a node was free, the median; None: no reclaim, or not known."""
+    slowest: float | None
+    """The longest of these times, seconds."""
+    idle: int | None = None
+    """Idle nodes that are not donated, as last seen; None: not known."""
+    reason: str = ""
+    """Why no more nodes are donated although tasks wait; empty: no task waits, or nothing prevents it."""
+
+
+class GpuCount(msgspec.Struct, frozen=True, kw_only=True):
+    """GPUs of one type on the nodes of a site that are in service."""
+
+    type: str
+    """Empty: the scheduler gives them no type."""
+    total: int
+    free: int
+    """Held by no running job; a request may get them only with processors of the same node."""
+
+
+class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the partitions of a site among which requests choose."""
+
+    name: str
+    max_pending_requests: int | None
+    max_proc: int | None
+    max_tr: Seconds | None
+    queued: int = 0
+    """Own requests queued, and running."""
+    running: int = 0
+    held: int = 0
+    """Processors of own requests that run."""
+    processors: int | None = None
+    """In service; None while its queue was never read."""
+    closed: str = ""
+    """Why it starts no jobs now; empty: it does."""
+
+
+class SiteView(msgspec.Struct, frozen=True, kw_only=True):
+    """One site in `adaptor site list`."""
+
+    name: str
+    backend: str
+    heuristic: str
+    max_pending_requests: int | None
+    max_proc: int | None
+    max_tr: Seconds | None
+    queued: int
+    """Own requests queued, and running."""
+    running: int
+    processors: int | None
+    """In service at the site; None while its queue was never read."""
+    gpus: list[GpuCount] = []
+    observed: Time | None
+    """When the queue was last read; it is, while tasks wait."""
+    problem: str
+    """Empty, or why the site cannot be used now."""
+    since: Time | None = None
+    """Since when it has not answered; None: it does, or is not asked."""
+    held: int = 0
+    """Processors of own requests that run."""
+    late: Seconds | None = None
+    """Seconds by which requests have lately started later than predicted; None before the first."""
+    partitions: list[PartitionView] = []
+    """Those among which requests choose; empty: the site has only one."""
+    donation: DonationView | None = None
+    """None: no node was ever donated there, and none is to be."""
+
+
+class GetSites(Question[list[SiteView]], frozen=True):
+    pass
+
+
+class FreeStep(msgspec.Struct, frozen=True):
+    """So many processors are free from this time on."""
+
+    time: Time
+    processors: int
+
+
+class SlotView(msgspec.Struct, frozen=True, kw_only=True):
+    """A free slot, and the largest request that takes it without delaying anyone."""
+
+    start: Time
+    end: Time | None
+    """None: it has no end."""
+    processors: int
+    p: int | None
+    """None where no request fits into it."""
+    tr: Duration | None
+    tasks: int | None = None
+    """That run in that request at the same time; None: for no task in particular."""
+
+
+class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
+    """One site in `adaptor site slots`."""
+
+    site: str
+    partition: str = ""
+    """By its name at the site, where requests choose one; empty: the site has only one."""
+    observed: Time | None
+    """When its queue was read; None where it could not be."""
+    processors: int
+    """In service at the site."""
+    gpus: list[GpuCount] = []
+    task: TaskSize | None = None
+    """For tasks of which size the slots are; None: of one processor."""
+    no_room: str = ""
+    """Empty, or why no node of the site can ever run such a task."""
+    free: list[FreeStep]
+    """Free processors over time, beside all running and planned jobs; the last step has no end."""
+    slots: list[SlotView]
+    """All maximal ones by their start; they overlap, so the requests are choices and not a plan."""
+    problem: str
+    """Empty, or why the queue could not be read."""
+
+
+class GetSlots(Question[list[SlotsView]], frozen=True):
+    """The free slots of these sites' queues, read now; empty: of all."""
+
+    takes_time = True
+
+    sites: list[str] = msgspec.field(default_factory=list)
+    task: TaskSize | None = None
+    """For tasks of this size; None: of one processor."""

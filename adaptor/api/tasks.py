@@ -1,0 +1,241 @@
+"""Tasks: appended, shown, followed, cancelled and tried again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from adaptor.api.fields import Bytes, Seconds, State, Time
+from adaptor.api.question import Question
+from adaptor.resources import OwnNeeds
+
+
+class TaskInput(msgspec.Struct, frozen=True, array_like=True):
+    """One task of a new bag."""
+
+    command: str | list[str]
+    """A shell line, or the arguments of a program that is started without a shell."""
+    name: str | None = None
+    cwd: str | None = None
+    environment: dict[str, str] | None = None
+    id: str | None = None
+    """By which other tasks of the bag name it in `after`."""
+    after: list[int | str] = []
+    """Numbers or ids of tasks of the bag that must be done before it starts; if one of them fails or is
+    cancelled, so is this task."""
+    after_any: list[int | str] = []
+    """The same of tasks that must have ended, however."""
+    call: bytes | None = None
+    """A pickled call in place of the command, which is then its name for people; see `protocol.calls`."""
+    needs: OwnNeeds | None = None
+    """What it needs in place of what its bag says; None: nothing."""
+    line: int = 0
+    """Of its file, where that is not told by its number; 0: it is."""
+
+
+ClientKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+"""A name that a client gives to what it sends, so that it counts once however often it is sent."""
+
+
+TaskNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class Appended(msgspec.Struct, frozen=True):
+    first: int
+    """The number of the first of the tasks."""
+    tasks: int
+    refused: int = 0
+    """Tasks that failed at once, since nothing can ever run them; not told again of a repeated append."""
+    reasons: list[str] = []
+    """Of the first of them, as in Submitted."""
+
+
+class Append(Question[Appended], frozen=True):
+    """More tasks of an open bag; the same answer if they were appended before."""
+
+    writes = True
+
+    bag: TaskNumber
+    key: ClientKey
+    tasks: list[TaskInput]
+
+
+class TaskView(msgspec.Struct, frozen=True, kw_only=True):
+    """One task in `adaptor results`."""
+
+    bag: int
+    task: int
+    name: str | None
+    state: State
+    """waiting, running, done, failed or cancelled."""
+    command: str
+    attempts: int
+    attempt: int = 0
+    """The one that the rest is about: its result, else its newest; 0: none has begun."""
+    retries: int
+    """Failed attempts that were charged."""
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    """Why it failed, in words, where exit code and signal do not say it."""
+    wall: Seconds | None
+    cpu: Seconds | None
+    peak_memory: Bytes | None
+    started: Time | None
+    ended: Time | None
+    node: str | None
+    peak_gpu_memory: Bytes | None
+    """Bytes on all its GPUs together; None: it had none, or nothing measured it."""
+    stdout: str | None = None
+    """Path of its file, or of the archive that holds it; None where the task wrote nothing. The command line
+    looks for it: the daemon asks no file system."""
+    stderr: str | None = None
+
+
+class GetTasks(Question[list[TaskView]], frozen=True):
+    """Tasks of one bag with a number above `after`, at most `limit`, in order of their numbers."""
+
+    kept = True
+
+    bag: int
+    states: list[str] = msgspec.field(default_factory=list)
+    """Words of `TaskView.state`; empty: all. Waiting ones that a worker holds are among the running."""
+    after: int = -1
+    limit: int = 10_000
+
+
+class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
+    """The last event of a task: it ended, or its user put it back."""
+
+    task: int
+    event: int
+    """Its number among the events of the bag."""
+    state: str
+    """A word of `TaskState`; of a task that was put back its present state."""
+    attempt: int
+    """The attempt that is its result, else the newest; 0: none. Its output is in `<task>.out`, `<task>.err`,
+    from the second attempt on in `<task>.<attempt>.out`, `<task>.<attempt>.err`."""
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    """Why it failed, in words, where exit code and signal do not say it."""
+    started: Time | None
+    wall: float | None
+    node: str | None
+    answer: bytes | None = None
+    """What a call came to (`protocol.calls`)."""
+
+
+class BagEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """What has changed in a bag since an event."""
+
+    bag: int
+    last: int
+    """The event to go on after."""
+    more: bool
+    """Whether there are more events by now: ask again."""
+    open: bool
+    ended: bool
+    """Whether all tasks have ended and the bag is closed."""
+    total: int
+    """Its tasks by now, and how many of them are done, have failed, were cancelled."""
+    done: int
+    failed: int
+    cancelled: int
+    output: str
+    """The folder of the tasks' output."""
+    tasks: list[TaskEvent]
+    """In the order of the events; each task once, with its last event."""
+
+
+LONGEST_POLL = 30.0
+"""Seconds."""
+
+
+class GetEvents(Question[list[BagEvents]], frozen=True):
+    """What has changed in bags; answered at once if anything has, or if all bags have ended."""
+
+    kept = True
+    takes_time = True
+
+    since: Annotated[dict[TaskNumber, TaskNumber], msgspec.Meta(min_length=1, max_length=1000)]
+    """By bag: the last event that is known; 0: none."""
+    wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_POLL)] = 0.0
+    """Seconds to wait for an event."""
+    most: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
+    """Tasks in the answer, at most."""
+
+
+class Cancel(Question[int], frozen=True):
+    """Cancel the unfinished tasks of these bags, which take no more tasks."""
+
+    writes = True
+
+    bags: list[int]
+    tasks: list[TaskNumber] | None = None
+    """Only these tasks, and an open bag stays open."""
+    unstarted: bool = False
+    """Only those of them that have not started."""
+
+
+class Retry(Question[int], frozen=True):
+    """Put the failed and cancelled tasks of these bags back, with fresh retries."""
+
+    writes = True
+
+    bags: list[int]
+    tasks: list[TaskNumber] | None = None
+    """Only these tasks."""
+    needs: OwnNeeds | None = None
+    """What replaces theirs; None in it: as before."""
+
+
+class RuntimeBin(msgspec.Struct, frozen=True, array_like=True):
+    """Attempts that became results whose runtime is in [low, high)."""
+
+    low: float
+    high: float
+    count: int
+
+
+class DoneStep(msgspec.Struct, frozen=True, array_like=True):
+    """Tasks with a result by `time`."""
+
+    time: float
+    done: int
+
+
+class FailureView(msgspec.Struct, frozen=True, kw_only=True):
+    """Failed tasks of a bag that ended alike, with the newest as the example."""
+
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    count: int
+    task: int
+    attempt: int
+    ended: float | None
+    node: str | None
+    stderr: str | None
+    """The file, if a batch script names it."""
+
+
+class TaskSums(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks of a bag in sums."""
+
+    bag: int
+    runtimes: list[RuntimeBin]
+    progress: list[DoneStep]
+    failures: list[FailureView]
+    """The most frequent ones."""
+    other_failures: int
+    """Failed tasks that are in none of `failures`."""
+
+
+class GetTaskSums(Question[TaskSums], frozen=True):
+    """The runtimes, the progress and the failures of a bag."""
+
+    kept = True
+
+    bag: int

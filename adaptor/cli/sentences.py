@@ -1,0 +1,175 @@
+"""Credits, donated nodes, forecasts and pauses in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+
+import click
+
+from adaptor import api
+from adaptor.api import BagView
+from adaptor.api.fields import Interval
+from adaptor.cli.words import clock, duration, plural, printable
+from adaptor.forecast.record import Record, Share
+from adaptor.outputs.finding import Outputs
+from adaptor.outputs.tails import tail
+
+
+def amount(credits: float | None) -> str:
+    """`12.5`, `1,200`, `0.0012`; `-` for None. Below a credit four digits, else two."""
+    if credits is None:
+        return "-"
+    digits = 4 if abs(credits) < 1 else 2
+    text = f"{credits:,.{digits}f}".rstrip("0").rstrip(".")
+    return text if text not in ("", "-0") else "0"
+
+
+def credit_line(line: api.CreditLine) -> str:
+    """`credits: used 1.2 (1 for results, 0.2 wasted), reserved 0.5, left 8.3 of 10`."""
+    wasted = line.wasted or 0.0
+    parts = [f"used {amount(line.used)} ({amount(line.used - wasted)} for results, {amount(wasted)} wasted)"]
+    if line.reserved:
+        parts.append(f"reserved {amount(line.reserved)}")
+    if line.left is not None:
+        parts.append(f"left {amount(line.left)} of {amount(line.budget)}")
+    return f"credits: {', '.join(parts)}"
+
+
+def donation_lines(donation: api.DonationView) -> list[str]:
+    """`4 donated nodes, 2 other idle nodes; held 3h of processor time: …`, and why there are no more."""
+    now = plural(donation.nodes, "donated node")
+    if donation.idle is not None:
+        now += f", {plural(donation.idle, 'other idle node')}"
+    lines = [f"{now}; {used_words(donation)}" if donation.donations else now]
+    if donation.reason:
+        lines.append(f"no more nodes are donated: {printable(donation.reason)}")
+    return lines
+
+
+def used_words(donation: api.DonationView) -> str:
+    """`held 3h of processor time (used 2h 45m, lost 5m), 7 reclaims in 0.20 s (at most 1.10 s)`."""
+    words = (
+        f"held {duration(donation.held)} of processor time (used {duration(donation.used)}, "
+        f"lost {duration(donation.lost)}), {plural(donation.reclaims, 'reclaim')}"
+    )
+    if donation.latency is None or donation.slowest is None:
+        return words
+    return f"{words} in {donation.latency:.2f} s (at most {donation.slowest:.2f} s)"
+
+
+_COARSE = 600.0
+"""Seconds of an interval from which its ends are told in minutes."""
+
+
+def forecast_line(ahead: api.ForecastView) -> str:
+    """`done 14:05 (13:58 to 14:20), will cost about 12.3 credits (11 to 14.2)`."""
+    parts = [end_words(ahead)] if ahead.end is not None else []
+    if ahead.cost is not None:
+        cost = ahead.cost
+        parts.append(
+            f"will cost about {amount(cost.value)} credits ({amount(cost.low)} to {amount(cost.high)})"
+        )
+    if ahead.deadline is not None:
+        parts.append(f"deadline {clock(ahead.deadline)}{_lateness(ahead)}")
+    if ahead.in_file_order:
+        parts.append("if the tasks that have run are like the others: they run in the order of the file")
+    return ", ".join(parts)
+
+
+def end_words(ahead: api.ForecastView, now: float | None = None) -> str:
+    """`done 14:10 (13:40 to 15:25)`, with seconds where they matter; empty: no end can be seen."""
+    return "" if ahead.end is None else f"done {interval(ahead.end, now)}"
+
+
+def interval(end: Interval, now: float | None = None) -> str:
+    """`14:10 (13:40 to 15:25)`."""
+    short = end.high - end.low > _COARSE
+    told, first = _time(end.value, now, short), _time(end.low, now, short)
+    last = f" to {_time(end.high, now, short)}" if isfinite(end.high) else " or later"
+    return f"{told} ({first}{last})"
+
+
+def _time(at: float, now: float | None, short: bool) -> str:
+    told = clock(at, now)
+    return told[:5] if short and told[2] == ":" else told
+
+
+def _lateness(ahead: api.ForecastView) -> str:
+    if ahead.end is None or ahead.deadline is None or ahead.end.value <= ahead.deadline:
+        return ""
+    return f", about {duration(ahead.end.value - ahead.deadline)} late"
+
+
+def record_line(record: Record) -> str:
+    """`forecasts so far: of 23 forecasts 20 (68 to 96 %) held for the end and 21 (…) for the cost …`."""
+    told = "no record yet"
+    if record.end is not None:
+        cost = f" for the end and {_share(record.cost)} for the cost" if record.cost is not None else ""
+        made = plural(record.bags, "forecast")
+        told = f"of {made} {_share(record.end)} held{cost}, with 95 % confidence"
+    return f"forecasts so far: {told}{_not_counted(record.not_counted)}"
+
+
+def _share(share: Share) -> str:
+    """`21 (73 to 98 %)`."""
+    return f"{share.held} ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
+
+
+def _not_counted(reasons: dict[str, int]) -> str:
+    """`; not counted: 2 cancelled, 1 budget changed`; empty where all are."""
+    words = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    return f"; not counted: {words}" if words else ""
+
+
+def first_forecast_lines(first: api.FirstForecastView) -> list[str]:
+    """What was forecast when, and what came of it."""
+    cost = ""
+    if first.cost is not None:
+        cost = f"cost {amount(first.cost.low)} to {amount(first.cost.high)} credits, "
+    end = f"{clock(first.end.low)} to {clock(first.end.high)}"
+    made = f"{clock(first.made)}, with {first.finished:,} of {plural(first.tasks, 'task')} done"
+    came = "; ".join([*_came(first), *([f"not counted: {first.not_counted}"] if first.not_counted else [])])
+    return [f"first forecast, at {made}: {cost}end {end}", *([came] if came else [])]
+
+
+def _came(first: api.FirstForecastView) -> list[str]:
+    """`what came: cost 0.0744 credits (within), end 12:43:30 (outside)`; nothing while the bag runs."""
+    if first.final_end is None:
+        return []
+    if first.cost is None:
+        return [f"what came: end {clock(first.final_end)}{_held(first.end_held)}"]
+    cost = "cost not known until all its pilots are settled"
+    if first.final_cost is not None:
+        cost = f"cost {amount(first.final_cost)} credits{_held(first.cost_held)}"
+    return [f"what came: {cost}, end {clock(first.final_end)}{_held(first.end_held)}"]
+
+
+def _held(held: bool | None) -> str:
+    return {True: " (within)", False: " (outside)", None: ""}[held]
+
+
+LINES = 5
+
+
+def pause_lines(bag: BagView) -> list[str]:
+    """Nothing for a bag that is not paused."""
+    if not bag.paused:
+        return []
+    return [printable(bag.paused), *(f"  | {printable(line)}" for line in _told(bag).splitlines())]
+
+
+def tell_halted(bags: Iterable[BagView]) -> None:
+    """Say on standard error which bags have paused by themselves."""
+    for bag in bags:
+        if bag.halted:
+            for line in pause_lines(bag):
+                click.echo(line, err=True)
+
+
+def _told(bag: BagView) -> str:
+    shown = bag.evidence
+    if shown is None:
+        return ""
+    outputs = Outputs(bag.output, packed=bag.output_files == "packed")
+    return tail(outputs.find_one(shown.task, shown.attempt, "stderr", shown.stderr), LINES)

@@ -1,0 +1,116 @@
+"""Questions that only read: answered by the daemon, or from its journal where none runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from adaptor import api
+from adaptor.api.question import A
+from adaptor.client.asking import ANSWER_TIMEOUT, ask
+from adaptor.errors import JournalError, NoDaemonError
+from adaptor.protocol.state_directory import state_directory
+
+_LOOKS = 10
+"""For a daemon that starts just now."""
+_BETWEEN_LOOKS = 0.3
+"""Seconds."""
+PAGE_TIMEOUT = 10.0
+"""Seconds for an answer of the daemon to the live page, or for the metrics."""
+PAGE = 10_000
+"""Tasks that are asked for at a time."""
+_HELD = {"waiting", "running"}
+
+
+class Ask(Protocol):
+    """Asks one question."""
+
+    def __call__(self, question: api.Question[A]) -> A: ...
+
+
+class Source(Protocol):
+    """The daemon and its journal."""
+
+    def live(self, question: api.Question[A]) -> A:
+        """The daemon's answer.
+
+        Raises:
+            NoDaemonError: none runs.
+            NoAnswerError: one lives, and does not answer; nobody else can read its journal.
+            AdaptorError: it cannot serve the question.
+        """
+
+    def kept(self, question: api.Question[A]) -> A:
+        """The journal's answer. Raises AdaptorError: it has none, or is in use."""
+
+
+class Reader:
+    """The source of the state directory; `get` asks the daemon until none runs, then the journal."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        timeout: float = ANSWER_TIMEOUT,
+        tell: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Args:
+        clock: epoch seconds.
+        timeout: seconds for an answer of the daemon.
+        tell: called once, when the journal is read in place of the daemon.
+        """
+        self._clock, self._timeout, self._tell = clock, timeout, tell
+        self.offline = False
+
+    def live(self, question: api.Question[A]) -> A:
+        return ask(question, self._timeout)
+
+    def kept(self, question: api.Question[A]) -> A:
+        from adaptor.journal.database import FILE  # only where no daemon runs
+        from adaptor.journal.queries import answer_offline
+
+        directory: Path = state_directory()
+        if question.nothing is not None and not (directory / FILE).exists():
+            nothing: A = question.nothing
+            return nothing
+        return answer_offline(directory, question, self._clock())
+
+    def get(self, question: api.Question[A]) -> A:
+        """Raises what `live` and `kept` raise, save that no daemon runs."""
+        if not self.offline:
+            try:
+                return self.live(question)
+            except NoDaemonError:
+                self.offline = True
+                self._tell()
+        try:
+            return self.kept(question)
+        except JournalError as locked:
+            return self._get_of_a_fresh_daemon(question, locked)
+
+    def _get_of_a_fresh_daemon(self, question: api.Question[A], locked: JournalError) -> A:
+        """A daemon that starts just now holds the journal, and answers soon. Raises `locked`: none does."""
+        for _ in range(_LOOKS):
+            try:
+                answer = self.live(question)
+            except NoDaemonError:
+                time.sleep(_BETWEEN_LOOKS)
+            else:
+                self.offline = False
+                return answer
+        raise locked
+
+
+def all_tasks(get: Ask, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:
+    """The tasks of a bag in these states (empty: in any), page by page of `size` tasks."""
+    size = size or PAGE
+    # The journal holds a task to be running that waits at its worker; only the daemon knows better.
+    asked = sorted({*states, *_HELD}) if _HELD & {*states} else states
+    after = -1
+    while True:
+        page = get(api.GetTasks(bag, asked, after, size))
+        yield from (task for task in page if not states or task.state in states)
+        if len(page) < size:
+            return
+        after = page[-1].task

@@ -1,0 +1,139 @@
+"""The lived journal of `fixtures/journals`, asked live through the daemon's handlers, and offline.
+
+Time stands still at `NOW`, so answers and what the command line prints can be recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import calendar
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from adaptor import api
+from adaptor.api import DaemonView, JournalView, RatesView
+from adaptor.api.question import A
+from adaptor.client.asking import Connection
+from adaptor.config.budget import PriceConfig
+from adaptor.config.notices import HooksConfig, NotifyConfig
+from adaptor.config.schema import SiteConfig
+from adaptor.daemon.client.commands import serve
+from adaptor.daemon.core import Core
+from adaptor.daemon.credits.pricing import costs_of
+from adaptor.daemon.site import Site
+from adaptor.daemon.sites import terms_of
+from adaptor.daemon.upkeep.keeping import Keeper
+from adaptor.daemon.upkeep.notifying import Notifier
+from adaptor.errors import AdaptorError
+from adaptor.journal.database import FILE
+from adaptor.journal.journal import Journal
+from adaptor.units import Duration
+from tests.daemon.fake_site import LIMITS, FakeBackend, FakeServer
+
+LIVED = Path(__file__).parents[2] / "fixtures" / "journals" / "format-1.sqlite"
+NOW = 1795531440.0
+"""Ten seconds after the last event of the journal."""
+
+DAEMON = DaemonView(
+    pid=4711,
+    host="login",
+    version="0.1.0",
+    started=NOW - 60,
+    state_directory="/state",
+    addresses=["tcp://127.0.0.1:5"],
+    workers=2,
+    stalled="",
+    config_file="/etc/sites.yaml",
+    config_digest="d",
+    journal=JournalView(size=3 << 20, bags=4, oldest=NOW - 3600, keep=None, compacting=False),
+    rates=RatesView(
+        seconds=3600.0, results=50, journal_growth=-2048, scheduler_commands=240, cpu=9.5, memory=48 << 20
+    ),
+)
+
+
+class Running:
+    """A daemon at one site, whose scheduler is played, on a copy of the lived journal."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(LIVED, directory / FILE)
+        config = SiteConfig(
+            backend="local",
+            heuristic="adaptive",
+            initial_tr=Duration(60),
+            price=PriceConfig(explicit=10, donated=2),
+        )
+        terms, costs = {"here": terms_of(config, LIMITS)}, costs_of({"here": config})
+        self.core = Core(directory, Journal(directory), FakeServer(), terms, costs, clock=lambda: NOW)  # type: ignore[arg-type]
+        self.sites = {"here": Site("here", config, FakeBackend(), LIMITS, self.core)}
+        self.sites["here"].load_pilots()
+        self.keeper = Keeper(self.core, None)
+        self.notifier = Notifier(self.core, NotifyConfig(), HooksConfig())
+        self.stalled = ""
+
+    def view(self) -> DaemonView:
+        return DAEMON
+
+    def wake_sites(self) -> None:
+        """No site steps here."""
+
+    def stop(self, *, pilots: bool) -> None:
+        """It goes on."""
+
+    async def reload(self) -> api.Reloading:
+        return api.Reloading("/etc/sites.yaml", "d", ["new"], [], ["here"], [])
+
+    def ask(self, question: api.Question[A]) -> A:
+        """The answer of the daemon's handlers. Raises UsageError, AdaptorError: it is a failure."""
+        answer = asyncio.run(serve(self, api.encode_question(question)))
+        return api.decode_answer(question, api.encode_answer(answer))
+
+
+def rounded(value: Any) -> Any:
+    """Floats to 13 digits, milliseconds of a time: the last ones are the machine's."""
+    if isinstance(value, float):
+        return float(f"{value:.13g}")
+    if isinstance(value, dict):
+        return {str(key): rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+@contextmanager
+def still(patch: pytest.MonkeyPatch, state: Path) -> Iterator[None]:
+    """The clock stands, times are those of UTC, and the state directory is a private one."""
+    local = time.gmtime
+    with patch.context() as at:
+        at.setenv("ADAPTOR_DIR", str(state))
+        at.setenv("XDG_CONFIG_HOME", str(state / "no-config"))
+        at.setattr(time, "time", lambda: NOW)
+        at.setattr(time, "localtime", lambda seconds=None: local(NOW if seconds is None else seconds))
+        at.setattr(time, "mktime", lambda parts: float(calendar.timegm(parts)))
+        yield
+
+
+@contextmanager
+def connected(patch: pytest.MonkeyPatch, running: Running) -> Iterator[None]:
+    """Every connection of a client ends in this daemon."""
+
+    def ask(self: Connection, question: api.Question[A], timeout: float = 0.0) -> A:
+        return running.ask(question)
+
+    with patch.context() as at:
+        at.setattr(Connection, "ask", ask)
+        yield
+
+
+def answered(ask: Callable[[], object]) -> Any:
+    """What an answer, or its failure, is recorded as."""
+    try:
+        return rounded(msgspec.to_builtins(ask()))
+    except AdaptorError as error:
+        return {"failure": str(error)}
