@@ -22,7 +22,8 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import Demand, SiteRules, TaskGroup
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import EndedJob, Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.scheduling.state import SiteTerms
 from bench.table import Row, in_words, show
@@ -61,7 +62,7 @@ def long_queue(waiting: int, draw: random.Random) -> QueueState:
 
 def snapshot(queue: QueueState, heuristic: str, runtime: float, jobs: RunShares) -> Snapshot:
     pilots = tuple(
-        PilotFacts(
+        Pilot(
             id=number,
             state=PilotState.RUNNING if number < 3 else PilotState.QUEUED,
             request=Request(*{1: (16, 3600), 2: (16, 3600), 3: (64, 7200), 4: (32, 3600)}[number]),

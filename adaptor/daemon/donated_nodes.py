@@ -11,12 +11,11 @@ _OUTDATED = "`donation` of its site has changed in the configuration, and no lon
 
 async def end_outdated(site: Site) -> None:
     """End what runs by another configuration, before the scheduler is asked about it. Raises JournalError."""
-    donated = site.memory.donated
-    for pilot in donated:
-        if not pilot.cancel_reason and _is_outdated(site, pilot):
-            pilot.cancel_reason = _OUTDATED
+    for pilot in site.memory.donated:
+        if not pilot.leaving and _is_outdated(site, pilot):
+            site.memory.change(pilot, leaving=_OUTDATED)
             site.explain("withdrawn", _OUTDATED, pilot)
-    leaving = [pilot for pilot in donated if pilot.cancel_reason == _OUTDATED]
+    leaving = [pilot for pilot in site.memory.donated if pilot.leaving == _OUTDATED]
     for pilot in leaving:
         _end_by_its_workers(site, pilot)
     if leaving:
@@ -31,7 +30,7 @@ def _is_outdated(site: Site, pilot: Pilot) -> bool:
 def _end_by_its_workers(site: Site, pilot: Pilot) -> None:
     """The scheduler never knew the id of an agent, and how to get to its node is not known any more."""
     if _is_agents(pilot):
-        pilot.job = None
+        site.memory.change(pilot, job=None)
     for worker in site.core.broker.of_pilot(pilot.id):
         site.core.broker.tell_to_leave(worker.id, _OUTDATED)
 

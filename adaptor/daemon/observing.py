@@ -65,7 +65,7 @@ async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, Evid
     for pilot in list(site.pilots.values()):
         report = reports.get(pilot.tag)
         missing = report is None and pilot.state is not PilotState.SUBMITTING
-        unheard = is_unheard(pilot.facts(None), now) and not pilot.note
+        unheard = is_unheard(pilot, now) and not pilot.note
         if missing or (report is not None and report.state.ended) or unheard:
             folder = site.folder(pilot)
             found[pilot.id] = await site.ask(partial(evidence, site.machine, folder))

@@ -262,17 +262,20 @@ def recall_runs(journal: Journal, directory: Path, site: str) -> RunShares:
 
 def _pilot(row: PilotRow, now: float) -> Pilot:
     """A pilot as the journal has it, after a restart."""
-    return Pilot(
-        row.id,
-        row.tag,
-        Request(row.p, row.tr),
-        row.submitted,
-        row.predicted_start,
+    has_started = row.started is not None
+    pilot = Pilot(
+        id=row.id,
+        tag=row.tag,
+        request=Request(row.p, row.tr),
+        submitted=row.submitted,
+        predicted_start=row.predicted_start,
         state=PilotState(row.state),
         job=row.job,
-        started=row.started,
         known_since=now,
         bag=row.bag,
         node=row.node,
         partition=row.partition,
+        seen_running=has_started,
+        wait_known=has_started,
     )
+    return pilot.but(started=row.started, granted=row.tr)

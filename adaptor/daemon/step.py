@@ -58,7 +58,7 @@ async def observe_only(site: Site) -> None:
 async def cancel_all(site: Site, reason: str) -> None:
     """Cancel every pilot, queued or running."""
     for pilot in site.pilots.values():
-        pilot.cancel_reason = pilot.cancel_reason or reason
+        site.memory.change(pilot, leaving=pilot.leaving or reason)
     await drive(site, step_of(site).cancel_unwanted())
 
 

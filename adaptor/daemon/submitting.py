@@ -49,13 +49,13 @@ async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | N
         refused = isinstance(error, SubmitRefused)
         memory.not_submitted(pilot, str(error), now, refused=refused)
         if isinstance(error, SubmitUncertain):
-            pilot.notes[""] = f"whether the scheduler has it is not yet known: {error}"
+            note = f"whether the scheduler has it is not yet known: {error}"
+            pilot = memory.change(pilot, notes={"": note})
             site.explain("problem", pilot.note, pilot)
         else:
             _refused(site, pilot, error)
         return Answer.REFUSED if refused else Answer.NONE
-    memory.submitted(pilot, job)
-    site.note_change(pilot)
+    site.note_change(memory.submitted(pilot, job))
     site.explain("issued", action.crafted.reason, pilot)
     return Answer.TAKEN
 
@@ -93,7 +93,7 @@ def take_in_request(site: Site, pilot: Pilot, report: JobReport) -> None:
     known, held = billed(site.memory.rules, pilot.request), Request(reserved.p, reserved.tr)
     told = request_told(pilot, report, known, held)
     if told != known:
-        pilot.reshape(told, site.core.now())
+        site.memory.keep(pilot.reshaped_to(told, site.core.now()))
         _write_request(site, pilot, told, pilot.predicted_start, None)
         now, was = (f"{request.p} × {format_duration(request.tr)}" for request in (told, known))
         site.explain("state", f"the scheduler has it as {now}, no longer as {was}", pilot)
@@ -133,8 +133,8 @@ def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
 
 def _refused(site: Site, pilot: Pilot, error: AdaptorError) -> None:
     """The request is certainly not in the queue."""
-    pilot.end(PilotState.REFUSED, site.core.now(), str(error))
-    site.note_change(pilot)
+    refused = pilot.over(PilotState.REFUSED, site.core.now(), str(error))
+    site.note_change(site.memory.keep(refused))
     site.memory.forget(site.core.broker, pilot)
     site.core.treasury.settle([pilot.id])
     site.explain("refused" if isinstance(error, SubmitRefused) else "problem", str(error), pilot)

@@ -12,8 +12,7 @@ from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
 from adaptor.daemon.ports.server import Message
 from adaptor.daemon.site import Site
-from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.snapshot import Arrival
+from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.errors import JournalError
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import (
@@ -64,11 +63,8 @@ class WorkerEndpoint:
 
     async def follow_up(self, changes: Changes) -> None:
         """What follows from changes that are written. Raises JournalError."""
-        for attempt in changes.attempts:
-            if isinstance(attempt, AttemptStart):
-                _, pilot = self._find(attempt.pilot)
-                if pilot is not None:
-                    pilot.worked = True
+        for id in {start.pilot for start in changes.attempts if isinstance(start, AttemptStart)}:
+            self._change(id, worked=True)
         if changes.at_rest:
             await self._send_home()
 
@@ -86,9 +82,7 @@ class WorkerEndpoint:
             )
             how = "" if self._is_cut_off(worker, timeout, now) else SILENT
             self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now, how)
-            _, pilot = self._find(worker.pilot)
-            if pilot is not None:
-                pilot.fell_silent = True
+            self._change(worker.pilot, fell_silent=True)
             if worker.site in self._sites:  # it may have left the configuration
                 self._sites[worker.site].wake.set()
         if silent:
@@ -139,10 +133,11 @@ class WorkerEndpoint:
         if pilot.first_hello is None:
             site.wake.set()
         before = pilot.state
-        pilot.hello(now, hello.node, Arrival(_asked(hello), hello.shortfalls))
+        pilot = site.memory.keep(pilot.heard(now, hello.node, Arrival(_asked(hello), hello.shortfalls)))
         if pilot.state is not before:
             site.write_down(pilot)  # the scheduler's word on it comes after all submits of this step
-        pilot.worked = pilot.worked or bool(hello.holding)
+        if hello.holding:
+            site.memory.change(pilot, worked=True)
         self._core.forget_worker(id)
         broker = self._core.broker
         broker.hello(id, hello, site.name, now)
@@ -166,7 +161,7 @@ class WorkerEndpoint:
             return
         pilot = site.pilots.get(worker.pilot)
         if pilot is not None and pilot.node and goodbye.why is Leaving.SIGNAL:
-            pilot.yielded = goodbye.took
+            site.memory.change(pilot, yielded=goodbye.took)
         site.wake.set()
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
@@ -185,6 +180,11 @@ class WorkerEndpoint:
             if pilot_id in site.pilots:
                 return site, site.pilots[pilot_id]
         return None, None
+
+    def _change(self, pilot_id: int, **fields: bool) -> None:
+        site, pilot = self._find(pilot_id)
+        if site is not None and pilot is not None:
+            site.memory.change(pilot, **fields)
 
     async def _send_home(self) -> None:
         for site in self._sites.values():

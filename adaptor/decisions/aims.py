@@ -15,6 +15,7 @@ from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
     charges_whole_units,
     end_takes,
@@ -31,7 +32,7 @@ from adaptor.decisions.requests import (
     staying,
 )
 from adaptor.decisions.shares import shares_of
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import PilotState
@@ -52,13 +53,15 @@ class Aimed(msgspec.Struct, frozen=True):
 def aimed(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
     """The demand, limited to what the aims of its bag allow, and to one task at a time if that must be."""
     found = _within_aims(snapshot, memory, demand)
+    if not demand.alone:
+        return found
     return msgspec.structs.replace(found, demand=_one_at_a_time(snapshot.here, found.demand))
 
 
 def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
     """No wider than one task, where each must have its worker for itself."""
     least = shape_of(site, demand).processors_for(1)
-    if not demand.alone or (demand.most is not None and demand.most <= least):
+    if demand.most is not None and demand.most <= least:
         return demand
     why = "tasks under which workers have died repeatedly run alone, one after another"
     return msgspec.structs.replace(demand, most=least, why_most=why)
@@ -171,13 +174,13 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
     )
 
 
-def _lasting(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: PilotFacts, slots: int) -> Hosts:
+def _lasting(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, slots: int) -> Hosts:
     """The slots of a pilot, queued or running, until it is expected to end."""
     ready = pilot_start(pilot, snapshot.now) + site.rules.pad
     return Hosts(slots, ready, expected_end(bag, snapshot.ledger, site, pilot, snapshot.now))
 
 
-def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: PilotFacts, slots: int) -> Hosts:
+def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, slots: int) -> Hosts:
     """The same, until the end of the unit that is paid."""
     lasting, start = _lasting(snapshot, bag, site, pilot, slots), pilot_start(pilot, snapshot.now)
     paid = host_terms(snapshot.ledger, site).paid_until(start, pilot.granted, snapshot.now)
@@ -211,7 +214,7 @@ def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest:
     )
 
 
-def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts) -> str:
+def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> str:
     """Why a pilot ends with the charging unit that is nearly over; empty: it goes on, or no unit ends.
 
     A pilot is charged as a whole, so its slots go on together: where half of them at least run a task that
@@ -235,7 +238,7 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts)
     )
 
 
-def _going_on(snapshot: Snapshot, bag: BagFacts, pilot: PilotFacts) -> int:
+def _going_on(snapshot: Snapshot, bag: BagFacts, pilot: Pilot) -> int:
     """Its running tasks that should go on."""
     course = course_of(snapshot, bag, but=pilot.id)
     others = situation_of(course)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.errors import BudgetError
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.planner import plan
@@ -69,7 +70,7 @@ class _Step:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._memory = snapshot.memory.only_of(snapshot.bags)
-        self._ledger = snapshot.ledger.fork()
+        self._ledger = snapshot.ledger
         self._next = _PLANNED
         self._actions: list[Action] = []
         self._statuses: dict[str, SiteStatus] = {}
@@ -98,9 +99,11 @@ class _Step:
 
     def _use_donated(self) -> None:
         """Use and leave donated nodes; they reserve their cost before the formal requests do."""
-        if self._snapshot.here.donation is not None and self._snapshot.bags:
+        if self._snapshot.here.donation is None:
+            return
+        if self._snapshot.bags:
             self._compare_places()
-        for action in use_and_leave(self._snapshot, self._memory, self._ledger):
+        for action in use_and_leave(self._snapshot, self._memory, self._own_ledger()):
             self._actions.append(action)
             if isinstance(action, SubmitRequest):
                 self._reserve(self._snapshot.site, action)
@@ -200,7 +203,7 @@ class _Step:
         elif same_request(self._snapshot.here.rules, pilot.request, found.crafted.request):
             self._actions.append(Withhold(found.crafted.reason))
         else:
-            self._ledger.change(id, billed(self._snapshot.here.rules, found.crafted.request), now)
+            self._own_ledger().change(id, billed(self._snapshot.here.rules, found.crafted.request), now)
             self._actions.append(Reshape(id, found.crafted, wanted.demand))
 
     def _count_hosts(self, submit: SubmitRequest) -> None:
@@ -222,8 +225,14 @@ class _Step:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
         request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
         now, gpus = self._snapshot.now, submit.gpus_per_processor
-        self._ledger.reserve(self._next, site, request, submit.kind, submit.payers, now, gpus)
+        self._own_ledger().reserve(self._next, site, request, submit.kind, submit.payers, now, gpus)
         self._next -= 1
+
+    def _own_ledger(self) -> Ledger:
+        """The ledger to reserve in: a copy of the snapshot's from the first time on."""
+        if self._ledger is self._snapshot.ledger:
+            self._ledger = self._ledger.fork()
+        return self._ledger
 
     @property
     def _paused(self) -> dict[int | None, str]:
@@ -231,5 +240,7 @@ class _Step:
 
     def _pause(self, paused: dict[int | None, str]) -> None:
         """Why bags get no request here, by bag."""
+        if paused == self._paused:
+            return
         everywhere = {**self._memory.paused, self._snapshot.site: paused}
         self._memory = msgspec.structs.replace(self._memory, paused=everywhere)

@@ -12,8 +12,9 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shares import why_not_donated
-from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import demanded_probability, room, slots_on
 from adaptor.donation.situation import LeaveNodes, NodeView, UseNodes, UseNoMore
@@ -144,7 +145,7 @@ def _leave(snapshot: Snapshot, donation: DonationFacts, decision: LeaveNodes) ->
             yield End(pilot.id, decision.reason)
 
 
-def _is_being_preempted(donation: DonationFacts, pilot: PilotFacts, now: float) -> bool:
+def _is_being_preempted(donation: DonationFacts, pilot: Pilot, now: float) -> bool:
     """Whether the scheduler preempts the pilot by itself, with its own grace time."""
     if not donation.preemptible or pilot.state is not PilotState.RUNNING:
         return False

@@ -101,16 +101,15 @@ class DonationMemory:
         pilots: Collection[Pilot],
         workers: Workers,
         now: float,
-    ) -> None:
+    ) -> list[Pilot]:
         """Take in what the scheduler says of the nodes now; None: it does not answer.
 
-        `pilots` are those on donated nodes.
+        `pilots` are those on donated nodes. Returns them by what is known of them now.
         """
         self.reports, self.asked = reports, True
-        for pilot in pilots:
-            self._watch(pilot, workers, now)
+        watched = [self._watched(pilot, workers, now) for pilot in pilots]
         if reports is None:
-            return
+            return watched
         self.observed = now
         gone = set(self._since)
         for report in reports:
@@ -121,11 +120,10 @@ class DonationMemory:
                 self._is_not(report.name, now, taken=report.use is NodeUse.TAKEN)
         for node in gone:
             self._is_not(node, now, taken=False)
-        ours = {pilot.node: pilot for pilot in pilots}
-        for report in reports:
-            if report.name in ours:
-                self._note_wish(ours[report.name], report, now)
-        self.idle = sum(each.use is NodeUse.IDLE and each.name not in ours for each in reports)
+        ours = {pilot.node for pilot in pilots}
+        self.idle = sum(report.use is NodeUse.IDLE and report.name not in ours for report in reports)
+        uses = {report.name: report.use for report in reports}
+        return [_wished(pilot, uses.get(pilot.node), now) for pilot in watched]
 
     def look_away(self) -> None:
         """Nobody asks for the nodes in this step."""
@@ -179,7 +177,7 @@ class DonationMemory:
 
     def _view(self, report: NodeReport, pilot: Pilot | None, workers: Workers, now: float) -> NodeView:
         use, avoided = report.use, ""
-        if pilot is not None and pilot.cancel_reason:  # on its way out: neither used nor to be used
+        if pilot is not None and pilot.leaving:  # on its way out: neither used nor to be used
             use, pilot = NodeUse.TAKEN, None
         elif pilot is not None and pilot.state is PilotState.SUBMITTING and use is NodeUse.TAKEN:
             use = NodeUse.IDLE  # by a job whose id is not known yet, most likely our own
@@ -210,20 +208,13 @@ class DonationMemory:
                 return f"{node} could not be used: {failures.reason}"
         return ""
 
-    def _watch(self, pilot: Pilot, workers: Workers, now: float) -> None:
+    def _watched(self, pilot: Pilot, workers: Workers, now: float) -> Pilot:
         """Take in whether a pilot runs, and whether a worker of it is heard of."""
-        pilot.watch(now, heard=pilot.id in workers)
-        if pilot.state is PilotState.RUNNING:
-            self._stuck.pop(pilot.node, None)
-        else:
-            pilot.wanted_since = None
-
-    def _note_wish(self, pilot: Pilot, report: NodeReport, now: float) -> None:
-        """Since when a local job has wanted the node; a scheduler may change its mind."""
-        if report.use is NodeUse.IDLE:
-            pilot.wanted_since = None
-        elif report.use is NodeUse.TAKEN and pilot.state is PilotState.RUNNING and pilot.wanted_since is None:
-            pilot.wanted_since = now
+        watched = pilot.watched(now, heard=pilot.id in workers)
+        if pilot.state is not PilotState.RUNNING:
+            return watched.but(wanted_since=None)
+        self._stuck.pop(pilot.node, None)
+        return watched
 
     def _is_idle(self, node: str, now: float) -> None:
         since = self._since.setdefault(node, now)
@@ -238,6 +229,14 @@ class DonationMemory:
         if since is not None:
             told = self._told.pop(node, 0.0)
             self.learner.saw(told, max(told, now - since), taken=taken)
+
+
+def _wished(pilot: Pilot, use: NodeUse | None, now: float) -> Pilot:
+    """With the time since when a local job has wanted the node; a scheduler may change its mind."""
+    if use is NodeUse.IDLE:
+        return pilot.but(wanted_since=None)
+    wanted = use is NodeUse.TAKEN and pilot.state is PilotState.RUNNING and pilot.wanted_since is None
+    return pilot.but(wanted_since=now) if wanted else pilot
 
 
 def _used(pilot: Pilot, workers: Sequence[Worker]) -> DonatedUse:

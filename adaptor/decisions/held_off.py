@@ -69,6 +69,8 @@ def why_never(site: SiteFacts, demand: Demand) -> str:
 def give_up_impossible(snapshot: Snapshot) -> Iterator[GiveUp]:
     """The tasks, by bag and size, that no node of any site holds at which they may run."""
     for demand, payers in zip(snapshot.demands, snapshot.payers, strict=True):
+        if not why_never(snapshot.here, demand):
+            continue
         reasons = {name: why_never(snapshot.sites[name], demand) for name in _places(snapshot, demand)}
         if payers and all(reasons.values()):
             told = "; ".join(f"{name}: {why}" for name, why in reasons.items())

@@ -11,7 +11,8 @@ from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.queues import queue_in
 from adaptor.decisions.actions import NODES, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.aims import why_not_another_unit
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.resources import Need
@@ -35,7 +36,7 @@ _NAMED = 5
 """Nodes that a remark names."""
 
 
-def is_unheard(pilot: PilotFacts, now: float) -> bool:
+def is_unheard(pilot: Pilot, now: float) -> bool:
     """Whether it has run for long and no worker of it has called."""
     if pilot.state is not PilotState.RUNNING or pilot.started is None or pilot.first_hello is not None:
         return False
@@ -54,13 +55,14 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield End(pilot.id, why)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
-        yield from on_arrivals(site.name, pilot, now)
+        if pilot.first_hello is not None or pilot.notes:
+            yield from on_arrivals(site.name, pilot, now)
     pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
     if pad > site.rules.pad:
         yield LengthenPad(pad)
 
 
-def covering_processors(pilot: PilotFacts, there: int, now: float) -> int:
+def covering_processors(pilot: Pilot, there: int, now: float) -> int:
     """Processors of a running pilot that cover waiting tasks: with a worker, or soon with one.
 
     Args:
@@ -71,18 +73,18 @@ def covering_processors(pilot: PilotFacts, there: int, now: float) -> int:
     return there + _missing_processors(pilot)
 
 
-def on_arrivals(site: str, pilot: PilotFacts, now: float) -> Iterator[Remark]:
+def on_arrivals(site: str, pilot: Pilot, now: float) -> Iterator[Remark]:
     """What workers got less of than was asked for, and which nodes have none."""
     for node, arrival in pilot.arrivals.items():
-        if arrival.shortfalls and node not in pilot.noted:
+        if arrival.shortfalls and node not in pilot.notes:
             text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` tells more"
             yield Remark(pilot.id, text, about=node)
     text = _without_worker(pilot, now)
-    if text or NODES in pilot.noted:
+    if text or NODES in pilot.notes:
         yield Remark(pilot.id, text, about=NODES)
 
 
-def _without_worker(pilot: PilotFacts, now: float) -> str:
+def _without_worker(pilot: Pilot, now: float) -> str:
     """Which nodes of a running pilot have had no worker for too long; empty: none.
 
     After a restart of the daemon nobody knows which workers had come and left before.
@@ -108,7 +110,7 @@ def _without_worker(pilot: PilotFacts, now: float) -> str:
     )
 
 
-def _missing_processors(pilot: PilotFacts) -> int:
+def _missing_processors(pilot: Pilot) -> int:
     """Of nodes from which no worker has called."""
     came = sum(arrival.processors for arrival in pilot.arrivals.values())
     return max(0, pilot.request.p - came)
@@ -119,7 +121,7 @@ def _short(node: str) -> str:
     return node.partition(".")[0].lower()
 
 
-def why_forsaken(site: SiteFacts, pilot: PilotFacts, now: float) -> str:
+def why_forsaken(site: SiteFacts, pilot: Pilot, now: float) -> str:
     """Why nothing can come of a running request any more: all of its workers are gone. Empty: something can.
 
     One whose workers never called is only remarked on: they may call as soon as what hinders them is over.
@@ -133,13 +135,13 @@ def why_forsaken(site: SiteFacts, pilot: PilotFacts, now: float) -> str:
     return f"none of its workers has been heard of for {format_duration(now - since)}"
 
 
-def _patience(site: SiteFacts, pilot: PilotFacts) -> float:
+def _patience(site: SiteFacts, pilot: Pilot) -> float:
     if pilot.first_hello is not None and not pilot.fell_silent:
         return LEFT
     return SILENT if any(other.processors for other in site.pilots) else CUT_OFF
 
 
-def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: PilotFacts) -> str:
+def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
     """Why to give up waiting for a queued request: there is room for it, and it does not start.
 
     What stands in its way may be a rule that we do not see: the patience doubles with each such withdrawal.
@@ -159,7 +161,7 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: PilotFacts) ->
     return f"the queue has room for it, but the scheduler has not started it for {format_duration(late)}"
 
 
-def _has_room(site: SiteFacts, queue: QueueState, pilot: PilotFacts) -> bool:
+def _has_room(site: SiteFacts, queue: QueueState, pilot: Pilot) -> bool:
     """Whether a request could start at once beside all other jobs of the queue."""
     idle = queue.processors - sum(job.processors for job in queue.running)
     if idle < pilot.request.p:  # spares most steps the planning of a long queue
@@ -171,13 +173,13 @@ def _has_room(site: SiteFacts, queue: QueueState, pilot: PilotFacts) -> bool:
     return free.earliest_start(pilot.request.p, pilot.request.tr) <= queue.now
 
 
-def _unit(site: SiteFacts, queue: QueueState, pilot: PilotFacts) -> Need | None:
+def _unit(site: SiteFacts, queue: QueueState, pilot: Pilot) -> Need | None:
     if pilot.shape is None or not queue.nodes:
         return None
     return chunk_of(site.rules, queue, pilot.shape[0])
 
 
-def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts, left: str) -> Iterator[Action]:
+def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: Pilot, left: str) -> Iterator[Action]:
     ran = format_duration(snapshot.now - (snapshot.now if pilot.started is None else pilot.started))
     told = f"has run for {ran}, but none of its workers has reached the daemon"
     yield Remark(pilot.id, f"{told}; {site.unreachable_because} {left}".strip())
@@ -185,7 +187,7 @@ def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts, left: str) 
         yield End(pilot.id, _NO_USE)
 
 
-def _overhead(site: SiteFacts, pilot: PilotFacts) -> float:
+def _overhead(site: SiteFacts, pilot: Pilot) -> float:
     """Seconds of the pilot that no task could use; 0 where that is not known."""
     if pilot.state is not PilotState.RUNNING or pilot.started is None or pilot.first_hello is None:
         return 0.0

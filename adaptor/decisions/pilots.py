@@ -1,12 +1,17 @@
-"""The life of one pilot, from the scheduler's reports. Pure: the time is an argument."""
+"""A pilot, and its life by the scheduler's reports. Pure: the time is an argument."""
 
 from __future__ import annotations
 
-from adaptor.crafting.situation import ShapeAt, TaskShape
-from adaptor.decisions.snapshot import Arrival, PilotFacts
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from adaptor.crafting.situation import PilotView, ShapeAt
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
-from adaptor.resources import Room
+from adaptor.shortfalls import Shortfall
 
 CANCEL_AGAIN = 120.0
 """Seconds after which a pilot that was told to end, and is still there, is told again."""
@@ -27,85 +32,64 @@ LOSS_WORDS = {
 """What the end of a pilot says of the attempts that ended with it; others are merely lost."""
 
 
-class Pilot:
-    """A request that was submitted, or is about to be."""
+class Arrival(msgspec.Struct, frozen=True):
+    """A worker that has called from a node of its pilot."""
 
-    def __init__(
-        self,
-        id: int,
-        tag: str,
-        request: Request,
-        submitted: float,
-        predicted_start: float | None,
-        state: PilotState = PilotState.SUBMITTING,
-        job: str | None = None,
-        started: float | None = None,
-        known_since: float | None = None,
-        bag: int | None = None,
-        node: str = "",
-        partition: str = "",
-    ) -> None:
-        self.id = id
-        self.tag = tag
-        self.bag = bag
-        """The only one that it serves; None: all that share their pilots."""
-        self.node = node
-        """Its donated node; empty: it is a formal request."""
-        self.partition = partition
-        """Of its site, by name; empty: the site has only one."""
-        self.request = request
-        """As it stands in the queue: we may change it there, and its owner by hand."""
-        self.seen_running = started is not None
-        """Whether the scheduler has said that it runs."""
-        self.submitted = submitted
-        """When the intent was written down, epoch seconds."""
-        self.predicted_start = predicted_start
-        self.state = state
-        self.job = job
-        """The scheduler's id; None while it is not known."""
-        self.started = started
-        self.reshaped: float | None = None
-        """When its request was changed last, epoch seconds; None: never."""
-        self.fixed = False
-        """Whether the scheduler has refused to change its request."""
-        self.granted: float = request.tr
-        """Seconds that the scheduler gave it, which may be fewer than tr (shrink to fit)."""
-        self.ended: float | None = None
-        self.end_reason = ""
-        self.yielded: float | None = None
-        """Seconds from the call to make room until nothing of it ran."""
-        self.known_since = submitted if known_since is None else known_since
-        """When this daemon learned of it."""
-        self.first_hello: float | None = None
-        """When its first worker called."""
-        self.worked = False
-        """Whether a task was ever leased to it."""
-        self.cancel_reason = ""
-        """Why the adaptor wants it gone; empty: it does not."""
-        self.cancel_sent: float | None = None
-        """When the scheduler was last told to end it; None: never."""
-        self.notes: dict[str, str] = {}
-        """What is wrong with it, for the user: by node, by NODES, or by "" for the pilot itself."""
-        self.nodes: tuple[str, ...] = ()
-        """While it runs, as the scheduler names them; empty: it does not, or does not say."""
-        self.arrivals: dict[str, Arrival] = {}
-        """By node from which a worker has called since this daemon started: what was asked for there."""
-        self.never = ""
-        """Why the scheduler can never start it, in its words."""
-        self.unheard: str | None = None
-        """What workers that never reached the daemon left in its folder; None: nobody has looked yet."""
-        self.wanted_since: float | None = None
-        """Of a donated node: since when a local job has been seen to want it."""
-        self.without_worker_since: float | None = None
-        """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
-        self.fell_silent = False
-        """Whether a worker of it was lost without a farewell: it may be heard of again."""
-        self.shape: TaskShape | None = None
-        """Of the tasks that it was made for; None: of a pilot that an earlier daemon made."""
-        self.misses = 0
-        """Answers in a row that left it out."""
-        self.wait_known = started is not None
-        """Whether its site has learned how long it waited."""
+    processors: int
+    """That its pilot asked for there."""
+    shortfalls: tuple[Shortfall, ...] = ()
+    """What it got less of."""
+
+
+class Pilot(PilotView, frozen=True, kw_only=True):
+    """A request that was submitted, or is about to be; formal, or for a donated node.
+
+    Its `request` is as it stands in the queue: we may change it there, and its owner by hand. `processors`
+    and `rooms` are those of its workers at the last snapshot. Times are epoch seconds.
+    """
+
+    submitted: float = 0.0
+    """When the intent was written down."""
+    tag: str = ""
+    """By which the scheduler knows that it is ours."""
+    node: str = ""
+    """The donated node; empty: a formal request."""
+    granted: float = math.inf
+    """Seconds that the scheduler gave it, which may be fewer than tr (shrink to fit); tr before that."""
+    seen_running: bool = False
+    """Whether the scheduler has said that it runs."""
+    ended: float | None = None
+    end_reason: str = ""
+    yielded: float | None = None
+    """Seconds from the call to make room until nothing of it ran."""
+    known_since: float = 0.0
+    """When this daemon learned of it."""
+    first_hello: float | None = None
+    """When its first worker called; None: none has."""
+    worked: bool = False
+    """Whether a task was ever leased to it."""
+    cancel_sent: float | None = None
+    """When the scheduler was last told to end it; None: never."""
+    notes: Mapping[str, str] = {}
+    """What is wrong with it, as the user was told: by node, by NODES, or by "" for the pilot itself."""
+    nodes: tuple[str, ...] = ()
+    """While it runs, as the scheduler names them; empty: not known."""
+    arrivals: Mapping[str, Arrival] = {}
+    """By node: the workers that have called since this daemon started, those that have left among them."""
+    never: str = ""
+    """Why the scheduler can never start it, in its words; empty: it can."""
+    unheard: str | None = None
+    """What workers that never reached the daemon left in its folder; None: nobody has looked yet."""
+    wanted_since: float | None = None
+    """Of a donated node: since when a local job has been seen to want it."""
+    without_worker_since: float | None = None
+    """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
+    fell_silent: bool = False
+    """Whether a worker of it was lost without a farewell: it may be heard of again."""
+    misses: int = 0
+    """Answers in a row that left it out."""
+    wait_known: bool = False
+    """Whether its site has learned how long it waited."""
 
     @property
     def note(self) -> str:
@@ -131,72 +115,52 @@ class Pilot:
     def to_cancel(self, now: float) -> bool:
         """Whether to tell the scheduler to end it: it never was, or that order was lost."""
         sent = self.cancel_sent
-        return bool(self.cancel_reason) and (sent is None or not 0 <= now - sent < CANCEL_AGAIN)
+        return bool(self.leaving) and (sent is None or not 0 <= now - sent < CANCEL_AGAIN)
 
-    def move(self, state: PilotState) -> None:
-        """Raises ValueError: the table of transitions does not allow it."""
-        if state not in PILOT_TRANSITIONS[self.state]:
+    def but(self, **changes: Any) -> Pilot:
+        """The pilot with other values of these fields.
+
+        Raises:
+            ValueError: the table of transitions does not allow its new state.
+        """
+        state = changes.get("state", self.state)
+        if state is not self.state and state not in PILOT_TRANSITIONS[self.state]:
             raise ValueError(f"pilot {self.id}: {self.state.value} does not become {state.value}")
-        self.state = state
+        if "started" in changes or "granted" in changes:
+            started = changes.get("started", self.started)
+            granted = changes.get("granted", self.granted)
+            changes["ends"] = None if started is None else started + granted
+        return msgspec.structs.replace(self, **changes)
 
-    def facts(self, processors: int | None, rooms: tuple[Room, ...] = ()) -> PilotFacts:
-        """The pilot as a decision sees it; `processors`: those with workers, None: not known."""
-        return PilotFacts(
-            id=self.id,
-            state=self.state,
-            request=self.request,
-            started=self.started,
-            ends=self.started + self.granted if self.started is not None else None,
-            processors=processors,
-            submitted=self.submitted,
-            reshaped=self.reshaped,
-            fixed=self.fixed,
-            predicted_start=self.predicted_start,
-            bag=self.bag,
-            node=self.node,
-            granted=self.granted,
-            leaving=self.cancel_reason,
-            first_hello=self.first_hello,
-            known_since=self.known_since,
-            never=self.never,
-            unheard=self.unheard,
-            wanted_since=self.wanted_since,
-            without_worker_since=self.without_worker_since,
-            fell_silent=self.fell_silent,
-            job=self.job,
-            shape=self.shape,
-            partition=self.partition,
-            rooms=rooms,
-            nodes=self.nodes,
-            arrivals=self.arrivals.copy(),
-            noted=frozenset(self.notes),
-        )
-
-    def reshape(self, request: Request, now: float) -> None:
+    def reshaped_to(self, request: Request, now: float) -> Pilot:
         """The scheduler has another request of it, in its place in the queue."""
-        self.request, self.granted, self.reshaped = request, request.tr, now
+        return self.but(request=request, granted=request.tr, reshaped=now)
 
-    def watch(self, now: float, *, heard: bool) -> None:
+    def watched(self, now: float, *, heard: bool) -> Pilot:
         """Take in whether a worker of it is known now."""
+        since, silent = self.without_worker_since, self.fell_silent
         if self.state is not PilotState.RUNNING or heard:
-            self.without_worker_since, self.fell_silent = None, False
-        elif self.without_worker_since is None:
-            self.without_worker_since = now
+            since, silent = None, False
+        elif since is None:
+            since = now
+        if (since, silent) == (self.without_worker_since, self.fell_silent):
+            return self
+        return self.but(without_worker_since=since, fell_silent=silent)
 
-    def hello(self, now: float, node: str, arrival: Arrival) -> None:
+    def heard(self, now: float, node: str, arrival: Arrival) -> Pilot:
         """A worker of it has called: it runs, whatever the scheduler has said so far."""
-        self.notes.pop("", None)
-        self.arrivals[node] = arrival
-        if self.first_hello is None:
-            self.first_hello = now
-        if self.state in (PilotState.SUBMITTING, PilotState.QUEUED):
-            self.move(PilotState.RUNNING)
-            self.started = now if self.started is None else self.started
+        pilot = self.but(
+            notes={about: text for about, text in self.notes.items() if about},
+            arrivals={**self.arrivals, node: arrival},
+            first_hello=now if self.first_hello is None else self.first_hello,
+        )
+        if self.state not in (PilotState.SUBMITTING, PilotState.QUEUED):
+            return pilot
+        return pilot.but(state=PilotState.RUNNING, started=now if self.started is None else self.started)
 
-    def end(self, state: PilotState, at: float, reason: str) -> None:
-        self.move(state)
-        self.ended = at
-        self.end_reason = reason
+    def over(self, state: PilotState, at: float, reason: str) -> Pilot:
+        """It has ended."""
+        return self.but(state=state, ended=at, end_reason=reason)
 
 
 def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Request) -> Request:
@@ -220,46 +184,41 @@ def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Requ
     return Request(there, tr)
 
 
-def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
-    """Take in the scheduler's word on a pilot in the system; whether anything has changed."""
-    before = (pilot.state, pilot.job, pilot.started)
-    pilot.misses = 0
-    pilot.seen_running = report.state is not JobState.QUEUED
-    pilot.job = report.id
-    pilot.never = report.never
-    if report.start is not None and report.state is not JobState.QUEUED:
-        pilot.started = report.start
-    if report.granted is not None:
-        pilot.granted = report.granted
-    if report.state is JobState.RUNNING:
-        pilot.nodes = report.nodes
-    if report.yielded is not None:
-        pilot.yielded = report.yielded
+def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
+    """Take in the scheduler's word on a pilot in the system."""
+    queued, running = report.state is JobState.QUEUED, report.state is JobState.RUNNING
+    seen = pilot.but(
+        misses=0,
+        seen_running=not queued,
+        job=report.id,
+        never=report.never,
+        started=pilot.started if report.start is None or queued else report.start,
+        granted=pilot.granted if report.granted is None else report.granted,
+        nodes=report.nodes if running else pilot.nodes,
+        yielded=pilot.yielded if report.yielded is None else report.yielded,
+    )
     ended = report.state.ended
     if ended is not None:
-        _end(pilot, report, ended, now)
-    elif report.state is JobState.RUNNING and pilot.state is not PilotState.RUNNING:
-        pilot.move(PilotState.RUNNING)
-        pilot.started = now if pilot.started is None else pilot.started
-    elif report.state is JobState.QUEUED and pilot.state is not PilotState.QUEUED:
-        pilot.move(PilotState.QUEUED)
-        pilot.started = pilot.first_hello = None
-        pilot.arrivals.clear()
-    return before != (pilot.state, pilot.job, pilot.started)
+        return _ended(seen, report, ended, now)
+    if running and pilot.state is not PilotState.RUNNING:
+        return seen.but(state=PilotState.RUNNING, started=now if seen.started is None else seen.started)
+    if queued and pilot.state is not PilotState.QUEUED:
+        return seen.but(state=PilotState.QUEUED, started=None, first_hello=None, arrivals={})
+    return seen
 
 
-def _end(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> None:
-    reason = pilot.cancel_reason or report.reason
+def _ended(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> Pilot:
+    reason = pilot.leaving or report.reason
     if ended is PilotState.PREEMPTED:
         reason = report.reason or ("a local job wanted its node" if pilot.node else reason)
     never_ran = report.start is None and pilot.started is None
-    if ended is PilotState.CANCELLED and never_ran and pilot.cancel_reason:
+    if ended is PilotState.CANCELLED and never_ran and pilot.leaving:
         ended = PilotState.WITHDRAWN
-    pilot.end(ended, report.end if report.end is not None else now, reason)
+    return pilot.over(ended, report.end if report.end is not None else now, reason)
 
 
-def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> bool:
-    """The scheduler's answer does not name a pilot in the system; whether that has ended it.
+def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> Pilot:
+    """The scheduler's answer does not name a pilot in the system: it may have ended.
 
     Missing never means completed: a pilot whose submit is young may still appear, one whose workers
     are heard of runs, and any other has vanished only after several such answers.
@@ -270,15 +229,13 @@ def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> bool:
     """
     if pilot.state is PilotState.SUBMITTING:
         if now - pilot.submitted < settle_time:
-            return False
-        pilot.end(
+            return pilot
+        return pilot.over(
             PilotState.REFUSED, now, "the submit command failed, and the scheduler never had the request"
         )
-        return True
-    pilot.misses = 0 if alive else pilot.misses + 1
-    if pilot.misses < MISSES_TO_VANISH:
-        return False
-    pilot.end(
+    missed = pilot.but(misses=0 if alive else pilot.misses + 1)
+    if missed.misses < MISSES_TO_VANISH:
+        return missed
+    return missed.over(
         PilotState.VANISHED, now, "the scheduler does not know it any more and has no record of its end"
     )
-    return True

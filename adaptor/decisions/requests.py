@@ -12,7 +12,8 @@ from adaptor.crafting import fits
 from adaptor.crafting.fits import RequestShape, unit_of
 from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Demand, SiteRules
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts
+from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.snapshot import SiteFacts
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import BagFacts
@@ -61,12 +62,12 @@ def sites_of(bag: BagFacts, sites: Mapping[str, SiteFacts]) -> list[SiteFacts]:
     return [site for site in sites.values() if bag.spec.allows(site.name)]
 
 
-def slots_of(site: SiteFacts, pilot: PilotFacts, bag: BagFacts) -> int:
+def slots_of(site: SiteFacts, pilot: Pilot, bag: BagFacts) -> int:
     """Tasks of a bag that a pilot can run at the same time."""
     return unit_of(site.rules, site.queue, bag.spec.task).slots(pilot.request.p)
 
 
-def staying(site: SiteFacts, bag: BagFacts) -> list[tuple[PilotFacts, int]]:
+def staying(site: SiteFacts, bag: BagFacts) -> list[tuple[Pilot, int]]:
     """A bag's own pilots at a site, but those that are leaving, with their slots."""
     return [
         (pilot, slots_of(site, pilot, bag))
@@ -113,12 +114,12 @@ def end_takes(site: SiteFacts) -> float:
     return site.poll + site.rules.pad
 
 
-def pilot_start(pilot: PilotFacts, now: float) -> float:
+def pilot_start(pilot: Pilot, now: float) -> float:
     """When it started, or will at the earliest; epoch seconds."""
     return max(now, pilot.predicted_start or now) if pilot.started is None else pilot.started
 
 
-def expected_end(bag: BagFacts, ledger: Statements, site: SiteFacts, pilot: PilotFacts, now: float) -> float:
+def expected_end(bag: BagFacts, ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float:
     """When a pilot ends unless there is a reason to go on; epoch seconds."""
     start = pilot_start(pilot, now)
     if not ends_with_units(bag, ledger, site):

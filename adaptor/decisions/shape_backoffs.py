@@ -28,6 +28,10 @@ class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):
         return self.by_shape.get(shape, Holdoff())
 
 
+_NONE = ShapeHoldoffs()
+"""Nothing has ever failed."""
+
+
 class ShapeBackoffs:
     """One `Backoff` for each shape of task that failed in a partition, and one for the site."""
 
@@ -36,27 +40,33 @@ class ShapeBackoffs:
         self._terms = (first, most, tolerated)
         self._all = Backoff(first, most, tolerated)
         self._by_shape: dict[ShapeAt, Backoff] = {}
+        self.holdoffs = _NONE
+        """Where they stand, for a decision to look at."""
         self._in_a_row: set[TaskShape] = set()
         """The shapes that failed since the last success, where it was not the site that failed."""
 
     def failed(self, shape: ShapeAt | None, now: float, reason: str) -> None:
         """`shape` is None where the failure says nothing of the tasks, or where they are not known."""
-        if shape is None:
+        if shape is not None:
+            self._by_shape.setdefault(shape, Backoff(*self._terms)).failed(now, reason)
+            self._in_a_row.add(shape[0])
+        if shape is None or len(self._in_a_row) >= SHAPES_IN_A_ROW:
             self._all.failed(now, reason)
-            return
-        self._by_shape.setdefault(shape, Backoff(*self._terms)).failed(now, reason)
-        self._in_a_row.add(shape[0])
-        if len(self._in_a_row) >= SHAPES_IN_A_ROW:
-            self._all.failed(now, reason)
+        self._changed()
 
     def succeeded(self, shape: ShapeAt | None) -> None:
+        if self.holdoffs is _NONE:
+            return
         self._all.succeeded()
         self._in_a_row.clear()
         if shape is not None:
             self._by_shape.pop(shape, None)
+        self._changed()
 
     def keep(self, shapes: Collection[TaskShape]) -> None:
         """Forget the failures of all shapes but those that still wait."""
+        if self.holdoffs is _NONE:
+            return
         kept = set(shapes)
         for shape in [at for at in self._by_shape if at[0] not in kept]:
             del self._by_shape[shape]
@@ -66,11 +76,17 @@ class ShapeBackoffs:
             self._in_a_row -= gone
             if len(self._in_a_row) < SHAPES_IN_A_ROW <= before:
                 self._all.succeeded()
+        self._changed()
 
     @property
-    def holdoffs(self) -> ShapeHoldoffs:
-        """Where they stand, for a decision to look at."""
-        return ShapeHoldoffs(
+    def ends(self) -> list[float]:
+        """When what has failed may be tried again; epoch seconds."""
+        if self.holdoffs is _NONE:
+            return []
+        return [holdoff.until for holdoff in (self.holdoffs.of_all, *self.holdoffs.by_shape.values())]
+
+    def _changed(self) -> None:
+        self.holdoffs = ShapeHoldoffs(
             of_all=self._all.holdoff,
             by_shape={shape: backoff.holdoff for shape, backoff in self._by_shape.items()},
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -21,10 +22,10 @@ from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilot_rules import covering_processors
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
-from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts
+from adaptor.decisions.snapshot import DonationFacts, SiteFacts
 from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules
-from adaptor.model import AttemptOutcome, PilotState, QueueState
+from adaptor.model import AttemptOutcome, Limits, PilotState, QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
@@ -79,10 +80,10 @@ class SiteMemory:
         only stand for some that could not be asked yet; `submitted`: when requests were sent before."""
         self.settings = settings
         self.name = settings.name
-        self.limits = settings.rules.limits
+        self.rules = settings.rules
+        """How requests are shaped, by what is known now: the pad is longer than configured where the start-up
+        of pilots was seen to take longer."""
         self.limits_known = limits_known
-        self.pad = settings.rules.pad
-        """Seconds: as configured, or more where the start-up of pilots was seen to take longer."""
         self.pilots: dict[int, Pilot] = {}
         """Those in the system."""
         self.queue: QueueState | None = None
@@ -105,6 +106,7 @@ class SiteMemory:
         """Pilots in a row that the scheduler took and did not start."""
         self.fruitless = ShapeBackoffs(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
+        self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
         self.submitting: tuple[SubmitRequest, ...] = ()
@@ -117,20 +119,22 @@ class SiteMemory:
         """None: the site donates no nodes."""
 
     @property
-    def rules(self) -> SiteRules:
-        """How requests are shaped, by what is known now."""
-        return msgspec.structs.replace(self.settings.rules, limits=self.limits, pad=self.pad)
+    def limits(self) -> Limits:
+        return self.rules.limits
+
+    def know_limits(self, limits: Limits) -> None:
+        """The scheduler has said what its limits are."""
+        self.rules, self.limits_known = msgspec.structs.replace(self.rules, limits=limits), True
 
     def know_scheduler(self, time_resolution: int, slot_margin: int, *, can_reshape: bool) -> None:
         """How the scheduler rounds, how much of a free slot it needs, and whether it changes requests in its
         queue: known with its first answer."""
-        rules = msgspec.structs.replace(
-            self.settings.rules,
+        self.rules = msgspec.structs.replace(
+            self.rules,
             time_resolution=time_resolution,
             slot_margin=slot_margin,
-            may_reshape=can_reshape and self.settings.rules.may_withdraw,
+            may_reshape=can_reshape and self.rules.may_withdraw,
         )
-        self.settings = msgspec.structs.replace(self.settings, rules=rules)
 
     @property
     def donated(self) -> list[Pilot]:
@@ -160,25 +164,26 @@ class SiteMemory:
     def keep_failures(self, broker: Broker) -> None:
         """Forget what failed for tasks of which none are left."""
         shapes = broker.shapes(self.name)
-        for backoffs in (self.refusals, self.stuck, self.fruitless):
+        for backoffs in self._backoffs:
             backoffs.keep(shapes)
 
     def next_try(self, now: float) -> float:
         """When formal requests are made again that are held off after failures; `math.inf`: none are."""
-        held_off = (self.refusals.holdoffs, self.stuck.holdoffs, self.fruitless.holdoffs)
-        ends = [each.until for found in held_off for each in (found.of_all, *found.by_shape.values())]
-        return min((end for end in ends if end > now), default=math.inf)
+        ends = [end for backoffs in self._backoffs for end in backoffs.ends if end > now]
+        return min(ends, default=math.inf)
 
     # --- what a decision looks at ----------------------------------------------------------------
 
     def facts(self, workers: Workers, now: float, midnight: float) -> SiteFacts:
         """The site as it is now. `workers` are by pilot, of any site; `midnight` is some local midnight."""
+        for pilot in self.pilots.values():
+            self.keep(_with_workers(pilot, workers.get(pilot.id, ()), now))
         return SiteFacts(
             name=self.name,
             rules=self.rules,
             heuristic=self.settings.heuristic,
             queue=self.seen,
-            pilots=tuple(_facts(pilot, workers.get(pilot.id, ()), now) for pilot in self.pilots.values()),
+            pilots=tuple(self.pilots.values()),
             submitting=self.submitting,
             waits=self.waits.copy(),
             jobs=self.jobs.copy(),
@@ -223,9 +228,20 @@ class SiteMemory:
     def add_pilot(self, broker: Broker, id: int, tag: str, submit: SubmitRequest, now: float) -> Pilot:
         """A request is about to be submitted."""
         crafted, bag = submit.crafted, submit.demand.bag
-        pilot = Pilot(id, tag, crafted.request, now, crafted.predicted_start, bag=bag, node=submit.node)
-        pilot.shape, pilot.partition = submit.demand.shape, crafted.partition
-        self.pilots[id] = pilot
+        pilot = self.pilots[id] = Pilot(
+            id=id,
+            tag=tag,
+            state=PilotState.SUBMITTING,
+            request=crafted.request,
+            granted=crafted.request.tr,
+            submitted=now,
+            known_since=now,
+            predicted_start=crafted.predicted_start,
+            bag=bag,
+            node=submit.node,
+            shape=submit.demand.shape,
+            partition=crafted.partition,
+        )
         self.not_submitting([submit])
         if not submit.node:
             self.submissions.note(now)
@@ -241,15 +257,24 @@ class SiteMemory:
         done = {id(submit) for submit in submits}
         self.submitting = tuple(submit for submit in self.submitting if id(submit) not in done)
 
-    def submitted(self, pilot: Pilot, job: str) -> None:
+    def change(self, pilot: Pilot, **fields: Any) -> Pilot:
+        """The pilot as it is by now, with other values of these fields; one that has left is not kept."""
+        return self.keep(self.pilots.get(pilot.id, pilot).but(**fields))
+
+    def keep(self, pilot: Pilot) -> Pilot:
+        """The pilot as it is from now on; one that has left is not kept."""
+        if pilot.id in self.pilots:
+            self.pilots[pilot.id] = pilot
+        return pilot
+
+    def submitted(self, pilot: Pilot, job: str) -> Pilot:
         """The scheduler took it."""
-        pilot.job = job
         if pilot.node and self.donation is not None:
             self.donation.submitted(pilot.node)
         else:
             self.refusals.succeeded(pilot.asked)
-        if pilot.state is PilotState.SUBMITTING:
-            pilot.move(PilotState.QUEUED)
+        pilot = self.change(pilot, job=job)
+        return self.change(pilot, state=PilotState.QUEUED) if pilot.state is PilotState.SUBMITTING else pilot
 
     def not_submitted(self, pilot: Pilot, reason: str, now: float, *, refused: bool) -> None:
         """The scheduler did not take it, or nobody knows whether it did.
@@ -269,23 +294,22 @@ class SiteMemory:
     def withdraw(self, action: Withdraw | WithdrawStuck | End, now: float) -> Pilot | None:
         """Mark a pilot to end; returns it. None: it has left, is leaving, or has started meanwhile."""
         pilot = self.pilots.get(action.pilot)
-        if pilot is None or pilot.cancel_reason:
+        if pilot is None or pilot.leaving:
             return None
         may_run = isinstance(action, End) or (isinstance(action, Withdraw) and action.running)
         if pilot.state is PilotState.RUNNING and not may_run:
             return None
         if isinstance(action, WithdrawStuck) and not pilot.node:
             self.stuck.failed(pilot.asked, now, action.reason)
-        pilot.cancel_reason = action.reason
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
-        return pilot
+        return self.change(pilot, leaving=action.reason)
 
     def reshapable(self, action: Reshape) -> Pilot | None:
         """The pilot to change; None: it has left, is leaving, or has started meanwhile."""
         pilot = self.pilots.get(action.pilot)
         queued = pilot is not None and pilot.state is PilotState.QUEUED and pilot.job is not None
-        return pilot if queued and pilot is not None and not pilot.cancel_reason else None
+        return pilot if queued and pilot is not None and not pilot.leaving else None
 
     def remark(self, action: Remark) -> Pilot | None:
         """Note the remark; returns the pilot if the user is to be told.
@@ -295,18 +319,17 @@ class SiteMemory:
         pilot = self.pilots.get(action.pilot)
         if pilot is None or (not action.about and pilot.first_hello is not None):
             return None
-        if not action.text:
-            pilot.notes.pop(action.about, None)
-            return None
-        known = action.about in pilot.notes
-        pilot.notes[action.about] = action.text
-        if not action.about:
-            pilot.unheard = None
+        notes = {about: text for about, text in pilot.notes.items() if about != action.about or action.text}
+        if action.text:
+            notes[action.about] = action.text
+        unheard = None if action.text and not action.about else pilot.unheard
+        known = not action.text or action.about in pilot.notes
+        pilot = self.change(pilot, notes=notes, unheard=unheard)
         return None if known else pilot
 
     def lengthen_pad(self, broker: Broker, pad: float) -> None:
         """Pilots start up more slowly than the pad says."""
-        self.pad = pad
+        self.rules = msgspec.structs.replace(self.rules, pad=pad)
         self.set_longest(broker)
 
     def set_longest(self, broker: Broker) -> None:
@@ -335,11 +358,13 @@ class SiteMemory:
         """
         if self.donation is None:
             return
-        self.donation.observe(reports, self.donated, by_pilot(broker.of_site(self.name)), now)
+        workers = by_pilot(broker.of_site(self.name))
+        for pilot in self.donation.observe(reports, self.donated, workers, now):
+            self.keep(pilot)
         if reports is not None:
             broker.learn_hazard(self.name, self.donation.learner.hazard)
-            for pilot, node in self.donation.donated_nodes(self.donated, now, midnight).items():
-                broker.use_node(pilot, node)
+            for id, node in self.donation.donated_nodes(self.donated, now, midnight).items():
+                broker.use_node(id, node)
 
     def expect_requests(self, broker: Broker) -> None:
         """Tell the broker when the next formal requests are predicted to start, and what the nodes are."""
@@ -348,7 +373,7 @@ class SiteMemory:
         starts: dict[int | None, float] = {}
         for pilot in self.pilots.values():
             at = pilot.predicted_start
-            if not pilot.node and pilot.started is None and not pilot.cancel_reason and at is not None:
+            if not pilot.node and pilot.started is None and not pilot.leaving and at is not None:
                 starts[pilot.bag] = min(at, starts.get(pilot.bag, at))
         broker.expect_requests(self.name, starts)
 
@@ -358,7 +383,7 @@ class SiteMemory:
         """Take in which running pilots of formal requests have a worker that is heard of, or could have."""
         heard = {worker.pilot for worker in broker.of_site(self.name)}
         for pilot in self.requests:
-            pilot.watch(now, heard=pilot.id in heard or bool(self.unreachable))
+            self.keep(pilot.watched(now, heard=pilot.id in heard or bool(self.unreachable)))
             if pilot.state is PilotState.RUNNING:
                 self.stuck.succeeded(pilot.asked)
 
@@ -371,11 +396,11 @@ class SiteMemory:
         unit, spare = float(reserved.tariff.charging_unit), self.settings.idle_timeout + SLACK
         broker.meter(pilot.id, Meter(started=pilot.started, unit=unit, spare=spare))
 
-    def learn_wait(self, pilot: Pilot) -> None:
+    def learn_wait(self, pilot: Pilot) -> Pilot:
         """Learn from the wait of a pilot once it is known; one that was refused has not waited."""
         if pilot.wait_known or pilot.predicted_start is None or pilot.state is PilotState.REFUSED:
-            return
-        pilot.wait_known = self.waits.waited(
+            return pilot
+        known = self.waits.waited(
             pilot.request.p,
             pilot.predicted_start,
             pilot.started,
@@ -383,6 +408,7 @@ class SiteMemory:
             pilot.submitted,
             pilot.request.tr,
         )
+        return self.change(pilot, wait_known=True) if known else pilot
 
     def ended(self, broker: Broker, pilot: Pilot, now: float) -> list[Worker]:
         """Put the tasks of a pilot that has ended back; returns the workers that are lost with it."""
@@ -391,7 +417,7 @@ class SiteMemory:
         workers = broker.of_pilot(pilot.id)
         for worker in workers:
             broker.lost(worker.id, word, at, now, pilot.state.value)
-        by_us = bool(pilot.cancel_reason)
+        by_us = bool(pilot.leaving)
         end = PilotEnd(pilot.id, self.name, pilot.state, pilot.started, at, by_us)
         broker.explain_losses(end, now)
         if self.donation is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
@@ -417,13 +443,13 @@ class SiteMemory:
             self.fruitless.failed(pilot.asked, now, reason)
 
 
-def _facts(pilot: Pilot, workers: Sequence[Worker], now: float) -> PilotFacts:
-    """The pilot as a decision sees it. `workers`: its own."""
-    if not workers:
-        return pilot.facts(None)
+def _with_workers(pilot: Pilot, workers: Sequence[Worker], now: float) -> Pilot:
+    """The pilot with what its workers are by now."""
     there = [worker for worker in workers if not worker.awaited]
-    facts = pilot.facts(None, tuple(worker.whole for worker in there))
-    if pilot.first_hello is None or not there:
-        return facts
-    processors = covering_processors(facts, sum(worker.open_processors for worker in there), now)
-    return msgspec.structs.replace(facts, processors=processors)
+    rooms = tuple(worker.whole for worker in there)
+    processors = None
+    if pilot.first_hello is not None and there:
+        processors = covering_processors(pilot, sum(worker.open_processors for worker in there), now)
+    if processors == pilot.processors and rooms == pilot.rooms:
+        return pilot
+    return pilot.but(processors=processors, rooms=rooms)

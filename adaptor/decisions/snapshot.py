@@ -5,7 +5,6 @@ Times are epoch seconds (in the simulation: of the trace), durations seconds, am
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -15,10 +14,11 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup
+from adaptor.crafting.situation import Demand, SiteRules, TaskGroup
 from adaptor.crafting.submissions import Allowance
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
@@ -26,45 +26,6 @@ from adaptor.model import QueueState
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.facts import BagFacts
 from adaptor.scheduling.state import SiteTerms
-from adaptor.shortfalls import Shortfall
-
-
-class Arrival(msgspec.Struct, frozen=True):
-    """A worker that has called from a node of its pilot."""
-
-    processors: int
-    """That its pilot asked for there."""
-    shortfalls: tuple[Shortfall, ...] = ()
-    """What it got less of."""
-
-
-class PilotFacts(PilotView, frozen=True, kw_only=True):
-    """A pilot in the system: a formal request, or a donated node."""
-
-    node: str = ""
-    """The donated node; empty: a formal request."""
-    granted: float = math.inf
-    """Seconds that the scheduler gave it, or that were asked for."""
-    first_hello: float | None = None
-    """When its first worker called; None: none has."""
-    known_since: float = 0.0
-    """When this daemon learned of it."""
-    never: str = ""
-    """Why the scheduler can never start it; empty: it can."""
-    unheard: str | None = None
-    """What workers that never reached the daemon left in its folder; None: nobody has looked yet."""
-    wanted_since: float | None = None
-    """Of a donated node: since when a local job has been seen to want it."""
-    without_worker_since: float | None = None
-    """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
-    fell_silent: bool = False
-    """Whether a worker of it was lost without a farewell: it may be heard of again."""
-    nodes: tuple[str, ...] = ()
-    """While it runs, as the scheduler names them; empty: not known."""
-    arrivals: Mapping[str, Arrival] = msgspec.field(default_factory=dict)
-    """By node: the workers that have called since this daemon started, those that have left among them."""
-    noted: frozenset[str] = frozenset()
-    """What the user was told of it: nodes, NODES, and "" for the pilot itself."""
 
 
 class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +67,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     heuristic: str
     queue: QueueState | None
     """As last read, however long ago; None: never."""
-    pilots: tuple[PilotFacts, ...] = ()
+    pilots: tuple[Pilot, ...] = ()
     """Those in the system."""
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
@@ -136,12 +97,12 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """None: it donates no nodes."""
 
     @property
-    def requests(self) -> tuple[PilotFacts, ...]:
+    def requests(self) -> tuple[Pilot, ...]:
         """The pilots of formal requests."""
         return tuple(pilot for pilot in self.pilots if not pilot.node)
 
     @property
-    def donated(self) -> tuple[PilotFacts, ...]:
+    def donated(self) -> tuple[Pilot, ...]:
         """The pilots on donated nodes."""
         return tuple(pilot for pilot in self.pilots if pilot.node)
 

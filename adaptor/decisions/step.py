@@ -183,7 +183,7 @@ class Step:
         limits = (yield from self._ask(Ask.LIMITS)).limits
         if limits is None:
             return
-        self._site.limits, self._site.limits_known = limits, True
+        self._site.know_limits(limits)
         self._site.set_longest(self._common.broker)
         known = (
             f"its limits are known now: {limits.max_pending_requests} requests of {limits.max_proc} "
@@ -200,10 +200,9 @@ class Step:
             return
         ended = []
         for news in reply.pilots:
-            pilot = self._site.pilots[news.pilot]
-            yield from self._observe_pilot(pilot, news)
-            if not pilot.in_system:
-                ended.append(pilot.id)
+            yield from self._observe_pilot(self._site.pilots[news.pilot], news)
+            if news.pilot not in self._site.pilots:
+                ended.append(news.pilot)
         self._site.watch(self._common.broker, self._now)
         yield from self._ask(PilotsObserved(tuple(ended)))
 
@@ -212,17 +211,17 @@ class Step:
         if news.report is None:
             settle_time = 2 * site.settings.command_timeout + 60
             alive = bool(broker.of_pilot(pilot.id))
-            changed = miss(pilot, self._now, alive=alive, settle_time=settle_time)
+            seen = miss(pilot, self._now, alive=alive, settle_time=settle_time)
         else:
-            changed = observe(pilot, news.report, self._now)
-        site.learn_wait(pilot)
-        site.meter(broker, pilot, self._common.ledger)
-        if news.complaints is not None and not pilot.note:
-            pilot.unheard = news.complaints
-        if not pilot.in_system:
-            yield from self._ended(pilot, news)
-        elif changed:
-            yield from self._ask(PilotChanged(pilot))
+            seen = observe(pilot, news.report, self._now)
+        if news.complaints is not None and not seen.notes:
+            seen = seen.but(unheard=news.complaints)
+        seen = site.learn_wait(site.keep(seen))
+        site.meter(broker, seen, self._common.ledger)
+        if not seen.in_system:
+            yield from self._ended(seen, news)
+        elif (seen.state, seen.job, seen.started) != (pilot.state, pilot.job, pilot.started):
+            yield from self._ask(PilotChanged(seen))
 
     def _ended(self, pilot: Pilot, news: PilotNews) -> Steps:
         """Take in what a pilot left behind, and put its tasks back."""
@@ -231,7 +230,7 @@ class Step:
             broker.left_behind(pilot.id, site.name, news.results, self._now)
         words = news.complaints or news.last_words
         if pilot.state is PilotState.FAILED and words not in pilot.end_reason:
-            pilot.end_reason = f"{pilot.end_reason}: {words}" if pilot.end_reason else words
+            pilot = pilot.but(end_reason=f"{pilot.end_reason}: {words}" if pilot.end_reason else words)
         lost = site.ended(broker, pilot, self._now)
         site.judge(broker, pilot, self._now)
         yield from self._ask(PilotChanged(pilot, tuple(lost)))
@@ -254,12 +253,13 @@ class Step:
 
     def cancel_unwanted(self) -> Steps:
         """Cancel the pilots that have a reason to go and are still there."""
-        now, pilots = self._now, self._site.pilots.values()
-        unwanted = {pilot.job: pilot for pilot in pilots if pilot.job is not None and pilot.to_cancel(now)}
+        site, now = self._site, self._now
+        pilots = [pilot for pilot in site.pilots.values() if pilot.to_cancel(now)]
+        unwanted = {pilot.job: pilot for pilot in pilots if pilot.job is not None}
         if unwanted and (yield from self._ask(Cancel(tuple(unwanted)))).answer is Answer.TAKEN:
             for pilot in unwanted.values():
-                pilot.cancel_sent = now
-            yield from self._ask(Wake(self._site.name))
+                site.change(pilot, cancel_sent=now)
+            yield from self._ask(Wake(site.name))
 
     def _do(self, action: Action) -> Steps:
         match action:
@@ -313,10 +313,10 @@ class Step:
             return
         answer = (yield from self._ask(action)).answer
         if answer is Answer.TAKEN:
-            pilot.predicted_start = action.crafted.predicted_start
-            pilot.reshape(action.crafted.request, self._now)
+            pilot = self._site.change(pilot, predicted_start=action.crafted.predicted_start)
+            self._site.keep(pilot.reshaped_to(action.crafted.request, self._now))
         elif answer is Answer.REFUSED:
-            pilot.fixed = True
+            self._site.change(pilot, fixed=True)
 
     def _withhold_nodes(self, reason: str) -> Steps:
         """Keep why no more donated nodes are used, once; a step without a reason forgets it."""

@@ -22,10 +22,10 @@ from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, Wake
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
-from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory, SiteSettings
-from adaptor.decisions.snapshot import Arrival, SiteFacts, Snapshot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.decisions.step import (
     Answer,
     Ask,
@@ -83,8 +83,8 @@ class SimulatedDriver:
             self.ledger.set_price(name, tariff, 0.0)
         self.log: list[Decided] = []
         """All that was decided, in its order."""
-        self.pilots: dict[int, Pilot] = {}
-        """All that ever were."""
+        self.ended: dict[int, Pilot] = {}
+        """By number: the pilots that have left."""
         self.crafted: dict[int, CraftedRequest] = {}
         """By pilot: what it asked for last."""
         self.reshaped: Counter[int] = Counter()
@@ -106,10 +106,12 @@ class SimulatedDriver:
     def called(self, site: str, pilot: int, now: float) -> None:
         called = self.sites[site].pilots.get(pilot)
         if called is not None:
-            called.hello(now, called.node, Arrival(called.request.p))
+            self.sites[site].keep(called.heard(now, called.node, Arrival(called.request.p)))
 
     def attempt_started(self, started: AttemptStart) -> None:
-        self.pilots[started.pilot].worked = True
+        for memory in self.sites.values():
+            if (pilot := memory.pilots.get(started.pilot)) is not None and not pilot.worked:
+                memory.change(pilot, worked=True)
 
     def attempt_ended(self, ended: AttemptEnd) -> None:
         if ended.pilot is None or not ended.wall:
@@ -195,6 +197,7 @@ class SimulatedDriver:
         """Charge a pilot that has ended."""
         if pilot.in_system:
             return
+        self.ended[pilot.id] = pilot
         useful, wasted = self._useful.pop(pilot.id, {}), self._wasted.pop(pilot.id, {})
         uses = {
             bag: Use(useful=useful.get(bag, 0.0), wasted=wasted.get(bag, 0.0)) for bag in {**useful, **wasted}
@@ -217,7 +220,7 @@ class SimulatedDriver:
         cost = billed(memory.rules, request)
         self.ledger.reserve(number, site, cost, action.kind, action.payers, now, action.gpus_per_processor)
         pilot = memory.add_pilot(self.broker, number, f"{site}.{number}", action, now)
-        self.pilots[number], self.crafted[number] = pilot, action.crafted
+        self.crafted[number] = action.crafted
         simulated = self._simulated[site]
         memory.submitted(
             pilot,
@@ -289,7 +292,7 @@ class _GridJob:
             submitted=self._submitted,
             turnaround=self._tasks.last_end - self._submitted,
             # One that starts with the end of the last task is of no use, and not counted.
-            requests=tuple(self._request(p) for p in self._driver.pilots.values() if p.ended is not None),
+            requests=tuple(self._request(pilot) for _, pilot in sorted(self._driver.ended.items())),
             work=int(self._runtimes.sum() - self._runtimes[failed].sum()) * self._terms.task.processors,
             failed=len(failed),
         )
@@ -367,7 +370,7 @@ class _GridJob:
             if change.end is None:
                 self._start(change)
                 started = True
-            elif change.end is JobState.CANCELLED and self._driver.pilots[change.pilot].started is not None:
+            elif change.end is JobState.CANCELLED and self._memory.pilots[change.pilot].started is not None:
                 self._note(change.pilot, self._tasks.end_pilot(change.pilot, self._cluster.now))
         return started
 
@@ -386,7 +389,7 @@ class _GridJob:
 
     def _note(self, pilot: int, served: Served) -> None:
         self._served[pilot] = served
-        self._driver.pilots[pilot].worked = served.tasks + served.cut > 0
+        self._memory.change(self._memory.pilots[pilot], worked=served.tasks + served.cut > 0)
 
     def _queue(self) -> QueueState:
         if self._terms.traits.replans and isinstance(self._cluster, Simulation):

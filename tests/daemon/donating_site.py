@@ -19,8 +19,7 @@ from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.step import step
-from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.snapshot import Arrival
+from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
 from adaptor.protocol.messages import Hello, Leaving, Report
@@ -122,7 +121,7 @@ class DonatingSite(FakeSite):
         """The worker of a donated node calls, and takes tasks; its id."""
         broker, now, node = self.state.core.broker, time.time(), pilot.node
         worker = f"w-{node}"
-        pilot.hello(now, node, Arrival(pilot.request.p))
+        self.state.memory.keep(pilot.heard(now, node, Arrival(pilot.request.p)))
         hello = Hello(
             pilot=pilot.id,
             node=node,

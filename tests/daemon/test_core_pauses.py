@@ -20,7 +20,7 @@ def test_a_paused_bag_has_no_queued_request_and_gets_one_when_it_goes_on(tmp_pat
     site.state.core.broker.pause(bag)
     asyncio.run(site.state.core.commit())
     steps(site)
-    assert all(pilot.cancel_reason for pilot in site.state.pilots.values()), "they are withdrawn"
+    assert all(pilot.leaving for pilot in site.state.pilots.values()), "they are withdrawn"
     assert site.told("paused") == [
         f"bag {bag} is paused: its user has paused it; adaptor resume {bag} goes on"
     ]

@@ -47,11 +47,11 @@ def test_a_script_says_itself_how_it_ended(tmp_path: Path, text: str, state: Job
     (tmp_path / "pilot-end.txt").write_text(f"{text}\n")
     found = evidence(HERE, tmp_path).own_end
     assert found is not None
-    pilot = Pilot(1, "tag", Request(4, 600), 50.0, None, PilotState.RUNNING, "7.s", started=98.0)
+    pilot = Pilot(id=1, state=PilotState.RUNNING, request=Request(4, 600), job="7.s")
+    pilot = pilot.but(started=98.0, granted=600)
     told = own_report(pilot, found)
     assert (told.id, told.state, told.start, told.end) == ("7.s", state, 98.0, end)
-    pilot.started = None
-    assert own_report(pilot, found).start == 100.0
+    assert own_report(pilot.but(started=None), found).start == 100.0
 
 
 @pytest.mark.parametrize("text", ["", "0 no 100", "x no 1 2", "0 no 1 2 3", "0 no nan? 2"])

@@ -21,7 +21,8 @@ SITE = SiteConfig(backend="local")
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[FakeSite]:
     site = FakeSite(tmp_path / "state")
-    site.state.memory.limits, site.state.memory.limits_known = unknown_limits(SITE), False
+    site.state.memory.know_limits(unknown_limits(SITE))
+    site.state.memory.limits_known = False
     yield site
     site.journal.close()
 

@@ -14,10 +14,10 @@ import pytest
 from adaptor.api import GetTasks
 from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
-from adaptor.decisions.snapshot import Arrival
+from adaptor.decisions.pilots import Arrival
 from adaptor.errors import JournalError
 from adaptor.journal.bag_views import tasks
-from adaptor.model import PilotState, Request
+from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.shortfalls import Shortfall
 from adaptor.units import format_duration
@@ -148,19 +148,19 @@ def test_nodes_that_give_less_or_nothing_are_named_once(site: FakeSite) -> None:
     steps(site)
     pilot = site.state.pilots[1]
     site.backend.say(pilot.tag, JobState.RUNNING, nodes=("n1", "n2"))
-    pilot.started = time.time() - ARRIVAL - 5
     less = Shortfall("memory", 2 * GIB, GIB, "cgroup")
-    pilot.hello(time.time() - ARRIVAL - 1, "n1", Arrival(1, (less,)))
+    pilot = pilot.but(started=time.time() - ARRIVAL - 5)
+    site.state.memory.keep(pilot.heard(time.time() - ARRIVAL - 1, "n1", Arrival(1, (less,))))
     steps(site, 3)
     told = site.told("problem")
     assert [text for text in told if "n1 gave 1G of 2G of memory (cgroup)" in text] == told[:1]
     assert [text for text in told if "no worker has called from n2 for 1m after the first" in text] == told[
         1:
     ]
-    assert all(text in pilot.note for text in told)
-    pilot.hello(time.time(), "n2", Arrival(1))
+    assert all(text in site.state.pilots[1].note for text in told)
+    site.state.memory.keep(site.state.pilots[1].heard(time.time(), "n2", Arrival(1)))
     steps(site)
-    assert pilot.note == told[0], "the worker of n2 has come late"
+    assert site.state.pilots[1].note == told[0], "the worker of n2 has come late"
 
 
 def test_a_pilot_whose_workers_are_all_gone_is_ended(site: FakeSite) -> None:
@@ -168,11 +168,12 @@ def test_a_pilot_whose_workers_are_all_gone_is_ended(site: FakeSite) -> None:
     steps(site)
     pilot = site.state.pilots[1]
     site.backend.say(pilot.tag, JobState.RUNNING)
-    pilot.hello(time.time(), "n1", Arrival(pilot.request.p))
+    site.state.memory.keep(pilot.heard(time.time(), "n1", Arrival(pilot.request.p)))
     steps(site)
     assert site.states() == ["running"], "it may be between two workers"
+    pilot = site.state.pilots[1]
     assert pilot.without_worker_since is not None
-    pilot.without_worker_since -= LEFT + 1
+    site.state.memory.change(pilot, without_worker_since=pilot.without_worker_since - LEFT - 1)
     steps(site, 2)
     assert site.states()[0] == "cancelled"
     assert "none of its workers has been heard of" in site.pilots()[0][2]
@@ -200,8 +201,9 @@ def test_where_the_scheduler_forgets_ended_jobs_the_end_is_what_the_script_wrote
     began = pilot.started or 0.0
     (order.directory / "pilot-end.txt").write_text(f"0 no {began:.0f} {began + 30:.0f}")
     steps(site)
-    assert pilot.state is PilotState.COMPLETED
-    assert pilot.ended == pytest.approx(began + 30, abs=1)
+    assert site.states()[0] == "completed"
+    (ended,) = site.journal.connection.execute("SELECT ended FROM pilot WHERE id = 1").fetchone()
+    assert ended == pytest.approx(began + 30, abs=1)
 
 
 def test_a_person_waits_for_one_hung_question_only(site: FakeSite) -> None:

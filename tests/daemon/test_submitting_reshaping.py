@@ -62,6 +62,7 @@ def test_a_change_that_is_taken_is_written_down_everywhere(
     submitted, orders = pilot.submitted, len(site.backend.orders)
     reshape(site, p, tr)
     assert known(site) == ((p, tr),) * 3
+    pilot = site.state.pilots[1]
     assert (pilot.submitted, pilot.state, len(site.backend.orders)) == (submitted, PilotState.QUEUED, orders)
     assert [order.request for order in site.backend.changed] == [Request(p, tr)]
     assert site.told("reshaped") == [f"asks {p} × {tr}"]
@@ -78,6 +79,7 @@ def test_what_has_started_meanwhile_keeps_its_request(site: FakeSite, pilot: Pil
     site.backend.say(pilot.tag, JobState.RUNNING)
     site.backend.asks_for(pilot.tag, Request(*before))
     steps(site)
+    pilot = site.state.pilots[1]
     assert (known(site), pilot.state) == ((before,) * 3, PilotState.RUNNING)
     assert "no longer pending" in site.told("problem")[-1]
     assert pilot.fixed, "the scheduler is not asked for another change of it"
@@ -104,7 +106,7 @@ def test_the_truth_of_a_change_without_an_answer_is_what_the_scheduler_shows(
     steps(site)
     now = Request(p, tr) if taken else before
     assert known(site) == ((now.p, now.tr),) * 3
-    assert not pilot.fixed
+    assert not site.state.pilots[1].fixed
 
 
 @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING])

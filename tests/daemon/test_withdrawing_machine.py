@@ -111,7 +111,7 @@ class Withdrawing(RuleBasedStateMachine):
         """An order to cancel that was lost is repeated."""
         for pilot in self.site.state.pilots.values():
             if pilot.cancel_sent is not None:
-                pilot.cancel_sent -= 1000
+                self.site.state.memory.change(pilot, cancel_sent=pilot.cancel_sent - 1000)
 
     @invariant()
     def the_limit_holds(self) -> None:

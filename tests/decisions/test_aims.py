@@ -176,9 +176,8 @@ def test_a_request_ends_with_its_last_task_before_the_deadline_unless_it_is_over
 
 def test_slots_of_a_quote_come_in_whole_nodes_where_only_those_are_given(site: FakeSite) -> None:
     submit(site, 40, slots={"here": 1}, runtimes={"here": 20.0})
-    settings = site.state.memory.settings
-    rules = msgspec.structs.replace(settings.rules, granularity=2)
-    site.state.memory.settings = msgspec.structs.replace(settings, rules=rules)
+    memory = site.state.memory
+    memory.rules = msgspec.structs.replace(memory.rules, granularity=2)
     steps(site, 3)
     assert asked(site) == 2
 

@@ -13,7 +13,8 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.aims import why_not_another_unit
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Limits, PilotState, Request
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.scheduling.facts import BagFacts, LearnedAt
@@ -27,8 +28,8 @@ SHORT, LONG = 3500.0, 1800.0
 NEARLY = 3570.0
 
 
-def pilot(number: int, slots: int, *, tr: int = 7200, started: float = 0.0) -> PilotFacts:
-    return PilotFacts(
+def pilot(number: int, slots: int, *, tr: int = 7200, started: float = 0.0) -> Pilot:
+    return Pilot(
         id=number,
         bag=1,
         state=PilotState.RUNNING,

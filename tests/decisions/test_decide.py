@@ -16,8 +16,9 @@ from adaptor.crafting.situation import Issue, PlanningView, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.state import SiteTerms
 from tests.crafting.planner_views import queued, running, site, tasks, views
@@ -30,7 +31,7 @@ def snapshot_of(view: PlanningView, ledger: Ledger | None = None) -> Snapshot:
     if ledger is None:
         ledger = Ledger()
         ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
-    pilots = tuple(PilotFacts(**msgspec.structs.asdict(pilot)) for pilot in view.pilots)
+    pilots = tuple(Pilot(**msgspec.structs.asdict(pilot)) for pilot in view.pilots)
     return Snapshot(
         now=view.now,
         site="here",
@@ -94,7 +95,7 @@ def test_a_pilot_that_can_never_start_is_withdrawn_with_the_reason() -> None:
 
 
 def test_start_up_that_takes_longer_than_the_pad_lengthens_it() -> None:
-    pilot = PilotFacts(
+    pilot = Pilot(
         id=1, state=PilotState.RUNNING, request=queued(1, 4).request, started=900.0, first_hello=960.0,
         ends=4500.0, processors=4, known_since=890.0,
     )  # fmt: skip

@@ -363,7 +363,7 @@ def test_a_held_task_goes_back_to_a_donated_node_where_its_request_starts_late(s
     assert not site.backend.donated
     (pilot,) = site.state.pilots.values()
     assert not pilot.node
-    pilot.predicted_start = now + 86400
+    site.state.memory.change(pilot, predicted_start=now + 86400)
     site.step()
     assert len(site.backend.donated) == 1
     assert site.holding(site.start(*site.backend.donated)) == 1
@@ -376,6 +376,6 @@ def test_the_request_of_a_held_task_that_starts_soon_is_waited_for(site: Donatin
         bag.preempt(0, 60.0)
     site.step()
     (pilot,) = site.state.pilots.values()
-    pilot.predicted_start = time.time() + 1
+    site.state.memory.change(pilot, predicted_start=time.time() + 1)
     site.step()
     assert not site.backend.donated

@@ -50,8 +50,9 @@ def test_a_job_that_went_elsewhere_after_all_does_not_count_as_a_long_wait(site:
     for use in (NodeUse.TAKEN, NodeUse.IDLE, NodeUse.TAKEN):
         site.backend.set("n1", use)
         site.step()
-        for pilot in site.state.memory.donated:
-            pilot.wanted_since = pilot.wanted_since and pilot.wanted_since - 3600
+        memory = site.state.memory
+        for pilot in memory.donated:
+            memory.change(pilot, wanted_since=pilot.wanted_since and pilot.wanted_since - 3600)
     assert site.backend.cancelled == []
 
 
@@ -232,7 +233,8 @@ def test_a_daemon_that_is_killed_while_it_makes_a_pilot(
     site.step()
     assert [pilot.node for pilot in site.state.memory.donated] == [node], "it is not lent a second time"
     assert list(site.backend.donated) == ([node] if reached else [])
-    site.state.memory.donated[0].submitted -= 3600
+    (pilot,) = site.state.memory.donated
+    site.state.memory.change(pilot, submitted=pilot.submitted - 3600)
     monkeypatch.setattr(stepping, "QUEUED_TOO_LONG", 7200.0)
     site.step()
     site.step()
@@ -250,7 +252,7 @@ def test_pilots_end_once_their_site_does_not_donate_in_that_way_any_more(
     site.start(lease.node)
     site.step()
     if mode == "agent":
-        lease.job = f"agent:{lease.node}:{lease.tag}"
+        lease = site.state.memory.change(lease, job=f"agent:{lease.node}:{lease.tag}")
         site.state.note_change(lease)
         site.backend.reports.clear()  # the scheduler has never heard of it
     else:

@@ -163,7 +163,7 @@ def test_waits_are_learned_and_recalled_from_the_journal(two: FakeSites) -> None
     ((id, pilot),) = near.pilots.items() if near.pilots else two.sites["far"].pilots.items()
     site = near if near.pilots else two.sites["far"]
     assert site.memory.waits.worst(time.time()) is None
-    pilot.predicted_start = time.time() - 300
+    pilot = site.memory.change(pilot, predicted_start=time.time() - 300)
     two.journal.connection.execute("UPDATE pilot SET predicted_start = ?", (pilot.predicted_start,))
     two.backends[site.name].say(pilot.tag, JobState.RUNNING)
     two.step(site.name)

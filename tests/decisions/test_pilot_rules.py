@@ -21,15 +21,16 @@ from adaptor.decisions.pilot_rules import (
     why_forsaken,
     why_overdue,
 )
+from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
-from adaptor.decisions.snapshot import Arrival, PilotFacts, SiteFacts
+from adaptor.decisions.snapshot import SiteFacts
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
 from adaptor.shortfalls import Shortfall
 
 NOW = 100_000.0
 SHAPE: TaskShape = (TaskSize(processors=3), None)
-RUNNING = PilotFacts(
+RUNNING = Pilot(
     id=1,
     state=PilotState.RUNNING,
     request=Request(4, 3600),
@@ -37,7 +38,7 @@ RUNNING = PilotFacts(
     known_since=NOW - 1010,
     first_hello=NOW - 990,
 )
-QUEUED = PilotFacts(
+QUEUED = Pilot(
     id=2,
     state=PilotState.QUEUED,
     request=Request(4, 3600),
@@ -49,7 +50,7 @@ QUEUED = PilotFacts(
 OWN = PendingJob("7", 4, 3600)
 
 
-def pilot(base: PilotFacts, **changes: object) -> PilotFacts:
+def pilot(base: Pilot, **changes: object) -> Pilot:
     return msgspec.structs.replace(base, **changes)
 
 
@@ -146,7 +147,7 @@ WIDE = pilot(
 ALL = {node: Arrival(4) for node in WIDE.nodes}
 
 
-def remarks(found: PilotFacts, now: float = NOW) -> list[tuple[str, str]]:
+def remarks(found: Pilot, now: float = NOW) -> list[tuple[str, str]]:
     return [(remark.about, remark.text) for remark in on_arrivals("here", found, now)]
 
 
@@ -163,7 +164,7 @@ def test_nodes_without_a_worker_are_named_a_minute_after_the_first() -> None:
 
 
 def test_a_node_whose_worker_comes_late_is_named_no_more() -> None:
-    assert remarks(pilot(WIDE, arrivals=ALL, noted=frozenset({NODES}))) == [(NODES, "")]
+    assert remarks(pilot(WIDE, arrivals=ALL, notes={NODES: "none called"})) == [(NODES, "")]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_a_node_that_gave_less_is_named_once() -> None:
             "tells more",
         )
     ]
-    assert remarks(pilot(WIDE, arrivals=less, noted=frozenset({"n2"}))) == []
+    assert remarks(pilot(WIDE, arrivals=less, notes={"n2": "gave less"})) == []
 
 
 @given(

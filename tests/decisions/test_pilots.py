@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.decisions.pilots import MISSES_TO_VANISH, Pilot, miss, observe, request_told
-from adaptor.decisions.snapshot import Arrival
+from adaptor.decisions.pilots import MISSES_TO_VANISH, Arrival, Pilot, miss, observe, request_told
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport, JobState
 
@@ -13,7 +12,8 @@ NOW = 1_000_000.0
 
 
 def pilot(state: PilotState = PilotState.QUEUED, started: float | None = None) -> Pilot:
-    return Pilot(7, "tag", Request(4, 600), NOW - 50, None, state=state, job="99", started=started)
+    asked = Pilot(id=7, state=state, request=Request(4, 600), submitted=NOW - 50, job="99")
+    return asked.but(started=started, granted=600, seen_running=started is not None)
 
 
 def report(state: JobState, start: float | None = None, end: float | None = None) -> JobReport:
@@ -21,16 +21,16 @@ def report(state: JobState, start: float | None = None, end: float | None = None
 
 
 def test_a_submit_is_recognised_by_its_tag() -> None:
-    each = Pilot(7, "tag", Request(4, 600), NOW, None)
-    assert observe(each, report(JobState.QUEUED), NOW)
+    each = pilot(PilotState.SUBMITTING).but(job=None, submitted=NOW)
+    each = observe(each, report(JobState.QUEUED), NOW)
     assert (each.state, each.job) == (PilotState.QUEUED, "99")
 
 
 def test_it_starts_when_the_scheduler_says() -> None:
     each = pilot()
-    assert observe(each, report(JobState.RUNNING, start=NOW - 9), NOW)
+    each = observe(each, report(JobState.RUNNING, start=NOW - 9), NOW)
     assert (each.state, each.started) == (PilotState.RUNNING, NOW - 9)
-    assert not observe(each, report(JobState.RUNNING, start=NOW - 9), NOW + 1), "nothing new"
+    assert observe(each, report(JobState.RUNNING, start=NOW - 9), NOW + 1) == each, "nothing new"
 
 
 @pytest.mark.parametrize(
@@ -46,80 +46,76 @@ def test_it_starts_when_the_scheduler_says() -> None:
 )
 def test_every_end_has_its_own_word(said: JobState, state: PilotState) -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
-    observe(each, report(said, start=NOW - 20, end=NOW - 1), NOW)
+    each = observe(each, report(said, start=NOW - 20, end=NOW - 1), NOW)
     assert (each.state, each.ended, each.end_reason) == (state, NOW - 1, "so it is")
 
 
 def test_one_that_we_take_back_before_it_starts_is_withdrawn() -> None:
-    each = pilot()
-    each.cancel_reason = "no task waits"
-    observe(each, report(JobState.CANCELLED), NOW)
+    each = pilot().but(leaving="no task waits")
+    each = observe(each, report(JobState.CANCELLED), NOW)
     assert (each.state, each.end_reason) == (PilotState.WITHDRAWN, "no task waits")
 
 
 def test_one_that_someone_else_cancels_in_the_queue_is_cancelled() -> None:
     each = pilot()
-    observe(each, report(JobState.CANCELLED), NOW)
+    each = observe(each, report(JobState.CANCELLED), NOW)
     assert each.state is PilotState.CANCELLED
 
 
 def test_one_that_goes_back_into_the_queue_is_queued_again() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
-    observe(each, report(JobState.QUEUED), NOW)
+    each = observe(each, report(JobState.QUEUED), NOW)
     assert (each.state, each.started) == (PilotState.QUEUED, None)
 
 
 def test_a_word_that_we_do_not_know_changes_nothing() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
-    assert not observe(each, report(JobState.UNKNOWN), NOW)
-    assert each.state is PilotState.RUNNING
+    each = observe(each, report(JobState.UNKNOWN), NOW)
+    assert (each.state, each.started) == (PilotState.RUNNING, NOW - 20)
 
 
 def test_a_worker_that_calls_says_that_the_pilot_runs() -> None:
-    each = pilot()
-    each.notes[""] = "nobody has called"
-    each.hello(NOW, "n1", Arrival(4))
+    each = pilot().but(notes={"": "nobody has called"}).heard(NOW, "n1", Arrival(4))
     assert (each.state, each.started, each.note) == (PilotState.RUNNING, NOW, "")
 
 
 def test_missing_never_means_completed() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
     for _ in range(MISSES_TO_VANISH - 1):
-        assert not miss(each, NOW, alive=False, settle_time=60)
-    assert miss(each, NOW, alive=False, settle_time=60)
-    assert each.state is PilotState.VANISHED
+        each = miss(each, NOW, alive=False, settle_time=60)
+    assert each.in_system
+    assert miss(each, NOW, alive=False, settle_time=60).state is PilotState.VANISHED
 
 
 def test_one_whose_workers_are_heard_of_does_not_vanish() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
     for _ in range(10 * MISSES_TO_VANISH):
-        assert not miss(each, NOW, alive=True, settle_time=60)
+        each = miss(each, NOW, alive=True, settle_time=60)
     assert each.state is PilotState.RUNNING
 
 
 def test_a_single_answer_without_it_is_forgotten_when_it_is_seen_again() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
     for _ in range(10):
-        assert not miss(each, NOW, alive=False, settle_time=60)
-        observe(each, report(JobState.RUNNING, start=NOW - 20), NOW)
+        missed = miss(each, NOW, alive=False, settle_time=60)
+        assert missed.in_system
+        each = observe(missed, report(JobState.RUNNING, start=NOW - 20), NOW)
 
 
 def test_a_submit_that_left_no_trace_has_not_happened_but_only_after_a_while() -> None:
-    each = Pilot(7, "tag", Request(4, 600), NOW, None)
-    assert not miss(each, NOW + 59, alive=False, settle_time=60)
-    assert each.in_system, "it counts towards max_pending_requests until that is known"
-    assert miss(each, NOW + 61, alive=False, settle_time=60)
-    assert each.state is PilotState.REFUSED
+    each = pilot(PilotState.SUBMITTING).but(job=None, submitted=NOW)
+    young = miss(each, NOW + 59, alive=False, settle_time=60)
+    assert young.in_system, "it counts towards max_pending_requests until that is known"
+    assert miss(each, NOW + 61, alive=False, settle_time=60).state is PilotState.REFUSED
 
 
 def test_the_table_of_transitions_is_enforced() -> None:
-    each = pilot(PilotState.RUNNING, started=NOW)
-    each.end(PilotState.COMPLETED, NOW, "")
+    each = pilot(PilotState.RUNNING, started=NOW).over(PilotState.COMPLETED, NOW, "")
     with pytest.raises(ValueError, match="completed does not become running"):
-        each.move(PilotState.RUNNING)
+        each.but(state=PilotState.RUNNING)
 
 
-def take_in(pilot: Pilot, state: JobState, p: int, tr: int, granted: float | None = None) -> None:
+def take_in(pilot: Pilot, state: JobState, p: int, tr: int, granted: float | None = None) -> Pilot:
     """As a driver does."""
     start = None if state is JobState.QUEUED else NOW - 9
     report = JobReport(
@@ -127,30 +123,30 @@ def take_in(pilot: Pilot, state: JobState, p: int, tr: int, granted: float | Non
     )  # fmt: skip
     told = request_told(pilot, report, pilot.request, pilot.request)
     if told != pilot.request:
-        pilot.reshape(told, NOW)
-    observe(pilot, report, NOW)
+        pilot = pilot.reshaped_to(told, NOW)
+    return observe(pilot, report, NOW)
 
 
 def test_a_request_that_its_owner_alters_in_the_queue_is_what_the_scheduler_has() -> None:
     each = pilot()
-    take_in(each, JobState.QUEUED, 8, 60)
+    each = take_in(each, JobState.QUEUED, 8, 60)
     assert (each.request, each.granted) == (Request(8, 60), 60)
-    take_in(each, JobState.RUNNING, 6, 90, granted=90)
+    each = take_in(each, JobState.RUNNING, 6, 90, granted=90)
     assert (each.request, each.granted) == (Request(6, 90), 90), "altered once more just before it started"
 
 
 def test_the_processors_of_one_that_runs_are_those_that_it_started_with() -> None:
     """Nodes that its owner gives back later were held until then."""
     each = pilot()
-    take_in(each, JobState.RUNNING, 4, 600, granted=600)
-    take_in(each, JobState.RUNNING, 2, 300, granted=300)
+    each = take_in(each, JobState.RUNNING, 4, 600, granted=600)
+    each = take_in(each, JobState.RUNNING, 2, 300, granted=300)
     assert (each.request, each.granted) == (Request(4, 300), 300)
     again = pilot(PilotState.RUNNING, started=NOW - 9)
-    take_in(again, JobState.RUNNING, 2, 600)
+    again = take_in(again, JobState.RUNNING, 2, 600)
     assert again.request == Request(4, 600), "an earlier daemon saw it start"
 
 
 def test_a_walltime_that_was_cut_at_the_start_leaves_the_request_as_it_was() -> None:
     each = pilot()
-    take_in(each, JobState.RUNNING, 4, 600, granted=238)
+    each = take_in(each, JobState.RUNNING, 4, 600, granted=238)
     assert (each.request, each.granted) == (Request(4, 600), 238)

@@ -60,8 +60,7 @@ class Driver:
     def pilot(self, id: int = 1) -> Pilot:
         """Queued."""
         pilot = self.site.add_pilot(self.broker, id, f"tag{id}", submit(), 0.0)
-        self.site.submitted(pilot, f"job{id}")
-        return pilot
+        return self.site.submitted(pilot, f"job{id}")
 
     def run(self, steps: Steps | None = None) -> list[Question]:
         steps = steps or Step(self, self.site, 100.0).run()
@@ -134,35 +133,37 @@ def test_the_queue_is_asked_for_while_tasks_wait_only() -> None:
 
 def test_a_scheduler_that_does_not_answer_changes_no_pilot() -> None:
     driver = Driver()
-    pilot, driver.news = driver.pilot(), None
+    driver.pilot()
+    driver.news = None
     assert not any(isinstance(question, PilotsObserved) for question in driver.run())
-    assert pilot.state is PilotState.QUEUED
+    assert driver.site.pilots[1].state is PilotState.QUEUED
 
 
 def test_what_an_ended_pilot_wrote_says_why_it_failed() -> None:
     driver = Driver()
-    pilot = driver.pilot()
+    driver.pilot()
     driver.news = [PilotNews(pilot=1, report=ended(), complaints="no route to the daemon", last_words="bye")]
     asked = driver.run()
-    assert pilot.end_reason == "no route to the daemon"
+    (changed,) = (question for question in asked if isinstance(question, PilotChanged))
+    assert changed.pilot.end_reason == "no route to the daemon"
     assert not driver.site.pilots
-    assert asked[1:4] == [PilotChanged(pilot), Wake("here"), PilotsObserved((1,))]
+    assert asked[1:4] == [changed, Wake("here"), PilotsObserved((1,))]
 
 
 def test_what_is_unwanted_is_cancelled_before_a_request_is_sent_and_once() -> None:
     driver = Driver([Withdraw(1, "needless"), submit()])
-    pilot = driver.pilot()
+    driver.pilot()
     asked = driver.act()
     assert asked == [Withdraw(1, "needless"), Cancel(("job1",)), Wake("here"), submit()]
-    assert pilot.cancel_sent == 100.0 + 1.0
+    assert driver.site.pilots[1].cancel_sent == 100.0 + 1.0
 
 
 def test_an_order_to_cancel_that_failed_is_repeated() -> None:
     driver = Driver([Withdraw(1, "needless"), submit()])
-    pilot = driver.pilot()
+    driver.pilot()
     driver.answers = lambda question: Answer.NONE if isinstance(question, Cancel) else Answer.TAKEN
     assert driver.act().count(Cancel(("job1",))) == 2
-    assert pilot.cancel_sent is None
+    assert driver.site.pilots[1].cancel_sent is None
 
 
 def test_after_a_refusal_no_other_request_for_such_tasks_is_sent_and_nothing_withheld() -> None:
@@ -201,9 +202,10 @@ def test_a_change_that_is_refused_is_not_tried_again() -> None:
     ):
         change = Reshape(1, CraftedRequest(Request(2, 1200), 5.0, 2, "longer"), submit().demand)
         driver = Driver([change])
-        pilot = driver.pilot()
+        driver.pilot()
         driver.answers = partial(_always, answer)
         driver.act()
+        pilot = driver.site.pilots[1]
         assert (pilot.fixed, pilot.request.tr) == (fixed, tr)
 
 

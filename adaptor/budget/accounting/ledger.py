@@ -52,6 +52,7 @@ class Ledger(Statements):
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         super().__init__()
+        self._frozen: Ledger | None = None
         for entry in entries:
             self._apply(entry)
         self._keep_recent()
@@ -69,6 +70,12 @@ class Ledger(Statements):
                 copy._used_in[budget.site, budget.calendar] = defaultdict(int, used)
         copy._latest, copy._priced = self._latest, self._priced
         return copy
+
+    def frozen(self) -> Ledger:
+        """A copy to look at: the same one until something changes here, and nobody may change it."""
+        if self._frozen is None:
+            self._frozen = self.fork()
+        return self._frozen
 
     def without(self, pilot: int) -> Ledger:
         """A fork in which a pilot holds no reservation: what another request may cost in its place."""
@@ -221,6 +228,7 @@ class Ledger(Statements):
 
     def forget_budget(self, bag: int) -> None:
         """Forget the budget of a bag that is forgotten."""
+        self._frozen = None
         self._budgets.pop((bag, None, None), None)
 
     def forget_pilot(self, pilot: int, parts: Iterable[Part]) -> None:
@@ -228,12 +236,14 @@ class Ledger(Statements):
 
         `parts` as its entries have them (`past.settled_pilot`).
         """
+        self._frozen = None
         self._closed.pop(pilot, None)
         for part in parts:
             add_to(self._used_by_bag, part.bag, -part.amount)
             add_to(self._wasted_by_bag, part.bag, -part.wasted)
 
     def _written(self, entry: _AnyEntry) -> _AnyEntry:
+        self._frozen = None
         self._apply(entry)
         if len(self._closed) > 2 * RECENT:
             self._keep_recent()

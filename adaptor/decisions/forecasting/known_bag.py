@@ -13,8 +13,9 @@ from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.held_off import why_held_off
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import charges_whole_units, end_takes, ends_with_units, host_terms, tariff_for
-from adaptor.decisions.snapshot import BagAhead, PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.snapshot import BagAhead, SiteFacts, Snapshot
 from adaptor.forecast.known import KnownAims, KnownBag, KnownPilot, KnownSite
 from adaptor.model import PilotState
 from adaptor.runtimes.possible import RuntimeKnowledge
@@ -73,11 +74,11 @@ def charged(bag: BagFacts, sites: Sequence[SiteFacts], ledger: Statements, now: 
     return in_credits(ledger.of_bag(bag.id).used + _charges(_own(sites, bag), ledger, now))
 
 
-def _own(sites: Sequence[SiteFacts], bag: BagFacts) -> list[PilotFacts]:
+def _own(sites: Sequence[SiteFacts], bag: BagFacts) -> list[Pilot]:
     return [pilot for site in sites for pilot in site.pilots if pilot.bag == bag.id]
 
 
-def _charges(pilots: Iterable[PilotFacts], ledger: Statements, now: float) -> int:
+def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
     """Millionths of a credit for pilots, as if they ended now; queued ones cost nothing."""
     total = 0
     for pilot in pilots:
@@ -158,7 +159,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
 
 
 def _known_pilot(
-    ahead: BagAhead, site: SiteFacts, pilot: PilotFacts, demand: Demand, snapshot: Snapshot
+    ahead: BagAhead, site: SiteFacts, pilot: Pilot, demand: Demand, snapshot: Snapshot
 ) -> KnownPilot:
     bag, now = ahead.facts, snapshot.now
     running = pilot.state is PilotState.RUNNING and pilot.started is not None

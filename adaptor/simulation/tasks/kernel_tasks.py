@@ -58,6 +58,8 @@ class KernelTasks(Broker):
         )
         self._demands: tuple[Demand, ...] | None = None
         """As last asked for; None: tasks have gone on since."""
+        self._left_at: int | None = None
+        """When `leave` was asked last; None: tasks have gone on since."""
         self._ids: list[int] = []
         """The pilots by row."""
         self._nodes: dict[int, DonatedNode] = {}
@@ -143,7 +145,7 @@ class KernelTasks(Broker):
             mean=self._learner.mean or 0.0,
             longest=known.longest,
             not_enough=known.not_enough,
-            mean_start=float(started.mean()) if len(started) else None,
+            mean_start=int(started.sum()) / len(started) if len(started) else None,
             first_start=float(started.min()) if len(started) else None,
         )
 
@@ -205,7 +207,7 @@ class KernelTasks(Broker):
     def add_pilot(
         self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
     ) -> None:
-        self._demands = None
+        self._demands = self._left_at = None
         row = len(self._ids)
         if row == len(self._t.pilots):
             self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
@@ -257,7 +259,7 @@ class KernelTasks(Broker):
         self._t = t._replace(slots=slots, heap=heap)
 
     def end_pilot(self, pilot: int, now: int) -> Served:
-        self._demands = None
+        self._demands = self._left_at = None
         row = self._ids.index(pilot)
         near = self._t.pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
         served = self._remove(row, now, learn=bool(near))
@@ -265,7 +267,7 @@ class KernelTasks(Broker):
         return served
 
     def ahead(self, until: int) -> int:
-        self._demands = None
+        self._demands = self._left_at = None
         stop = min(int(k.next_stop(self._t, self._idle_timeout)), until)
         saved = self._save()
         stop = min(int(k.run(self._t, stop)), stop)
@@ -273,7 +275,7 @@ class KernelTasks(Broker):
         return stop
 
     def settle(self, now: int) -> bool:
-        self._demands = None
+        self._demands = self._left_at = None
         if self._saved is not None:
             stop, saved = self._saved
             self._saved = None
@@ -289,6 +291,8 @@ class KernelTasks(Broker):
         return self._learner.estimate != before
 
     def leave(self, now: int) -> dict[int, Served]:
+        if self._left_at == now:
+            return {}
         self._demands = None
         self._time_up(now)
         timeout = 0 if self.ended else self._idle_timeout
@@ -296,7 +300,7 @@ class KernelTasks(Broker):
         while (row := k.last_idle(self._t, now, timeout, lacks_time)) >= 0:
             pilot = self._ids[row]
             self._left[pilot] = self._remove(row, now, learn=False)
-        left, self._left = self._left, {}
+        left, self._left, self._left_at = self._left, {}, now
         return left
 
     def _go_on(self, now: int) -> None:

@@ -10,7 +10,7 @@ from adaptor.config.loading import parse_config
 from adaptor.daemon.sites import make_backend
 from adaptor.decisions.pilots import Pilot, observe
 from adaptor.errors import ConfigError
-from adaptor.model import Request
+from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport
 from backends.pbs.backend import PbsBackend
 from backends.pbs.jobs import report_of
@@ -45,16 +45,20 @@ def test_what_makes_no_sense_is_told_with_its_line(line: str, words: str) -> Non
         parse_config(f"{SITE}    {line}\n", "c.yaml")
 
 
+def asking(processors: int) -> Pilot:
+    request = Request(processors, 36_000)
+    return Pilot(id=1, state=PilotState.SUBMITTING, request=request, granted=request.tr)
+
+
 def test_a_pilot_whose_walltime_was_cut_is_planned_to_end_earlier() -> None:
-    pilot = Pilot(1, "stf", Request(1, 36_000), 0.0, None)
-    assert pilot.facts(None).ends is None
+    pilot = asking(1)
+    assert pilot.ends is None
     found = report("03b-job-stf-running")
     assert found.start is not None
-    observe(pilot, found, found.start + 1)
-    assert pilot.facts(None).ends == found.start + 238
+    pilot = observe(pilot, found, found.start + 1)
+    assert pilot.ends == found.start + 238
 
 
 def test_a_pilot_that_waits_has_what_it_asked_for() -> None:
-    pilot = Pilot(1, "shrink", Request(2, 36_000), 0.0, None)
-    observe(pilot, report("02-job-stf"), 1.0)
-    assert (pilot.facts(None).ends, pilot.granted) == (None, 36_000)
+    pilot = observe(asking(2), report("02-job-stf"), 1.0)
+    assert (pilot.ends, pilot.granted) == (None, 36_000)

@@ -22,7 +22,8 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import settings_of, terms_of
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.observation import take_snapshot
-from adaptor.decisions.snapshot import Arrival, Snapshot
+from adaptor.decisions.pilots import Arrival
+from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
@@ -319,12 +320,12 @@ class DaemonDriver:
     def called(self, site: str, pilot: int, now: float) -> None:
         called = self.sites[site].pilots.get(pilot)
         if called is not None:
-            called.hello(now, called.node, Arrival(called.request.p))
+            self.sites[site].memory.keep(called.heard(now, called.node, Arrival(called.request.p)))
 
     def attempt_started(self, started: AttemptStart) -> None:
         for site in self.sites.values():
             if started.pilot in site.pilots:
-                site.pilots[started.pilot].worked = True
+                site.memory.change(site.pilots[started.pilot], worked=True)
 
     def attempt_ended(self, ended: AttemptEnd) -> None:
         """The journal has it."""
