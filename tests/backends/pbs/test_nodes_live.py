@@ -87,7 +87,7 @@ class Site:
         for node in nodes_of(parse_long(self.cluster.run(["pbsnodes", "-a", "-v"]), "")):
             held = node.has if "job-exclusive" in node.states else node.assigned
             found.update({(node.host, "processors"): held.processors, (node.host, "memory"): held.memory})
-            found.update({(node.host, "gpus"): held.gpus})
+            found.update({(node.host, "gpus"): sum(count for _, count in held.gpus)})
         return +found
 
 
