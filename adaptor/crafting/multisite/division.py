@@ -211,11 +211,14 @@ class _Work:
         return math.ceil(self._allowed[name] / turns)
 
     def elsewhere(self, name: str) -> list[Elsewhere | None]:
-        """By group: what the other sites do for it; None: it has target shares."""
+        """By group: what the other sites do for it; None: its bag has pilots of its own."""
         if not self._replans(name):
             return [None] * len(self._groups)
         found = elsewhere(self._sites, self._groups, name)
-        return [there if target is None else None for there, target in zip(found, self._targets, strict=True)]
+        return [
+            there if _bag_of(group) is None else None
+            for there, group in zip(found, self._groups, strict=True)
+        ]
 
     def _replans(self, name: str) -> bool:
         return HEURISTICS[self._sites[name].view.heuristic].replans
@@ -249,7 +252,7 @@ class _Work:
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
         pilots = {other: status.counted_view.pilots for other, status in self._sites.items()}
-        if self._replans(name) and not any(self._targets):
+        if self._replans(name) and all(_bag_of(self._groups[index]) is None for index in mine):
             return why_all({other: there for other, there in pilots.items() if other != name}, waiting)
         if not uncovered:
             return why_covered(pilots, waiting)
@@ -292,7 +295,12 @@ def _open(sites: Mapping[str, SiteStatus], group: TaskGroup) -> dict[str, Demand
     }
 
 
+def _bag_of(group: TaskGroup) -> int | None:
+    """The bag whose pilots are its own; None: the tasks share pilots with others."""
+    return next((demand.bag for demand in group.at.values()), None)
+
+
 def _target_of(group: TaskGroup, targets: Mapping[int, TargetShares]) -> TargetShares | None:
     """The target shares of a group: its tasks either share pilots or belong to one bag."""
-    bag = next((demand.bag for demand in group.at.values()), None)
+    bag = _bag_of(group)
     return None if bag is None else targets.get(bag)

@@ -104,6 +104,16 @@ def test_tasks_that_are_divided_by_cost_are_not_planned_by_all_sites() -> None:
     assert not any(isinstance(decision, Issue) for decision in decisions)
 
 
+def test_nor_are_they_before_the_costs_are_compared_or_when_pilots_of_one_site_cover_them() -> None:
+    group = msgspec.structs.replace(bag(8), at={
+        name: msgspec.structs.replace(demand, bag=7) for name, demand in bag(8).at.items()
+    })  # fmt: skip
+    sites = two(site(pilots=(msgspec.structs.replace(running(1, 8, left=600.0), bag=7),)))
+    part = by_demand(divide(sites, [group])["near"], "near", [group], [group.at["near"]])
+    assert (part.uncovered, part.elsewhere) == ([0], [None])
+    assert part.reason.startswith("the pilots in the system (")
+
+
 def test_a_pilot_counts_once_for_tasks_of_one_shape() -> None:
     """Some of them may run at a third site too."""
     sites = {**two(site(pilots=(running(1, 8, left=600.0),))), "third": site()}
