@@ -13,7 +13,7 @@ import msgspec
 from adaptor import api
 from adaptor.api.question import A
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol.access import CLIENT_ACCESS, read_access
+from adaptor.protocol.access import CLIENT_ACCESS, host_and_port, read_access
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, ChannelError, Party
 from adaptor.protocol.state_directory import state_directory
 
@@ -205,9 +205,8 @@ def _is_readable(connected: socket.socket) -> bool:
 
 def _connected(address: str) -> socket.socket | None:
     """None: nothing listens there."""
-    host, _, port = address.removeprefix("tcp://").rpartition(":")
     try:
-        connected = socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT)
+        connected = socket.create_connection(host_and_port(address), timeout=CONNECT_TIMEOUT)
     except (OSError, ValueError):
         return None
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

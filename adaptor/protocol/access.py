@@ -51,6 +51,12 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     own: Identity
 
 
+def host_and_port(address: str) -> tuple[str, int]:
+    """Of `tcp://host:port`, as sockets take them. Raises ValueError: the port is no number."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    return host.strip("[]"), int(port)
+
+
 _access = msgspec.json.Decoder(Access)
 
 

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from adaptor.protocol.access import Access
+from adaptor.protocol.access import Access, host_and_port
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, ChannelError, Party
 from adaptor.worker.transport import TransportError
 
@@ -32,10 +32,9 @@ class TlsConnector:
 
     def connect(self, access: Access, address: str) -> TlsTransport:
         """Raises TransportError: the address or a key is damaged."""
-        host, _, port = address.removeprefix("tcp://").rpartition(":")
         try:
             party = Party(access.own, access.server, server=False)
-            return TlsTransport(party, (host.strip("[]"), int(port)), self._identity, self._wakeup)
+            return TlsTransport(party, host_and_port(address), self._identity, self._wakeup)
         except (ChannelError, ValueError) as error:
             raise TransportError(f"{address}: {error}") from error
 

@@ -61,6 +61,14 @@ def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, 
     )
 
 
+def of_bag(group: TaskGroup, number: int) -> TaskGroup:
+    """The tasks as those of a bag with pilots of its own."""
+    return TaskGroup(
+        group.waiting,
+        {name: msgspec.structs.replace(demand, bag=number) for name, demand in group.at.items()},
+    )
+
+
 @st.composite
 def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], tuple[TaskGroup, ...]]:
     """Sites of any shape and mood, and tasks that may run at some of them."""

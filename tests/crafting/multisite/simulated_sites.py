@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hypothesis import strategies as st
+
 from adaptor.crafting.availability import Availability, availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import SiteStatus
@@ -209,3 +211,24 @@ class World:
         predicted = pilot.crafted.predicted_start
         if predicted is not None and predicted < self.now:
             site.waits.gave_up(pilot.crafted.request.p, self.now - predicted, self.now)
+
+
+def near_and_far(heuristic: str) -> st.SearchStrategy[tuple[Site, Site]]:
+    """Any two small sites, with jobs of others or without."""
+    return st.tuples(_any_site("near", heuristic), _any_site("far", heuristic))
+
+
+def _any_site(name: str, heuristic: str) -> st.SearchStrategy[Site]:
+    return st.builds(
+        Site,
+        name=st.just(name),
+        processors=st.sampled_from([4, 8, 16]),
+        runtime=st.sampled_from([30, 60, 100]),
+        local=st.lists(
+            st.integers(0, 20).map(lambda slot: (slot * 200, slot * 200 + 200, 4)), max_size=6, unique=True
+        ),
+        requests=st.integers(1, 4),
+        max_proc=st.sampled_from([4, 8, 16]),
+        max_tr=st.sampled_from([600, 3600]),
+        heuristic=st.just(heuristic),
+    )

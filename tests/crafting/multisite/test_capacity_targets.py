@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,13 +13,7 @@ from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.situation import TaskGroup
 from tests.examples import examples
 
-from .division_sites import bag, site, situations
-
-
-def of_bag(group: TaskGroup, number: int) -> TaskGroup:
-    return TaskGroup(
-        group.waiting, {name: msgspec.structs.replace(each, bag=number) for name, each in group.at.items()}
-    )
+from .division_sites import bag, of_bag, site, situations
 
 
 def target(**shares: int) -> TargetShares:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.multisite.waits import WaitLearner
 from tests.examples import examples
 
-from .simulated_sites import STEP, Site, World
+from .simulated_sites import STEP, Site, World, near_and_far
 
 IDLE = Site("near", 16, 60, [])
 BUSY = Site("far", 16, 60, [(0, 1800, 12), (1800, 3600, 16)])
@@ -50,28 +50,11 @@ def test_two_equal_sites_take_half_as_long() -> None:
 
 @examples(25)
 @given(
-    st.lists(
-        st.builds(
-            Site,
-            name=st.just(""),
-            processors=st.sampled_from([4, 8, 16]),
-            runtime=st.sampled_from([30, 60, 100]),
-            local=st.lists(
-                st.integers(0, 20).map(lambda slot: (slot * 200, slot * 200 + 200, 4)),
-                max_size=6,
-                unique=True,
-            ),
-            requests=st.integers(1, 4),
-            max_proc=st.sampled_from([4, 8, 16]),
-            max_tr=st.sampled_from([600, 3600]),
-        ),
-        min_size=2,
-        max_size=2,
-    ),
+    near_and_far("adaptive"),
     st.integers(1, 150),
 )
-def test_any_two_sites(drawn: list[Site], tasks: int) -> None:
-    near, far = (replace(site, name=name) for site, name in zip(drawn, ("near", "far"), strict=True))
+def test_any_two_sites(sites: tuple[Site, Site], tasks: int) -> None:
+    near, far = sites
     world = together(near, far, tasks=tasks)
     both = world.run()
     alone = min(seconds(near, tasks=tasks), seconds(far, tasks=tasks))

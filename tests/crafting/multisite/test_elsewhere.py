@@ -24,8 +24,8 @@ from adaptor.model import PendingJob
 from tests.crafting.planner_views import queued, running
 from tests.examples import examples
 
-from .division_sites import NOW, bag, site, situations
-from .simulated_sites import STEP, Site, World
+from .division_sites import NOW, bag, of_bag, site, situations
+from .simulated_sites import STEP, Site, World, near_and_far
 
 
 def known(group: TaskGroup, **at: int) -> TaskGroup:
@@ -93,9 +93,7 @@ def test_a_site_plans_for_all_tasks_beside_the_others_pilots_and_says_so() -> No
 
 
 def test_tasks_that_are_divided_by_cost_are_not_planned_by_all_sites() -> None:
-    group = msgspec.structs.replace(bag(16), at={
-        name: msgspec.structs.replace(demand, bag=7) for name, demand in bag(16).at.items()
-    })  # fmt: skip
+    group = of_bag(bag(16), 7)
     target = TargetShares(shares={"far": 16}, seconds=60.0, reason="far is cheaper")
     sites, demand = two(site()), group.at["near"]
     part = by_demand(divide(sites, [group], {7: target})["near"], "near", [group], [demand])
@@ -105,9 +103,7 @@ def test_tasks_that_are_divided_by_cost_are_not_planned_by_all_sites() -> None:
 
 
 def test_nor_are_they_before_the_costs_are_compared_or_when_pilots_of_one_site_cover_them() -> None:
-    group = msgspec.structs.replace(bag(8), at={
-        name: msgspec.structs.replace(demand, bag=7) for name, demand in bag(8).at.items()
-    })  # fmt: skip
+    group = of_bag(bag(8), 7)
     sites = two(site(pilots=(msgspec.structs.replace(running(1, 8, left=600.0), bag=7),)))
     part = by_demand(divide(sites, [group])["near"], "near", [group], [group.at["near"]])
     assert (part.uncovered, part.elsewhere) == ([0], [None])
@@ -195,27 +191,8 @@ def test_a_site_that_is_always_late_holds_nothing_up() -> None:
 
 @examples(10)
 @given(
-    st.lists(
-        st.builds(
-            Site,
-            name=st.just(""),
-            processors=st.sampled_from([4, 8, 16]),
-            runtime=st.sampled_from([30, 60, 100]),
-            local=st.lists(
-                st.integers(0, 20).map(lambda slot: (slot * 200, slot * 200 + 200, 4)),
-                max_size=6,
-                unique=True,
-            ),
-            requests=st.integers(1, 4),
-            max_proc=st.sampled_from([4, 8, 16]),
-            max_tr=st.sampled_from([600, 3600]),
-            heuristic=st.just("completion"),
-        ),
-        min_size=2,
-        max_size=2,
-    ),
+    near_and_far("completion"),
     st.integers(1, 150),
 )
-def test_any_two_sites_finish(drawn: list[Site], tasks: int) -> None:
-    near, far = (replace(site, name=name) for site, name in zip(drawn, ("near", "far"), strict=True))
-    assert seconds(near, far, tasks=tasks) < 200_000
+def test_any_two_sites_finish(sites: tuple[Site, Site], tasks: int) -> None:
+    assert seconds(*sites, tasks=tasks) < 200_000
