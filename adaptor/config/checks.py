@@ -13,7 +13,6 @@ from adaptor.config.budget import check_costs
 from adaptor.config.donation import check_donation
 from adaptor.config.notices import check_notices
 from adaptor.config.partitions import check_partitions, check_time
-from adaptor.config.preferences import check_preferences
 from adaptor.config.registered import BackendFacts, load_backend
 from adaptor.config.schema import Config, SiteConfig
 from adaptor.config.ssh import NAME, check_environment, check_ssh
@@ -36,7 +35,6 @@ def check(config: Config, lines: Lines, name: str) -> None:
     host = config.daemon.host
     if host is not None and not NAME.fullmatch(host):
         fail("$.daemon.host", f"{host!r} is not a name or an address")
-    check_preferences(config.preferences, fail)
     check_notices(config.notify, config.hooks, fail)
     for site_name, site in config.sites.items():
         at = f"$.sites.{site_name}"

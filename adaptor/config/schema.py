@@ -9,7 +9,6 @@ import msgspec
 from adaptor.config.budget import BudgetConfig, PriceConfig
 from adaptor.config.donation import DonationConfig
 from adaptor.config.notices import HooksConfig, NotifyConfig
-from adaptor.config.preferences import PreferencesConfig
 from adaptor.config.ranges import (
     ChargingUnit,
     Count,
@@ -167,8 +166,6 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The sites, each under a name of your choice; all of them serve the same bags."""
     daemon: DaemonConfig = DaemonConfig()
     """Where the daemon hears its workers."""
-    preferences: PreferencesConfig = PreferencesConfig()
-    """How boldly hosts are bought for bags with `prefer` or a deadline."""
     journal: JournalConfig = JournalConfig()
     """What is kept of bags that have ended."""
     notify: NotifyConfig = NotifyConfig()

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.daemon.clock import Clock, midnight, system_clock
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.credits.treasury import Treasury
@@ -47,12 +46,9 @@ class Core:
         terms: dict[str, SiteTerms],
         costs: Mapping[str, Costs] | None = None,
         clock: Clock = system_clock,
-        presets: Mapping[str, Preset] = PREFERENCES,
         notable: NotableEvents | None = None,
     ) -> None:
         self.now = clock
-        self.presets = presets
-        """How boldly hosts are bought, by what users prefer."""
         self.notable = notable or NotableEvents()
         """What somebody is to be told of."""
         self._costs = costs or {}
@@ -114,7 +110,6 @@ class Core:
             self.forecast_kept,
             now,
             midnight(now),
-            self.presets,
             foresees=True,
         )
 

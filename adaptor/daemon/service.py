@@ -16,7 +16,6 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
 from adaptor.api import DaemonView, JournalView
-from adaptor.config.preferences import presets_of
 from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.client.endpoint import ClientEndpoint
 from adaptor.daemon.clock import system_clock
@@ -105,7 +104,6 @@ class Service:
             self.server,
             terms,
             costs_of(config.sites),
-            presets=presets_of(config.preferences),
             notable=NotableEvents(config.notify, hook=bool(config.hooks.on_bag_end)),
         )
         self.core.listeners.room = max(1, rooms.clients.proven // 2)

@@ -11,6 +11,7 @@ from adaptor.budget.accounting.credits import format_credits, in_credits, millio
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of
+from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
@@ -166,7 +167,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         hosts=[_paid(snapshot, *each) for each in there],
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=host_terms(snapshot.ledger, site),
-        preset=snapshot.presets[bag.spec.prefer or "cheap"],
+        preset=PREFERENCES[bag.spec.prefer or "cheap"],
         hint=bag.spec.expected_at(site.name),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Set
 import msgspec
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.decisions.forecasting.told import bags_ahead
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
@@ -26,7 +25,6 @@ def take_snapshot(
     forecast_kept: Set[int],
     now: float,
     midnight: float,
-    presets: Mapping[str, Preset] = PREFERENCES,
     *,
     foresees: bool = False,
 ) -> Snapshot:
@@ -36,7 +34,6 @@ def take_snapshot(
         forecast_kept: bags whose first forecast is kept, ended ones too.
         sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
-        presets: how boldly hosts are bought, by what users prefer.
         foresees: whether all bags are forecast, else only those for whom `bags_ahead` needs it.
     """
     demands, state = broker.demands(site), broker.state
@@ -54,7 +51,6 @@ def take_snapshot(
         donation_demands=broker.donation_demands(site) if some_donate else (),
         bags=bags_facts(broker),
         ledger=ledger.frozen(),
-        presets=presets,
         memory=memory if made == memory.forecasts else msgspec.structs.replace(memory, forecasts=made),
         forecast_kept=frozenset(forecast_kept & state.bags.keys()),
         ahead=bags_ahead(state, made, now, None if foresees else forecast_kept),

@@ -5,13 +5,12 @@ Times are epoch seconds (in the simulation: of the trace), durations seconds, am
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
 from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Demand, SiteRules, TaskGroup
@@ -149,8 +148,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Those that have pilots of their own."""
     ledger: Ledger
     """A copy: nobody else changes it, and no decision does."""
-    presets: Mapping[str, Preset] = msgspec.field(default_factory=PREFERENCES.copy)
-    """How boldly hosts are bought, by what users prefer."""
     memory: Memory
     forecast_kept: frozenset[int] = frozenset()
     """Bags whose first forecast is kept."""

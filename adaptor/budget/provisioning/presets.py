@@ -52,6 +52,5 @@ FAST = msgspec.structs.replace(AGGRESSIVE, name="fast", beyond_half="fill")
 FRUGAL = Preset(name="frugal", certainty=0.8, beyond_half="fill")
 """The certainty was set on other bags than those of the experiments (see `adaptor replay a2ha`)."""
 
-PRESETS = {preset.name: preset for preset in (FRUGAL, BALANCED, FAST, CONSERVATIVE, AGGRESSIVE)}
 PREFERENCES = {"cheap": FRUGAL, "balanced": BALANCED, "fast": FAST}
-"""What a user prefers, and how boldly hosts are bought for that where the configuration says nothing else."""
+"""By what a user prefers: how boldly hosts are bought."""

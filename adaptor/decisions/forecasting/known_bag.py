@@ -9,6 +9,7 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
+from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
@@ -90,7 +91,7 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
 
 def _aims(snapshot: Snapshot, bag: BagFacts) -> KnownAims:
     return KnownAims(
-        preset=snapshot.presets[bag.spec.prefer or "cheap"],
+        preset=PREFERENCES[bag.spec.prefer or "cheap"],
         deadline=bag.spec.deadline,
         pace=snapshot.memory.paces.get(bag.id),
     )
