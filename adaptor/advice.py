@@ -24,11 +24,11 @@ from adaptor.units import format_clock, format_duration, format_size
 FEWEST = 5
 """Results from which anything is concluded."""
 _WORTH = 1.5
-"""What was asked must be so many times what is enough."""
+"""What was asked must be this multiple of what is enough."""
 _MARGIN = 1.25
 """On top of the largest that was measured."""
 _LONG = 4
-"""A first request so many times longer than its longest task was a guess in the dark."""
+"""A first request longer than this multiple of its longest task was a guess in the dark."""
 _SHORT = 5.0
 """Seconds of tasks whose starts may take more than they do."""
 _LOST = 0.3
@@ -42,7 +42,7 @@ class SeenQueue(msgspec.Struct, frozen=True):
     queue: QueueState
 
     def startable(self, task: TaskSize, seconds: float) -> int:
-        """Tasks of this size that could start now and run for so long."""
+        """Tasks of this size that could start now and run for that time."""
         shape = RequestShape.for_demand(self.rules, self.queue, Demand(runtime=seconds, task=task))
         free = Availability(self.queue).profile(shape.chunk)
         now = self.queue.now

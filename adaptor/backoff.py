@@ -20,7 +20,7 @@ class Holdoff(msgspec.Struct, frozen=True):
 
 
 _DOUBLINGS = 64
-"""Beyond these a wait is the longest anyhow; one more failure each minute overflows a float within a day."""
+"""Beyond these a wait is the longest in any case; 2 ** failures overflows a float soon."""
 
 
 class Backoff:

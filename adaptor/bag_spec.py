@@ -66,7 +66,7 @@ DEFAULT_OUTPUT = "adaptor-{bag}"
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """The Python that runs the calls of a bag: that of whoever made them."""
+    """The Python that runs the calls of a bag: that of the process that made them."""
 
     command: tuple[str, ...]
     """The interpreter's path, and its options."""
@@ -123,7 +123,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         TimeLimit | None,
         Option("after how long a task is ended: 30m, or 300% of what a task is expected to take", TIME_LIMIT),
     ] = None
-    retries: Annotated[AtLeast0, Option("how often a task that failed by itself is tried again")] = 0
+    retries: Annotated[AtLeast0, Option("how often a failed task is tried again")] = 0
     on_oom: Annotated[
         float | None,
         Option(

@@ -57,7 +57,7 @@ class MostFails(msgspec.Struct, frozen=True):
         return f"{100 * self.share:g}%" if self.share is not None else str(self.tasks)
 
     def of(self, total: int) -> int:
-        """The number for a bag of `total` tasks: at the last of so many failures it pauses."""
+        """The number for a bag of `total` tasks: at this number of failures it pauses."""
         return self.tasks or max(1, math.ceil((self.share or 0.0) * total - 1e-9))
 
 

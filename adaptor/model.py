@@ -87,7 +87,7 @@ class PendingJob(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...] = ()
     """What it will hold of each node from its planned start on; empty: the scheduler does not say."""
     need: Need | None = None
-    """None: so many processors on any nodes."""
+    """None: the processors may be on any nodes."""
 
 
 class EndedJob(msgspec.Struct, frozen=True):

@@ -74,7 +74,7 @@ class TaskSize(msgspec.Struct, frozen=True, kw_only=True):
         return 1 / self.tasks_per_gpu
 
     def gpus_for(self, tasks: int) -> int:
-        """Whole GPUs that so many tasks on one node take."""
+        """Whole GPUs that `tasks` on one node take."""
         return math.ceil(tasks / self.tasks_per_gpu) * self.whole_gpus
 
     def covers(self, other: TaskSize) -> bool:

@@ -19,9 +19,9 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
 LONGEST = 100 * 365.25 * 86400.0
-"""Seconds of the longest duration that anybody means; a longer one is a typing error."""
+"""Seconds of the longest duration that makes sense; a longer one is a typing error."""
 LARGEST = 2**60
-"""Bytes of the largest size that anybody means."""
+"""Bytes of the largest size that makes sense."""
 
 
 class Duration(float):
@@ -49,7 +49,7 @@ def parse_hourly(text: str | int) -> int:
         match = _RATE.fullmatch(text.strip().lower()) if isinstance(text, str) else None
         unit = match and _UNIT_NAMES.get(match[2], match[2])
         if match is None or unit not in ("m", "h", "d"):
-            raise ValueError(f"{shortened(text)} is not a rate; write so many in an hour, such as 60/h")
+            raise ValueError(f"{shortened(text)} is not a rate; write a number in an hour, such as 60/h")
         found = int(match[1]) * 3600 // _UNIT_SECONDS[unit]
     if not 1 <= found <= MOST_HOURLY:
         raise ValueError(f"{shortened(text)} is not from 1 to 1000000 in an hour")

@@ -44,7 +44,7 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """All a backend needs to submit one request."""
 
     tag: str
-    """The job's name, unique for ever: it finds the job again after a crash in the middle of a submit."""
+    """The job's name, never used again: it finds the job again after a crash in the middle of a submit."""
     request: Request
     task: TaskSize
     """Whose parts must lie on one node; `request.p` is a multiple of its processors, or of whole nodes."""

@@ -54,7 +54,7 @@ def limits_of(known: Ceilings, requests: int | None = None) -> Limits:
 
 
 def polite_processors(known: Ceilings, requests: int) -> Bound:
-    """What one of so many requests may hold: they share half of the site, in whole nodes.
+    """What each of `requests` may hold: they share half of the site, in whole nodes.
 
     Never less than the largest node, so that a task that fits a node fits a request, nor than 16
     processors; never more than the scheduler allows.

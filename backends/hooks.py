@@ -49,5 +49,5 @@ class Wanted(msgspec.Struct, frozen=True):
 
     @property
     def bound(self) -> int:
-        """Seconds after which a hook is given up: the reclaim gives up by itself before."""
+        """Seconds after which a hook is given up: the reclaim gives up before."""
         return math.ceil(float(self.donation.reclaim_timeout)) + 1

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 FRESH = 2.0
-"""Seconds for which a look also serves whoever asks something else."""
+"""Seconds for which a look also serves other questions."""
 
 
 class SharedLook(Generic[T]):

@@ -79,7 +79,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prologue: str = ""
     """Shell lines that each pilot runs before its workers, for instance `module load …`."""
     python: str | None = None
-    """The interpreter for the workers; None: the daemon's own, which the nodes must then have."""
+    """The interpreter for the workers; None: that of the daemon, which the nodes must then have."""
     ssh: SshConfig | None = None
     """Of a remote site: how its login node is reached; None: the scheduler answers on this machine."""
     environment: dict[str, str] = {}

@@ -13,7 +13,7 @@ from adaptor.errors import AdaptorError
 
 
 class _Starter:
-    """Whoever started us and waits at the other end of a pipe, or nobody."""
+    """The process that started us, if it waits at the other end of a pipe."""
 
     def __init__(self, pipe: int | None) -> None:
         self._pipe = pipe

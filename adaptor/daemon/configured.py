@@ -92,7 +92,7 @@ def checked_anew(before: Configured, directory: Path, instance: str) -> Configur
     """
     path = config_path(before.option)
     if path is None and before.path is not None:
-        raise ConfigError(f"{before.path}: the configuration is gone; the daemon goes on with what it said")
+        raise ConfigError(f"{before.path}: the configuration is gone; the daemon keeps what it loaded")
     now = configured(before.option)
     machines = {name: make_machine(site) for name, site in now.config.sites.items()}
     try:

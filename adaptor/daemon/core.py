@@ -166,7 +166,7 @@ class Core:
     def hear_late(self, results: Iterable[Result], now: float) -> None:
         """Take in results of a worker whose pilot has ended for the scheduler. Raises JournalError.
 
-        The pilot was charged; what its tasks came to counts all the same, as far as it is still of interest.
+        The pilot is charged already; results of attempts that are still open are accepted.
         """
         told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
         for (pilot, site), keys in self.journal.started_in(told).items():

@@ -269,7 +269,7 @@ class Service:
             except Exception:
                 log.exception("a step of site %s failed; it is tried again", state.name)
                 state.memory.problem = (
-                    f"a step failed by an error of the adaptor's own: see {self.directory}/daemon.log"
+                    f"internal error in a step of the site: see {self.directory}/daemon.log"
                 )
                 await asyncio.sleep(1.0)
 
@@ -324,7 +324,7 @@ class Service:
         try:
             await self.workers.hear(batch)
         except Exception as error:
-            log.exception("an error of the adaptor's own; it begins again from the journal")
+            log.exception("internal error; the daemon begins again from the journal")
             self._stall(error)
 
     async def _on_clients(self, batch: list[Message]) -> None:

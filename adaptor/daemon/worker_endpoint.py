@@ -96,7 +96,7 @@ class WorkerEndpoint:
     def _heard_until(self, name: str, now: float) -> float:
         """Epoch seconds before which whatever workers of a site have sent would have been heard by now.
 
-        While it cannot listen, the daemon bears with them for as long as they bear with it.
+        The silence that is allowed is longer while the daemon itself cannot receive.
         """
         site = self._sites.get(name)
         if site is None:  # it has left the configuration
@@ -111,7 +111,7 @@ class WorkerEndpoint:
         try:
             message: FromWorker = decode_from_worker(data)
         except msgspec.DecodeError as error:
-            log.warning("worker %s says something that is not understood: %s", worker, error)
+            log.warning("worker %s sent a message that cannot be decoded: %s", worker, error)
             return None
         match message:
             case Hello():

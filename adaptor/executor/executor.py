@@ -225,7 +225,7 @@ def _parsed(kind: Kind, value: Any) -> Any:
 def _most_at_once(spec: BagSpec, sites: Sequence[SiteView]) -> int:
     """Calls that may run at the same time, as far as the sites say.
 
-    Dask sends so many at a time, and joblib counts its batches by it.
+    Dask sends this number at a time, and joblib counts its batches by it.
     """
     processors = sum(site.processors or site.max_proc or 0 for site in sites if spec.allows(site.name))
     return max(1, processors // spec.cpus)

@@ -67,7 +67,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def outcome_of(bag: int, event: TaskEvent, folder: Path) -> Outcome:
-    """What a task came to that is done or has failed. Never raises."""
+    """The outcome of a task that is done or has failed. Never raises."""
     where = f"bag {bag}, task {event.task}"
     if not event.answer:
         why = event.error or ending(event.exit_code, event.signal)
@@ -84,7 +84,7 @@ def outcome_of(bag: int, event: TaskEvent, folder: Path) -> Outcome:
 
 
 def drop(answer: bytes | None, folder: Path) -> None:
-    """Nobody wants this answer."""
+    """The answer is discarded."""
     if answer and answer[:1].isupper():
         call_files.remove(folder, answer[1:].decode())
 

@@ -37,7 +37,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
 
 def sheet(width: float, height: float) -> Figure:
-    """An empty figure of so many inches.
+    """An empty figure; sizes in inches.
 
     Raises:
         AdaptorError: matplotlib is not installed.
@@ -61,7 +61,7 @@ def save(
     legend: bool = False,
     sharey: bool = False,
 ) -> Drawing:
-    """Let `draw` fill so many plots; write `path` (SVG) and the PNG beside it.
+    """Let `draw` fill the plots; write `path` (SVG) and the PNG beside it.
 
     Args:
         legend: put one for all plots below them.
@@ -79,7 +79,7 @@ def save(
 
 
 def grid(plots: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """A sheet as wide as a page with so many plots, two in a row: more would make their text too small."""
+    """A sheet as wide as a page, with two plots in a row: more would make their text too small."""
     columns, rows = min(plots, _IN_A_ROW), math.ceil(plots / _IN_A_ROW)
     drawn = sheet(_WIDTH, 1 + _HEIGHT * rows)
     places = drawn.subplots(rows, columns, squeeze=False, sharey=sharey).ravel().tolist()

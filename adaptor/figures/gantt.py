@@ -74,7 +74,7 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], title: str, pat
 
 
 def time_unit(span: int) -> tuple[int, str]:
-    """The unit in which so many seconds are easy to read: its length in seconds, and its name."""
+    """The unit in which `span` seconds are easy to read: its length in seconds, and its name."""
     return next(((length, name) for most, length, name in _UNITS if span <= most), (86400, "days"))
 
 

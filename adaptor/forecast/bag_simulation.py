@@ -132,7 +132,7 @@ class _Simulation:
         """By number in the calendar."""
         self._most_busy = math.inf if work.at_once is None else max(1, work.at_once // self._together)
         self._idle: list[_Pilot] = []
-        """Of each slot that has no task because so many run already."""
+        """Of each slot that has no task because as many run as may."""
         self._ask_below = _PACED * self._left if supply.paced else -math.inf
         for ran in sorted(work.again)[:: self._together]:
             self._wait_again(ran, self._known_cut(ran), ran + runtimes.rest(ran))

@@ -19,7 +19,7 @@ from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 20
 _EACH = 3
-"""Of so many cases, in the order of their means, one is looked at."""
+"""Of this number of cases, in the order of their means, one is looked at."""
 _JOBS = 200
 """Jobs that are placed one by one, at most; of more, several together."""
 

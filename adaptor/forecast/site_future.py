@@ -143,7 +143,7 @@ class SiteFuture:
     def asked(
         self, moment: Moment, turn: int, budget: CraftBudget, sites: int, bounds: Bounds | None
     ) -> list[PilotAhead]:
-        """The requests for so many tasks when requests are considered for the `turn`-th time.
+        """The requests for `tasks` when requests are considered for the `turn`-th time.
 
         Args:
             sites: that share the tasks.

@@ -79,4 +79,4 @@ class Supply(Protocol):
         """The pilots of the requests that are made then."""
 
     def goes_on(self, moment: Moment, pilot: PilotAhead, ages: Sequence[float]) -> bool:
-        """Whether a pilot is kept for another charging unit, whose tasks have run for so long."""
+        """Whether a pilot is kept for another charging unit, by how long its tasks have run."""

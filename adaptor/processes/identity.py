@@ -8,7 +8,7 @@ from typing import NamedTuple, TypedDict
 
 
 class Identity(TypedDict):
-    """Names one process of one machine for ever."""
+    """Names one process of one machine; never used again."""
 
     host: str
     boot: str

@@ -66,7 +66,7 @@ class Guard(msgspec.Struct, frozen=True):
     paused: str = ""
     """Why, in one sentence; empty: it is not."""
     itself: bool = False
-    """Whether it has paused by itself, and not by its user."""
+    """Whether a guard rail has paused it, and not its user."""
     shown: tuple[int, int] | None = None
     """The task and the attempt whose output tells more of the pause."""
     canary: bool = True

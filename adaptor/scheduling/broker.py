@@ -107,7 +107,7 @@ class Broker:
             dispatch(self.state, now)
 
     def close(self, bag_id: int) -> bool:
-        """Let a bag take no more tasks; False: it does not anyhow."""
+        """Let a bag take no more tasks; False: it was closed already."""
         bag = self.state.bags.get(bag_id)
         if bag is None or not bag.open:
             return False

@@ -38,7 +38,7 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None = None
     error: str | None = None
     answer: bytes | None = None
-    """What a call came to (`protocol.calls`); None: nothing, or it was no call."""
+    """The outcome of a call; None: there is none, or it was no call."""
     pilot: int | None = None
     """The pilot whose worker reported the end; None: no worker reported it."""
     suspect: bool = False
@@ -62,7 +62,7 @@ AttemptChange = AttemptStart | AttemptEnd | AttemptRevived | AttemptSuspected
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
-    """A worker died by itself, as far as is known, and made suspects of what ran on it."""
+    """A worker died for no known reason, and what ran on it is suspected."""
 
     site: str
     pilot: int

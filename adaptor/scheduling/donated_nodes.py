@@ -98,7 +98,7 @@ class _Release:
         return self._room_for(0.0) if self._wait > 0 else -math.inf
 
     def allows(self, need: float) -> bool:
-        """Whether a task of so many seconds may be started."""
+        """Whether a task of `need` seconds may be started."""
         fits = need <= self.longest and need <= self._room_for(need)
         if not fits:
             self.longest = min(self.longest, math.nextafter(need, -math.inf))

@@ -1,4 +1,4 @@
-"""What a bag may start now: its pause, its limits, its canary; and when it pauses by itself. Pure.
+"""What a bag may start now: its pause, its limits, its canary; and when a guard rail pauses it. Pure.
 
 A paused bag leases nothing and asks for nothing, and what runs of it goes on to its end. A bag pauses because
 its user says so, because its first attempts all fail (the canary), or at its `max-fails`; it goes on when its
@@ -74,7 +74,7 @@ def _why_canary(bag: Bag) -> str:
 
 
 def _why_fails(bag: Bag) -> str:
-    """Why so many failures are too many; empty: they are not."""
+    """Why this number of failures is too many; empty: it is not."""
     failed = bag.count(TaskState.FAILED) - bag.guard.excused
     most = bag.spec.max_fails
     if most is None or failed < most.of(bag.total):
@@ -87,7 +87,7 @@ def pause(state: SchedulingState, bag: Bag, why: str, evidence: AttemptKey | Non
     """Pause a bag, and take back what workers have not started of it.
 
     Args:
-        evidence: the attempt whose output tells more, if the bag pauses by itself.
+        evidence: the attempt whose output tells more, if a guard rail pauses the bag.
     """
     itself = evidence is not None
     sentence = f"bag {bag.id} is paused: {why}; adaptor resume {bag.id} goes on"

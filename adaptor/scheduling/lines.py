@@ -25,7 +25,7 @@ class Line:
         """The most tasks that have waited here at the same time."""
         self._sizes = sizes
         self._times: Counter[float] = Counter()
-        """How many of those that wait are expected to take so many seconds, of two digits, rounded up."""
+        """How many of those that wait are expected to take each time (seconds, rounded up to two digits)."""
 
     @property
     def task(self) -> TaskSize:

@@ -30,7 +30,7 @@ class LostAttempt(msgspec.Struct, frozen=True):
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """A worker has died by itself, as far as is known."""
+    """A worker has died for no known reason."""
 
     pilot: int
     node: str

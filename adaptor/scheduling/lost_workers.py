@@ -25,9 +25,9 @@ _EXCUSES = frozenset({PilotState.WALLTIME, PilotState.PREEMPTED, PilotState.CANC
 _OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE_FAILED})
 """Ends of a pilot that nobody asked for: a signal that its workers got came from within."""
 _EXCUSED_SECONDS = 120.0
-"""A worker was last heard of so long before the end of its pilot, at most, if that end was the cause."""
+"""The most seconds from a worker's last message to the end of its pilot, if that end was the cause."""
 _TOGETHER = 15.0
-"""Workers that were last heard of within so many seconds may have died of the same cause."""
+"""Workers whose last messages came within these seconds may have died of the same cause."""
 _CLOCK_SKEW = 30.0
 """Seconds by which the scheduler's clock may be ahead of ours."""
 

@@ -21,7 +21,7 @@ from adaptor.units import format_size
 
 _MIB = 1 << 20
 _WITHOUT_NODES = 64
-"""Where no node is known, a task gets at most so many times what it had at first."""
+"""Where no node is known, a task gets at most this multiple of what it had at first."""
 
 
 class Growth(msgspec.Struct, frozen=True):

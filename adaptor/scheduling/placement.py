@@ -94,7 +94,7 @@ def keep_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: 
 
 
 def _keep_for_several(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
-    """The bag is the one to be served next: what becomes free is kept until so many nodes are.
+    """The bag is the one to be served next: what becomes free is kept until enough nodes are.
 
     The workers of a pilot that was made for such tasks do not start at the same time: those that are there
     wait for the others.

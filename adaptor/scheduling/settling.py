@@ -2,7 +2,8 @@
 
 Only a failure of the task itself counts as a retry; a task that has checkpointed goes on at no charge. After
 the walltime, a preemption or a cancel, the task returns to the head of the queue; after its worker has died
-under it, to the tail, and not for ever (`losses`). The first result wins; a later one is superseded.
+under it, to the tail, and a bounded number of times (`losses`). The first result wins; a later one is
+superseded.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ def _said(bag: Bag, result: Result) -> AttemptOutcome | None:
         return AttemptOutcome.FAILED
     if result.ending is Ending.TIMED_OUT:
         return AttemptOutcome.TIMED_OUT
-    # A task may checkpoint by itself, or on the signal that its pilot ends.
+    # A task may checkpoint at any time, or on the signal that its pilot ends.
     if result.ending in (Ending.EXITED, Ending.ENDED) and result.exit_code in bag.spec.requeue_on:
         in_vain = asks_in_vain(bag, result.key.task, result.wall)
         return AttemptOutcome.FAILED if in_vain else AttemptOutcome.REQUEUED
@@ -297,7 +298,7 @@ def _why_not_requeued(bag: Bag, result: Result) -> str | None:
 
 
 def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss | None = None) -> None:
-    """End an attempt that did not fail by itself: the task waits again unless another attempt runs.
+    """End an attempt whose end is not the task's fault: the task waits again unless another attempt runs.
 
     `loss`: the death of its worker, if that counts against the task.
     """

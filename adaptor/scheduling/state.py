@@ -195,7 +195,7 @@ class SchedulingState:
             yield self.class_learners.setdefault(where, _new_learner(self.sites[site]))
 
     def cut(self, bag: Bag, site: str, task: int, ran: float) -> None:
-        """Learn that a task was unfinished after so many seconds, when its pilot ended."""
+        """Learn that a task was unfinished after `ran` seconds, when its pilot ended."""
         for learner in self._learners_for(bag, site, task):
             learner.cut(task, ran)
 
@@ -247,7 +247,7 @@ class SchedulingState:
         return max(learner.possible(expected), learner.needed_by(task))
 
     def with_signal(self, bag: Bag, site: str, seconds: float) -> float:
-        """Seconds of a pilot for a task that takes so many: it should end before it gets its signal."""
+        """Seconds of a pilot that a task of `seconds` seconds needs: it should end before the pilot's signal."""
         if bag.spec.signal is None:
             return seconds
         return max(seconds, min(seconds + bag.spec.signal.seconds, self.sites[site].longest))

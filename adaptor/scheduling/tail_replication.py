@@ -44,7 +44,7 @@ class Copy(msgspec.Struct, frozen=True):
 def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     """The replicas that are worth starting now on all idle workers; no task of the bag waits.
 
-    A bag that pays for its pilots replicates only in time that is charged anyhow: until the end of the
+    A bag that pays for its pilots replicates only in time that is charged in any case: until the end of the
     charging unit that has begun, or as long as another task is expected to run in the same pilot.
     """
     # A place for a task on several nodes would be several nodes that are idle together.

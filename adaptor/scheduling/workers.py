@@ -102,7 +102,7 @@ class Worker:
         return self.deadline - now
 
     def can_finish(self, needs: float, now: float) -> bool:
-        """Whether a task that needs so many seconds may start now (De Rose §4.3.1)."""
+        """Whether a task that needs `needs` seconds may start now (De Rose §4.3.1)."""
         return needs <= self.deadline - now and needs < self.too_long
 
     def report(self, report: Report) -> None:

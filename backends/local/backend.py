@@ -1,4 +1,4 @@
-"""The local site as a backend. Whoever asks it something moves its queue on first."""
+"""The local site as a backend. Each question first moves its queue on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 _KEPT_JOBS = 200
 _KEPT_SECONDS = 24 * 3600.0
-"""Ended jobs are remembered for so long, the newest `_KEPT_JOBS` of them."""
+"""Seconds for which ended jobs are remembered, the newest `_KEPT_JOBS` of them."""
 
 
 class LocalBackend:

@@ -21,7 +21,7 @@ def devices(
     environment: Mapping[str, str] = os.environ,
     folder: Path = Path("/dev"),
 ) -> tuple[str, ...]:
-    """Their ids, as the site's `gpus` says: so many from 0 on, or these.
+    """Their ids, as the site's `gpus` says: a number of them from 0 on, or these.
 
     Else those that this process may use by its environment, or else those of NVIDIA that are there.
     """

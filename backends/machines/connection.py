@@ -24,7 +24,7 @@ from backends.machines.here import kill_group, put_an_end_to
 CONNECT_TIMEOUT = 20.0
 """Seconds for which a connection is tried."""
 _LOOK_AGAIN = 0.05
-"""Seconds after which whoever leaves looks again for a process that connects."""
+"""Seconds between looks for a process that still connects, on leaving."""
 _ALIVE = {"ServerAliveInterval": "5", "ServerAliveCountMax": "3"}
 """A connection that is silent for 15 s is given up."""
 _NEVER_ASK = {"BatchMode": "yes", "RemoteCommand": "none", "RequestTTY": "no", "LogLevel": "ERROR"}
@@ -162,7 +162,7 @@ class Connection:
         return output.decode(errors="replace")
 
     def close(self) -> None:
-        """Leave; whoever waits for a connection to come about waits no longer."""
+        """Leave; nothing waits for a connection any longer."""
         self._give_up_connecting()
         while not self._lock.acquire(timeout=_LOOK_AGAIN):
             self._give_up_connecting()  # its process was not known yet, or another thread tries now

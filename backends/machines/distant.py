@@ -20,7 +20,7 @@ from backends.machines.here import put_an_end_to
 from backends.machines.script import SHELL, Printed, command_lines, printed, script, talk
 
 _SLACK = 5.0
-"""Seconds that the other side has for ending a command by itself before we give it up."""
+"""Seconds that the other side has for ending a command before we give it up."""
 _TIMED_OUT = (124, 137)
 """How timeout(1) ends where it had to end the command."""
 

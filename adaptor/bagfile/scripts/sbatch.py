@@ -168,7 +168,7 @@ def _hint(_asked: Asked, given: Given) -> None:
 
 
 def _signal(asked: Asked, given: Given) -> None:
-    """`B:USR1@120`; whoever is meant, all processes of the element get it."""
+    """`B:USR1@120`; all processes of the element get it, also where only the shell is meant."""
     name, at, seconds = given.value.split(":")[-1].partition("@")
     if name.isdecimal():
         name = signal.Signals(int(name)).name

@@ -79,7 +79,7 @@ class Use(msgspec.Struct, frozen=True):
 def charged(
     reserved: Reserved, seconds: float, uses: Mapping[int, Use], room: Callable[[int], int | None]
 ) -> tuple[Part, ...]:
-    """The charge for a pilot that held its processors for so long, by what each bag's attempts held of it.
+    """The charge for the processor-seconds of a pilot, by what each bag's attempts held of it.
 
     `room` tells what the budget of a bag has left beside this reservation, in millionths of a credit; None:
     it has no budget. What one cannot bear is borne by the others.
@@ -105,7 +105,7 @@ def charged(
 def recounted(
     parts: Iterable[Part], area: int, uses: Mapping[int, Use], kept: Container[int] = ()
 ) -> tuple[Part, ...]:
-    """The parts of a charge for so many processor-seconds, with what was wasted by what is known now.
+    """The parts of a charge for processor-seconds, with what was wasted by what is known now.
 
     The parts of the bags `kept` stay as they are.
     """

@@ -13,7 +13,7 @@ BudgetKey = tuple[int | None, str | None, Calendar | None]
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that one bag, or one site (in each period of a calendar, or for ever), may cost."""
+    """The most that one bag, or one site (in each period of a calendar, or in all), may cost."""
 
     amount: int
     """Millionths of a credit."""
@@ -94,7 +94,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, tag="settled"):
-    """A pilot ended, or never came to be: the reservation is gone, the real time is charged."""
+    """A pilot ended, or was never submitted: the reservation is gone, the real time is charged."""
 
     pilot: int
     seconds: float

@@ -32,7 +32,7 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
         return (self.noticed if self.started is None else self.started) + self.tr + self.grace
 
     def end(self, told: float | None, now: float) -> float | None:
-        """Until when it is charged; None: it never started, as far as anybody knows, and costs nothing.
+        """Until when it is charged; None: no start is known, and it costs nothing.
 
         Its end is the one that its user has `told`, else its last sign of life, else that of its time.
         """

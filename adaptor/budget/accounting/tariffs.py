@@ -58,7 +58,7 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
             raise BudgetError(f"grace must be 0 s or more, not {self.grace} s")
 
     def with_gpus(self, gpus: float) -> Tariff:
-        """Of pilots that hold so many GPUs for each of their processors."""
+        """Of pilots with this number of GPUs for each processor."""
         return msgspec.structs.replace(self, gpus=gpus)
 
     def price(self, kind: Allocation) -> int:
@@ -72,7 +72,7 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         return begun_units(seconds, self.charging_unit) * self.charging_unit
 
     def charge(self, kind: Allocation, processors: int, seconds: float) -> int:
-        """Millionths of a credit for so many processors, rounded up to a whole one.
+        """Millionths of a credit for `processors`, rounded up to a whole one.
 
         It never falls when processors or seconds grow, so a pilot that ends early costs at most what was
         reserved for it.
@@ -90,13 +90,13 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, amount * HOUR // each)
 
     def affordable_seconds(self, kind: Allocation, amount: int, processors: int) -> int:
-        """The longest tr for which so many processors can be reserved within the amount; 0 where none."""
+        """The longest tr for which the processors can be reserved within the amount; 0 where none."""
         units = amount * HOUR // (processors * self.charging_unit * self.price(kind))
         return max(0, units * self.charging_unit - self.grace)
 
 
 def begun_units(seconds: float, unit: float) -> int:
-    """Charging units that have begun after so many seconds; none before 0.
+    """Charging units that have begun after `seconds`; none before 0.
 
     Thousandths of a second are noise of the clock and begin no unit.
     """

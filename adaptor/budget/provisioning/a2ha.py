@@ -133,7 +133,7 @@ def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -
 
 
 def units_for(terms: HostTerms, work: float) -> int:
-    """Charging units in which a host does so many seconds of work (§3.5: multiples for long tasks)."""
+    """Charging units in which a host does `work` seconds of work (§3.5: multiples for long tasks)."""
     return max(1, math.ceil((terms.startup + work) / terms.unit))
 
 

@@ -56,7 +56,7 @@ def cheapest(
     budget: float = math.inf,
     confidence: float = CONFIDENCE,
 ) -> Allocation:
-    """The least cost for so many tasks by the deadline, in seconds from now (§3, choice 1).
+    """The least cost for `tasks` by the deadline, in seconds from now (§3, choice 1).
 
     Raises:
         InfeasibleError: too late, or beyond the budget; it says what is needed.
@@ -83,7 +83,7 @@ def fastest(
     budget: float,
     confidence: float = CONFIDENCE,
 ) -> Allocation:
-    """The least time for so many tasks within the budget, in credits (§3, choice 2).
+    """The least time for `tasks` within the budget, in credits (§3, choice 2).
 
     The time is searched by its relaxation, then by programs that hold as much as the budget allows.
 

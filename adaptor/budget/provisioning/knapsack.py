@@ -1,6 +1,6 @@
 """The bounded knapsack: of each site some processors, the most speed for the price (BaTS).
 
-Solved for every budget at once: the frontier of configurations of which none is both dearer and no
+Solved for every budget at once: the frontier of configurations of which none both costs more and is no
 faster than another, built from parts of each site's processors (dynamic programming over undominated
 states).
 """
@@ -116,7 +116,7 @@ def _undominated(costs: Floats, values: Floats) -> Counts:
 
 
 def _thinned(kept: Counts) -> Counts:
-    """Every so many rows, the first and the last among them."""
+    """Evenly spaced rows, the first and the last among them."""
     if len(kept) <= MOST_STATES:
         return kept
     import numpy as np

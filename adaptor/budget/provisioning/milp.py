@@ -20,7 +20,7 @@ CONFIDENCE = 0.6
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One processor of a site, held for so long from now."""
+    """One processor of a site, held from now on for some time."""
 
     site: int
     """Place among the offers."""
@@ -124,7 +124,7 @@ def capacity(columns: Sequence[Column], offers: Sequence[SiteOffer]) -> float:
 
 
 def relaxed_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float) -> float:
-    """No less than this is the cost of so many tasks; infinite where they cannot be done.
+    """A lower bound of the cost of the tasks; infinite where they cannot be done.
 
     Whole numbers are dropped, and so is the rule that a processor is held in one way only: each group of
     processors then works at its least cost per task, as far as its most tasks go.

@@ -76,7 +76,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """What may still be asked for."""
 
     def without(self, hosts: int) -> Pace:
-        """After so many more were asked for."""
+        """After `hosts` more were asked for."""
         left = max(0, self.allowed.hosts - hosts)
         return msgspec.structs.replace(self, allowed=msgspec.structs.replace(self.allowed, hosts=left))
 

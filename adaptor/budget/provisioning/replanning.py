@@ -155,7 +155,7 @@ def _too_dear(tasks: float, groups: Sequence[_Group], budget: float) -> Infeasib
 
 
 def expected_seconds(tasks: float, offers: Sequence[SiteOffer], processors: dict[str, int]) -> float:
-    """From now until the tasks are done, if so many processors of each site go on working."""
+    """From now until the tasks are done, if these processors of each site go on working."""
     at_work = [(processors.get(offer.name, 0), offer) for offer in offers]
     speed = sum(count / each.task.mean for count, each in at_work)
     lost = sum(count * (each.lost - each.startup - each.wait) / each.task.mean for count, each in at_work)
@@ -217,22 +217,22 @@ def replan(
     seconds = expected_seconds(left.tasks, offers, dict(slots))
     cost = _cost(offers, slots, seconds)
     late = seconds > max(0.0, left.seconds) * (1 + tolerance.time)
-    dear = cost > max(0.0, left.budget) * (1 + tolerance.budget)
-    if left.tasks <= 0 or not (late or dear):
+    too_dear = cost > max(0.0, left.budget) * (1 + tolerance.budget)
+    if left.tasks <= 0 or not (late or too_dear):
         return None
     try:
         plan = reevaluate(left.tasks, offers, max(0.0, left.budget))
     except InfeasibleError as error:
         return NoSlots(error.needed_credits)
     found = plan.processors
-    better = dear or plan.seconds < seconds * (1 - tolerance.gain)
+    better = too_dear or plan.seconds < seconds * (1 - tolerance.gain)
     if not better or found == {site: count for site, count in slots.items() if count}:
         return None
     return Replan(found, plan.seconds, _reason(left, seconds, cost, plan))
 
 
 def _cost(offers: Sequence[SiteOffer], slots: Mapping[str, int], seconds: float) -> float:
-    """Credits still to be charged for so many slots; those that are held come first, the longest paid one."""
+    """Credits still to be charged for these slots; those that are held come first, the longest paid one."""
     if math.isinf(seconds):
         return math.inf
     total = 0.0

@@ -63,7 +63,7 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
         return self.charging_unit * FINE < self.task.mean
 
     def cost(self, seconds: float) -> float:
-        """Credits for one processor for so long, begun units charged whole."""
+        """Credits for one processor for `seconds`; begun units are charged whole."""
         # A billionth of a unit is rounding of the caller's arithmetic and begins none.
         units = math.ceil(seconds / self.charging_unit - 1e-9)
         return max(0, units) * self.charging_unit * self.price / HOUR

@@ -53,7 +53,7 @@ def capacity(time_left: float, runtimes: RuntimeSums) -> float:
 
 
 def necessary(runtimes: RuntimeSums, uncovered: float, terms: HostTerms) -> int:
-    """Hosts of one unit for so many seconds of work."""
+    """Hosts of one unit for `uncovered` seconds of work."""
     if uncovered <= 0:
         return 0
     return math.ceil(uncovered / max(capacity(terms.usable, runtimes), terms.usable / 2))

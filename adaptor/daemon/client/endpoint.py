@@ -47,5 +47,5 @@ class ClientEndpoint:
             answer = api.Failure(str(error))
         except Exception as error:
             log.exception("a question could not be served")
-            answer = api.Failure(f"an error of the daemon's own: {error!r}; see daemon.log")
+            answer = api.Failure(f"internal error in the daemon: {error!r}; see daemon.log")
         await self._send(identity, api.encode_answer(answer))

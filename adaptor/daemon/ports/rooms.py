@@ -25,7 +25,7 @@ class Rooms(msgspec.Struct, frozen=True):
 
 
 def rooms_for(descriptors: int, sites: int) -> Rooms:
-    """The rooms of a daemon that may have so many descriptors open. Workers get what is left."""
+    """How a daemon divides the descriptors that it may have open. Workers get what is left."""
     left = max(0, descriptors - _OWN - _OF_A_SITE * sites)
     clients = Room(
         proven=max(_FEWEST_CLIENTS, min(_MOST_CLIENTS, left // 32)),

@@ -151,7 +151,7 @@ def _bare(address: str) -> str:
 
 @contextlib.contextmanager
 def _greeting(interface: str) -> Iterator[int]:
-    """A port of this machine at which whoever comes is greeted."""
+    """A port of this machine that greets every caller."""
 
     def greet() -> None:
         with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ _LONGEST = 200
 
 
 class ClockPort:
-    """Whoever knows the word is believed; all others are nobody."""
+    """Callers must say the word; others are ignored."""
 
     def __init__(self, word: str, port: int) -> None:
         """Raises OSError: no port can be bound."""
@@ -54,5 +54,5 @@ def clock_port(word: str, port: int) -> Iterator[ClockPort]:
 def _bound(port: int) -> socket.socket:
     if port:
         with contextlib.suppress(OSError):
-            return socket.create_server(("0.0.0.0", port))  # noqa: S104  (a word is asked of whoever comes)
+            return socket.create_server(("0.0.0.0", port))  # noqa: S104  (every caller must say the word)
     return socket.create_server(("0.0.0.0", 0))  # noqa: S104
