@@ -247,7 +247,7 @@ class SchedulingState:
         return max(learner.possible(expected), learner.needed_by(task))
 
     def with_signal(self, bag: Bag, site: str, seconds: float) -> float:
-        """Seconds of a pilot that a task of `seconds` seconds needs: it should end before the pilot's signal."""
+        """Seconds of a pilot that a task of `seconds` needs: it should end before the signal."""
         if bag.spec.signal is None:
             return seconds
         return max(seconds, min(seconds + bag.spec.signal.seconds, self.sites[site].longest))
