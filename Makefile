@@ -6,6 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := demo-out
 SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
+AGENTS := ./plugins/donation-agents
 
 # The rooms of rules: pure, so that their tests need nothing and wait for nothing.
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
@@ -27,7 +28,7 @@ help:
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
 	@echo "make pbs     a throwaway OpenPBS of 4 nodes, where one is installed in /opt/pbs (needs root)"
 	@echo "make install the adaptor command in $(BIN)"
-	@echo "make dist    wheel and source distribution in dist/"
+	@echo "make dist    wheels and source distributions in dist/"
 	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,plots adds extras"
 	@echo "make docs    this documentation as pages and manual pages in build/docs"
 
@@ -42,8 +43,9 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
 	touch $@
 
-$(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable ./experiments
+$(VENV)/installed-dev: pyproject.toml experiments/pyproject.toml $(AGENTS)/pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+		--editable ./experiments --editable $(AGENTS)
 	touch $@ $(VENV)/installed
 
 demo: $(VENV)/installed
@@ -118,11 +120,11 @@ pbs: dev
 dist: dev
 	rm -rf dist
 	$(BIN)/python -m build
-	$(BIN)/python -m build --outdir dist experiments
+	for package in experiments $(AGENTS); do $(BIN)/python -m build --outdir dist $$package || exit; done
 
 # One file for the Python that builds it: for machines with the same minor version of Python.
 pex: dist
-	$(BIN)/python -m pex "request-adaptor[$(EXTRAS)] @ file://$(CURDIR)/$$(echo dist/*.whl)" \
+	$(BIN)/python -m pex "request-adaptor[$(EXTRAS)] @ file://$(CURDIR)/$$(echo dist/request_adaptor-*.whl)" \
 		--console-script adaptor --venv --output-file dist/adaptor.pex
 
 # A warning is an error: a page that nothing links to, a link that leads nowhere, a key without its sentence.

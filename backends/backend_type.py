@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
     from backends.base import Backend
     from backends.findings import Finding
-    from backends.hooks import Hooks, Wanted
     from backends.machines.base import Machine
 
 
@@ -108,10 +107,3 @@ class BackendType(abc.ABC):
     def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:  # noqa: ARG002
         """For `adaptor site check`: the configuration against the live scheduler. Submits nothing."""
         return []
-
-    def hooks(self, site: SiteConfig, wanted: Wanted) -> Hooks:
-        """For `adaptor site install-hooks`: the scripts by which the scheduler takes donated nodes back.
-
-        Only asked of types with the donation mode `agent`.
-        """
-        raise NotImplementedError(f"{self.title} has the donation mode `agent`, but no hooks")

@@ -1,4 +1,4 @@
-"""How the jobs by which nodes are donated differ from a site's formal requests."""
+"""How the pilots on donated nodes differ from a site's formal requests."""
 
 from __future__ import annotations
 
@@ -40,3 +40,33 @@ def shortened(order: PilotOrder, longest: float) -> PilotOrder:
     if order.request.tr <= longest:
         return order
     return msgspec.structs.replace(order, request=Request(order.request.p, math.floor(longest)))
+
+
+def nodes_at_once(site: SiteConfig) -> int:
+    """Donated nodes on which pilots are started, and ended, at the same time.
+
+    The scheduler gets one job after the other. Of agents, an sshd takes ten conversations of one connection
+    (MaxSessions), the daemon's others among them.
+    """
+    if site.donation is None or site.donation.mode == "preemptible":
+        return 1
+    return 16 if site.ssh is None else 4
+
+
+_AGENT = "agent:"
+
+
+def agent_id(node: str, tag: str) -> str:
+    """The id of the agent on a node that carries out the order `tag`."""
+    return f"{_AGENT}{node}:{tag}"
+
+
+def node_and_tag(id: str) -> tuple[str, str]:
+    """Of an agent's id."""
+    node, _, tag = id.removeprefix(_AGENT).partition(":")
+    return node, tag
+
+
+def is_agent(id: str) -> bool:
+    """Whether it is the id of an agent, and not one of the scheduler's."""
+    return id.startswith(_AGENT)

@@ -1,10 +1,39 @@
-"""The types of batch scheduler that are installed, by the name that sites give as their `backend`."""
+"""What is installed: types of batch scheduler, by the name that sites give as their `backend`, and agents."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Protocol, cast
+
+from adaptor.config.donation import DonationConfig
 from adaptor.config.registered import backend_names, load_backend
+from adaptor.config.schema import SiteConfig
 from adaptor.errors import ConfigError
+from adaptor.plugins import AGENTS, DONATION, installed, needs
 from backends.backend_type import BackendType
+from backends.base import Backend
+from backends.machines.base import Machine
+
+
+class MakeAgents(Protocol):
+    """What a package registers as `agent` in the group `adaptor.donation`."""
+
+    def __call__(
+        self,
+        scheduler: Backend,
+        site: SiteConfig,
+        donation: DonationConfig,
+        folder: Path,
+        python: str,
+        machine: Machine,
+    ) -> Backend:
+        """The scheduler, with workers on the nodes that it leaves idle.
+
+        Args:
+            folder: for notes on them, which the nodes share; on a distant machine below the home directory.
+            python: the interpreter on the nodes, where the package is installed for it.
+            machine: where the launcher is called.
+        """
 
 
 def backend_type(name: str) -> BackendType:
@@ -22,3 +51,14 @@ def backend_types() -> list[BackendType]:
         ConfigError: one of them cannot be loaded.
     """
     return sorted(map(backend_type, backend_names()), key=lambda each: each.discovery_order)
+
+
+def agents() -> MakeAgents:
+    """Raises ConfigError: the package is not installed, or cannot be loaded."""
+    entry = installed(DONATION).get("agent")
+    if entry is None:
+        raise ConfigError(needs("donation by agents", AGENTS))
+    try:
+        return cast(MakeAgents, entry.load())
+    except Exception as error:  # whatever a package of somebody else does wrong
+        raise ConfigError(f"the package that registers agents cannot be loaded: {error!r}") from error

@@ -34,7 +34,14 @@ def rows() -> Iterator[Row]:
 
 def _reclaim(cluster: DonatingCluster, node: str) -> None:
     """Raises RuntimeError: there was nothing to reclaim."""
-    words = ["-I", "-m", "adaptor.node_agent.reclaim", node, "--runtime", f"{cluster.slurm.root}/donated"]
+    words = [
+        "-I",
+        "-m",
+        "adaptor_donation_agents.reclaim",
+        node,
+        "--runtime",
+        f"{cluster.slurm.root}/donated",
+    ]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
     if not done.stdout.strip():
         raise RuntimeError(f"nothing was in use on {node}: {done.stderr}")

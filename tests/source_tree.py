@@ -41,7 +41,10 @@ class Module:
 Tree = Mapping[str, Module]
 
 
-PACKAGES = ("adaptor", "backends", "experiments/adaptor_experiments")
+PACKAGES = (
+    *("adaptor", "backends"),
+    *("experiments/adaptor_experiments", "plugins/donation-agents/adaptor_donation_agents"),
+)
 
 
 def read_tree(root: Path = ROOT, packages: Iterable[str] = PACKAGES) -> Tree:

@@ -11,8 +11,8 @@ import pytest
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("adaptor.node_agent.reclaim", ["msgspec", "yaml", "adaptor.config"]),
-        ("adaptor.config.loading", ["adaptor.node_agent", "adaptor.daemon", "adaptor.cli", "click"]),
+        ("adaptor_donation_agents.reclaim", ["msgspec", "yaml", "adaptor.config"]),
+        ("adaptor.config.loading", ["adaptor_donation_agents", "adaptor.daemon", "adaptor.cli", "click"]),
     ],
 )
 def test_a_room_does_not_import_another(module: str, absent: list[str]) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import click
 
 from adaptor.did_you_mean import did_you_mean
+from adaptor.plugins import installed, needs
 
 
 class LazyGroup(click.Group):
     """`sections` maps a heading of the help to its commands: from name to `module:attribute`.
 
-    `installed` maps further headings to groups of entry points, by which other packages add commands;
+    `added` maps headings to groups of entry points, by which other packages add commands below them;
     `elsewhere` maps the name of such a command to its package, for the message where that is missing.
     `aliases` maps other names that people try to a command's name and the options that it then gets.
     """
@@ -24,27 +25,26 @@ class LazyGroup(click.Group):
         self,
         *args: Any,
         sections: Mapping[str, Mapping[str, str]],
-        installed: Mapping[str, str] | None = None,
+        added: Mapping[str, str] | None = None,
         elsewhere: Mapping[str, str] | None = None,
         aliases: Mapping[str, Sequence[str]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._own = sections
-        self._installed = installed or {}
+        self._added = added or {}
         self._elsewhere = elsewhere or {}
         self._aliases = aliases or {}
 
     @cached_property
     def sections(self) -> Mapping[str, Mapping[str, str]]:
         """All commands by heading."""
-        from importlib.metadata import entry_points  # slow to import and to ask: commands of ours need it not
-
-        added = {
-            heading: {point.name: point.value for point in entry_points(group=group)}
-            for heading, group in self._installed.items()
-        }
-        return {**self._own, **{heading: commands for heading, commands in added.items() if commands}}
+        found = {heading: dict(commands) for heading, commands in self._own.items()}
+        for heading, group in self._added.items():
+            found.setdefault(heading, {}).update(
+                {name: point.value for name, point in installed(group).items()}
+            )
+        return {heading: commands for heading, commands in found.items() if commands}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_places(self.sections))
@@ -79,7 +79,7 @@ class LazyGroup(click.Group):
             args = [*self._aliases[args[0]], *args[1:]]
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             if package := self._elsewhere.get(args[0]):
-                ctx.fail(f"'{args[0]}' is a command of {package}: python -m pip install {package}")
+                ctx.fail(needs(f"'{args[0]}'", package))
             hint = did_you_mean(args[0], [*self.list_commands(ctx), *self._aliases])
             ctx.fail(f"no command '{args[0]}'{'; ' if hint else ''}{hint}")
         return super().resolve_command(ctx, args)

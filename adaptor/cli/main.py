@@ -11,6 +11,7 @@ import click
 from adaptor import __version__
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.exit_codes import guarded
+from adaptor.plugins import AGENTS, EXPERIMENTS
 
 SECTIONS = {
     "Every day": {
@@ -40,7 +41,6 @@ SECTIONS = {
         "pilot": "adaptor.cli.operating.pilot:pilot",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
         "metrics": "adaptor.cli.operating.metrics:metrics",
-        "reclaim": "adaptor.cli.operating.reclaim:reclaim",
     },
     "Credits": {
         "quote": "adaptor.cli.credits.quote:quote",
@@ -50,10 +50,10 @@ SECTIONS = {
 }
 """The commands in the order in which help shows them."""
 
-INSTALLED = {"Research": "adaptor.cli.research"}
-"""Further sections of the help: their commands are the entry points of this group, from other packages."""
+ADDED = {"Operating": "adaptor.cli.operating", "Research": "adaptor.cli.research"}
+"""By heading: the group of entry points by which other packages add commands."""
 
-ELSEWHERE = dict.fromkeys(("replay", "trace"), "request-adaptor-experiments")
+ELSEWHERE = {"reclaim": AGENTS, "replay": EXPERIMENTS, "trace": EXPERIMENTS}
 """Commands of packages that need not be installed, with the package."""
 
 ALIASES = {
@@ -84,7 +84,7 @@ class Program(LazyGroup):
 @click.group(
     cls=Program,
     sections=SECTIONS,
-    installed=INSTALLED,
+    added=ADDED,
     elsewhere=ELSEWHERE,
     aliases=ALIASES,
     invoke_without_command=True,

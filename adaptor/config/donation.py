@@ -13,10 +13,15 @@ from adaptor.config.ranges import MOST, AtLeastASecond, Count, PositiveShare
 from adaptor.config.yaml_lines import Fail
 from adaptor.defaults import RUNTIME_DIRECTORY
 from adaptor.donation.situation import Choice, DonationRules, Hours
+from adaptor.plugins import AGENTS, DONATION, installed, needs
 from adaptor.units import Duration
 
 NODE = "{node}"
 """Stands for the node's name in the words of a launcher."""
+_AGENTS_GRACE = 0.4
+"""The part of the reclaim time that an agent's worker has for ending its tasks; then it is killed."""
+_SHORT = 3.0
+"""Seconds; less than what schedulers usually give a job that they preempt."""
 
 
 class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +61,11 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The same for tasks that may only run on donated nodes."""
     patience: Count = 3
     """After this many preemptions a task waits for a pilot of a formal request."""
+
+    @property
+    def grace(self) -> float:
+        """Seconds that the worker of a donated node has for ending its tasks: a local job waits for them."""
+        return _AGENTS_GRACE * float(self.reclaim_timeout) if self.mode == "agent" else _SHORT
 
     def rules(self) -> DonationRules:
         """As the decision needs them."""
@@ -101,6 +111,8 @@ def check_donation(
         fail(at, f"backend {backend} has no donation: only nodes of a cluster are donated")
     if donation.mode not in modes:
         fail(f"{at}.mode", f"backend {backend} has only the donation mode {' or '.join(modes)}")
+    if donation.mode == "agent" and "agent" not in installed(DONATION):
+        fail(f"{at}.mode", needs("agent", AGENTS))
     _check_mode(donation, at, fail)
     if donation.max_tr is not None and donation.max_tr <= pad:
         fail(

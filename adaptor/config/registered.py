@@ -6,18 +6,16 @@ what a configuration is checked against, so that the configuration depends on no
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
+from adaptor.plugins import BACKENDS, installed
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
-GROUP = "adaptor.backends"
 SOURCE_TREE = {
     "local": "backends.local.backend_type:LOCAL",
     "slurm": "backends.slurm.backend_type:SLURM",
@@ -43,7 +41,7 @@ class _Loadable(Protocol):
 
 def backend_names() -> list[str]:
     """What a site may name as its `backend`."""
-    return sorted(_entries(tuple(sys.path)))
+    return sorted(_entries())
 
 
 def load_backend(name: str) -> BackendFacts:
@@ -52,7 +50,7 @@ def load_backend(name: str) -> BackendFacts:
     Raises:
         ConfigError: no distribution registers the name, or what it registers cannot be loaded.
     """
-    entry = _entries(tuple(sys.path)).get(name)
+    entry = _entries().get(name)
     if entry is None:
         raise ConfigError(f"no batch scheduler {name!r} is installed ({_hint(name)})")
     try:
@@ -66,14 +64,9 @@ def _hint(name: str) -> str:
     return did_you_mean(name, known, otherwise=f"there are {', '.join(known)}", shown="`{}`")
 
 
-@functools.lru_cache(maxsize=1)
-def _entries(path: tuple[str, ...]) -> Mapping[str, _Loadable]:  # noqa: ARG001  (what is installed depends on it)
-    """By name. Of two distributions with the same name, the first on the path counts."""
-    from importlib.metadata import EntryPoint, entry_points  # slow to import, and not every command needs it
+def _entries() -> Mapping[str, _Loadable]:
+    """By name; ours where no package registers it."""
+    from importlib.metadata import EntryPoint  # slow to import, and not every command needs it
 
-    found: dict[str, _Loadable] = {}
-    for entry in entry_points(group=GROUP):
-        found.setdefault(entry.name, entry)
-    for name, value in SOURCE_TREE.items():
-        found.setdefault(name, EntryPoint(name, value, GROUP))
-    return found
+    ours = {name: EntryPoint(name, value, BACKENDS) for name, value in SOURCE_TREE.items()}
+    return {**ours, **installed(BACKENDS)}

@@ -26,8 +26,8 @@ from adaptor.decisions.actions import (
 from adaptor.decisions.step import Answer
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
-from backends.agents.agents import at_once
 from backends.base import SchedulerError
+from backends.donation import nodes_at_once
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ async def use_nodes(site: Site, submits: Sequence[SubmitRequest]) -> str:
     """
     donation = site.memory.settings.donation
     nodes = _Nodes(site, is_preemptible=donation is not None and donation.preemptible)
-    await several(nodes.submit, submits, 1 if nodes.is_preemptible else at_once(site.config))
+    await several(nodes.submit, submits, nodes_at_once(site.config))
     return nodes.problem
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
-from backends.agents.reports import is_agent
+from backends.donation import is_agent
 
 _OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
 

@@ -27,7 +27,6 @@ from adaptor.journal.pilot_rows import PilotRow
 from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.protocol.access import worker_access
 from adaptor.protocol.keys import load_or_make_keys
-from backends.agents.agents import grace_of as grace_of_agents
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -41,9 +40,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _DIGITS = re.compile(r"[\d.]+")
-
-GRACE_ON_DONATED_NODES = 3.0
-"""Seconds; less than what schedulers usually give a job that they preempt."""
 
 
 class Withheld(msgspec.Struct):
@@ -115,9 +111,7 @@ class Site:
     def grace_of(self, pilot: Pilot) -> float:
         """Seconds that its workers have for ending their tasks; a local job waits for a donated node."""
         grace, donation = float(self.config.grace_time), self.config.donation
-        if not pilot.node or donation is None:
-            return grace
-        return min(grace, grace_of_agents(donation) if donation.mode == "agent" else GRACE_ON_DONATED_NODES)
+        return min(grace, donation.grace) if pilot.node and donation is not None else grace
 
     def heard_until(self, now: float) -> float:
         """Epoch seconds up to which all that its workers have sent has been heard."""

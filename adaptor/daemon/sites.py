@@ -20,7 +20,7 @@ from adaptor.scheduling.state import SiteTerms
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 from backends.partitions import Partitions, most_of
-from backends.registry import backend_type
+from backends.registry import agents, backend_type
 from backends.rules import site_rules
 
 
@@ -30,12 +30,9 @@ def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | 
     scheduler = _scheduler(name, config, state, machine)
     if config.donation is None or config.donation.mode != "agent":
         return scheduler
-    from backends.agents.agents import Agents
-    from backends.agents.both import WithAgents
-
     # Absolute here, below the home directory on a distant machine.
     folder = (state if config.ssh is None else Path(config.ssh.directory)) / "agents" / name
-    return WithAgents(scheduler, Agents(config, config.donation, folder, python_of(config), machine))
+    return agents()(scheduler, config, config.donation, folder, python_of(config), machine)
 
 
 def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> Backend:

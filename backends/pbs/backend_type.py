@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
     from backends.base import Backend
     from backends.findings import Finding
-    from backends.hooks import Hooks, Wanted
     from backends.machines.base import Machine
 
 
@@ -60,11 +59,6 @@ class PbsType(BackendType):
         from backends.pbs import discover
 
         return discover.check_site(site, machine)
-
-    def hooks(self, site: SiteConfig, wanted: Wanted) -> Hooks:
-        from backends.pbs.hooks import openpbs_hooks, torque_hooks
-
-        return torque_hooks(wanted) if site.dialect == "torque" else openpbs_hooks(wanted)
 
 
 PBS = PbsType()

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
     from backends.base import Backend
     from backends.findings import Finding
-    from backends.hooks import Hooks, Wanted
     from backends.machines.base import Machine
 
 
@@ -61,11 +60,6 @@ class SlurmType(BackendType):
         from backends.slurm import discover
 
         return discover.check_site(site, machine)
-
-    def hooks(self, site: SiteConfig, wanted: Wanted) -> Hooks:  # noqa: ARG002
-        from backends.slurm.hooks import slurm_hooks
-
-        return slurm_hooks(wanted)
 
 
 SLURM = SlurmType()

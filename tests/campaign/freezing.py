@@ -28,7 +28,7 @@ MARK = "ADAPTOR_FREEZING"
 """The variable of the environment by which the processes of a run are known."""
 PLACES = (
     "backends", "campaign", "cli", "client", "clusters", "daemon", "dashboard", "demo", "docs", "e2e",
-    "executor", "journal", "node_agent", "packaging", "processes", "protocol", "security", "worker",
+    "donation_agents", "executor", "journal", "packaging", "processes", "protocol", "security", "worker",
 )  # fmt: skip
 """Below `tests`: those with processes."""
 _LOOK = 0.02

@@ -85,7 +85,7 @@ class World:
         return [process for process in self.ours() if Path((words(process) or [""])[0]).name == "srun"]
 
     def keepers(self) -> list[psutil.Process]:
-        return self._modules("adaptor.node_agent.keeper")
+        return self._modules("adaptor_donation_agents.keeper")
 
     def tasks(self) -> list[psutil.Process]:
         """The processes that lead one execution each."""

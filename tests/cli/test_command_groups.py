@@ -9,6 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.cli.main import ELSEWHERE, SECTIONS, program
+from adaptor.cli.operating.site import COMMANDS, site
 from tests.cli.fake_control import bag_view, task_view
 from tests.cli.invoking import Cli, Serve
 
@@ -44,13 +45,19 @@ def test_a_mistyped_command(cli: Cli) -> None:
 
 
 def test_a_command_of_a_package_that_is_not_installed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(program.sections["Research"]) == set(ELSEWHERE)
+    added = {name for section in program.sections.values() for name in section}
+    assert set(ELSEWHERE) < added
     monkeypatch.setattr(program, "sections", SECTIONS)
+    monkeypatch.setattr(site, "sections", {"Commands": COMMANDS})
     assert "Research" not in cli("--help").out
-    expected = (
-        "'replay' is a command of request-adaptor-experiments: python -m pip install request-adaptor-exp"
-    )
-    assert expected in cli("replay", "bag").err
+    for words, package in (
+        (["replay", "bag"], "request-adaptor-experiments"),
+        (["reclaim", "n1"], "request-adaptor-donation-agents"),
+        (["site", "install-hooks", "hpc"], "request-adaptor-donation-agents"),
+    ):
+        done = cli(*words)
+        assert done.code == 2
+        assert f"needs {package}: python -m pip install {package}" in done.err
 
 
 def test_names_of_other_tools_are_commands_too(cli: Cli, serve: Serve, tmp_path: Path) -> None:

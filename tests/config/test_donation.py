@@ -152,3 +152,11 @@ def test_parts_of_the_day_are_seconds_from_midnight(begin: int, end: int) -> Non
     (hours,) = DonationConfig(mode="agent", hours=(part,)).rules().hours
     assert (hours.begin, hours.end) == (60.0 * begin, 60.0 * end)
     assert not math.isinf(hours.end)
+
+
+def test_agents_are_a_package_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptor.config.donation.installed", lambda _group: {})
+    assert donation("{mode: preemptible, qos: low}").grace == 3.0
+    wanted = "donation.mode: agent needs request-adaptor-donation-agents: python -m pip install request-"
+    with pytest.raises(ConfigError, match=re.escape(wanted)):
+        donation("{mode: agent}")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.loading import parse_config
-from adaptor.config.registered import GROUP, SOURCE_TREE, backend_names, load_backend
+from adaptor.config.registered import SOURCE_TREE, backend_names, load_backend
 from adaptor.errors import ConfigError
+from adaptor.plugins import BACKENDS
 from tests.backends.distribution import installed
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,7 @@ def test_our_own_are_there_installed_or_not() -> None:
 def test_the_source_tree_names_what_is_installed() -> None:
     tomllib = pytest.importorskip("tomllib")  # of Python 3.11
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"]["entry-points"][GROUP] == SOURCE_TREE
+    assert project["project"]["entry-points"][BACKENDS] == SOURCE_TREE
 
 
 def test_a_mistyped_backend_is_named_with_its_likely_meaning() -> None:

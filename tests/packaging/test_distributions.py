@@ -14,6 +14,8 @@ from tests.packaging.source_copy import LONG, build, copy_source
 
 pytestmark = pytest.mark.timeout(LONG)
 
+AGENTS = "plugins/donation-agents/adaptor_donation_agents"
+
 
 def contents(wheel: Path) -> dict[str, str]:
     """Name and digest of each file, but for the list of them."""
@@ -23,6 +25,15 @@ def contents(wheel: Path) -> dict[str, str]:
             for name in archive.namelist()
             if not name.endswith("RECORD")
         }
+
+
+@pytest.mark.parametrize("package", ["experiments/adaptor_experiments", AGENTS])
+def test_the_wheel_of_another_package_has_all_that_its_code_reads(tmp_path: Path, package: str) -> None:
+    tree = copy_source(tmp_path / "tree")
+    place = (tree / package).parent
+    found = contents(build(place, tmp_path / "wheel", "--wheel"))
+    wanted = {str(path.relative_to(place)) for path in (tree / package).rglob("*") if path.is_file()}
+    assert {name for name in found if ".dist-info/" not in name} == wanted
 
 
 def test_tree_and_source_distribution_build_the_same_wheel_with_all_that_the_code_reads(

@@ -33,6 +33,8 @@ class Empty:
     """A home with nothing in it but a virtual environment with the wheel."""
 
     home: Path
+    agents: Path
+    """The wheel of the package for agents, which is not installed."""
 
     def shell(self, line: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a line as a user would who has activated the environment."""
@@ -85,15 +87,16 @@ class Empty:
 @pytest.fixture(scope="module")
 def empty() -> Iterator[Empty]:
     home = Path(tempfile.mkdtemp(prefix="wheel-"))  # short: a path of a socket has 107 bytes at most
-    place = Empty(home)
+    place = Empty(home, home / "made" / "agents")
     try:
         tree = copy_source(home / "tree")
         (home / "made").mkdir()
         wheel = build(tree, home / "made" / "wheel", "--wheel")
+        place = Empty(home, build(tree / "plugins" / "donation-agents", home / "made" / "agents", "--wheel"))
         subprocess.run([sys.executable, "-m", "venv", str(home / ".venv")], check=True, timeout=LONG)
         place.run(f"python -m pip install --quiet --disable-pip-version-check {wheel}")
         shutil.rmtree(tree)
-        shutil.rmtree(home / "made")
+        wheel.unlink()
         yield place
     finally:
         place.shell("adaptor daemon stop")
@@ -107,6 +110,22 @@ def test_its_dependencies_fit_and_an_extra_can_be_added_as_the_messages_say(empt
     found = re.search(r"drawing pictures needs matplotlib: (python -m pip install '.*')", message)
     assert found, message
     assert "Would install" in empty.run(f"{found[1]} --dry-run --disable-pip-version-check")
+
+
+def test_without_agents_their_commands_say_what_to_install_and_with_it_they_run(empty: Empty) -> None:
+    package = "request-adaptor-donation-agents"
+    assert "install-hooks" not in empty.run("adaptor site --help")
+    for command in ("adaptor reclaim n1", "adaptor site install-hooks hpc"):
+        refused = empty.shell(command)
+        assert refused.returncode == 2
+        assert f"needs {package}: python -m pip install {package}" in refused.stderr
+    (empty.home / "agents.yaml").write_text("sites: {hpc: {backend: slurm, donation: {mode: agent}}}\n")
+    assert f"needs {package}" in empty.shell("adaptor --config agents.yaml site list").stderr
+    empty.run(f"python -m pip install --quiet --disable-pip-version-check {empty.agents}")
+    assert "No broken requirements" in empty.run("python -m pip check")
+    assert empty.run("adaptor reclaim n1 --runtime ~/none") == "n1: not in use\n"
+    hooks = empty.run("adaptor --config agents.yaml site install-hooks hpc")
+    assert f"{empty.home}/.venv/bin/python -I -m adaptor_donation_agents.reclaim" in hooks
 
 
 def test_the_live_page_is_served_from_the_wheel(empty: Empty) -> None:

@@ -14,8 +14,8 @@ from adaptor.processes.python_commands import code_command, isolated_command, mo
 SHADOWED = ("json", "signal", "struct", "ctypes", "string", "numbers", "socket", "runpy", "adaptor")
 MODULES = [
     "adaptor.daemon",
-    "adaptor.node_agent.keeper",
-    "adaptor.node_agent.reclaim",
+    "adaptor_donation_agents.keeper",
+    "adaptor_donation_agents.reclaim",
     "adaptor.protocol.relay",
     "adaptor.protocol.spool.remote_server",
     "adaptor.worker",
@@ -55,7 +55,7 @@ def test_no_module_of_the_current_folder_is_run(
 
 
 def test_the_way_that_python_offers_would_run_it(home: Path) -> None:
-    assert run((sys.executable, "-m", "adaptor.node_agent.keeper"), home).returncode == 9
+    assert run((sys.executable, "-m", "adaptor_donation_agents.keeper"), home).returncode == 9
 
 
 def test_a_module_gets_its_arguments_and_is_main(home: Path) -> None:

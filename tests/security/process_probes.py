@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.node_agent.runtime_folder import UnsafeError, own_folder
+from adaptor_donation_agents.folders import UnsafeError, own_folder
 from tests.e2e.lab import until
 from tests.living import is_alive
 from tests.security.probe import probe

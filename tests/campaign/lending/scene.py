@@ -73,7 +73,7 @@ def lender(
     ).stdout.splitlines()
     for offer in ([], ["--offer"]):  # the first prolog makes the runtime folder, and the lender's in it
         options = [f"--runtime={root}/lent", f"--user={lab.uid}", "--job=0", *offer]
-        reclaim = isolated_command(sys.executable, "adaptor.node_agent.reclaim", "n1", *options)
+        reclaim = isolated_command(sys.executable, "adaptor_donation_agents.reclaim", "n1", *options)
         subprocess.run(reclaim, check=True, stdout=subprocess.DEVNULL)
     for name, text in (("task.sh", TASK), ("fled.sh", FLED)):
         (lab.work / name).write_text(text)

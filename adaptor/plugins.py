@@ -1,0 +1,39 @@
+"""What other packages add to the adaptor, by entry points of the groups `adaptor.…`; how to install ours."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+AGENTS = "request-adaptor-donation-agents"
+EXPERIMENTS = "request-adaptor-experiments"
+
+BACKENDS = "adaptor.backends"
+"""Kinds of batch scheduler, by the name that sites give as their `backend`."""
+DONATION = "adaptor.donation"
+"""Ways to use idle nodes outside the scheduler, by their mode of `donation`."""
+
+
+def installed(group: str) -> Mapping[str, EntryPoint]:
+    """What installed packages register in a group, by name. Of two packages, the first on the path counts."""
+    return _installed(group, tuple(sys.path))
+
+
+@functools.lru_cache(maxsize=8)
+def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:  # noqa: ARG001  (it decides)
+    from importlib.metadata import entry_points  # slow to import, and not every command needs it
+
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=group):
+        found.setdefault(entry.name, entry)
+    return found
+
+
+def needs(what: str, package: str) -> str:
+    """The message where a package is missing."""
+    return f"{what} needs {package}: python -m pip install {package}"

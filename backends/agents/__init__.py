@@ -1,1 +1,0 @@
-"""Workers on idle nodes outside the scheduler's book-keeping (De Rose §3, CronoGuMP)."""

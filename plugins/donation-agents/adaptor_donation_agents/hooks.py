@@ -1,0 +1,164 @@
+"""The scripts by which a scheduler takes donated nodes back, and what an administrator does with them."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig
+from adaptor.errors import UsageError
+from backends.scripts import fill
+
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+class Script(NamedTuple):
+    """One file."""
+
+    name: str
+    text: str
+    mode: int = 0o755
+
+
+class Hooks(NamedTuple):
+    """What a site's scheduler needs."""
+
+    scripts: tuple[Script, ...]
+    instructions: tuple[str, ...]
+    """For the administrator, line by line; `{folder}` stands for where the scripts lie."""
+    folder: str
+    """Where they usually lie."""
+
+
+class Wanted(NamedTuple):
+    """What all hooks are made from."""
+
+    site: str
+    python: str
+    """The interpreter on the nodes, absolute."""
+    user: int
+    """Who uses the donated nodes, by number."""
+    donation: DonationConfig
+
+    @property
+    def options(self) -> list[str]:
+        """Of `python -m adaptor_donation_agents.reclaim`, for prolog and epilog."""
+        donation = self.donation
+        return [
+            f"--timeout={donation.reclaim_timeout:g}",
+            f"--runtime={donation.runtime_directory}",
+            f"--user={self.user}",
+        ]
+
+    @property
+    def bound(self) -> int:
+        """Seconds after which a hook is given up: the reclaim gives up by itself before."""
+        return math.ceil(float(self.donation.reclaim_timeout)) + 1
+
+
+def make_hooks(site: SiteConfig, wanted: Wanted) -> Hooks:
+    """The hooks of the site's scheduler.
+
+    Raises:
+        UsageError: there are none for it.
+    """
+    if site.backend == "slurm":
+        return _shell_hooks(_SLURM, wanted)
+    if site.backend == "pbs":
+        return _shell_hooks(_TORQUE, wanted) if site.dialect == "torque" else _openpbs_hook(wanted)
+    raise UsageError(
+        f"there are no hooks for the backend {site.backend}; let its prolog run "
+        "`adaptor reclaim NODE --job ID` on each node, and its epilog the same with --offer"
+    )
+
+
+class _Shell(NamedTuple):
+    """A scheduler that runs a script before a job and another one after it."""
+
+    before: str
+    after: str
+    where: str
+    """What runs both."""
+    node: str
+    """The node's name, in shell."""
+    job: str
+    """The job's id, in shell."""
+    folder: str
+    instructions: str
+
+
+_SLURM = _Shell(
+    before="prolog",
+    after="epilog",
+    where="Prolog and Epilog in slurm.conf",
+    node='"$SLURMD_NODENAME"',
+    job='"$SLURM_JOB_ID"',
+    folder="/etc/slurm",
+    instructions="""\
+Put both files on every node, where root alone can write, and into slurm.conf:
+    Prolog={folder}/adaptor-prolog
+    Epilog={folder}/adaptor-epilog
+    PrologFlags=Alloc,DeferBatch
+Alloc: the prolog runs on all nodes of a job as soon as it gets them, not with its first step there.
+DeferBatch: the job's script waits for all of these prologs. Where an older Slurm does not know it, leave it
+out: the script then waits for the prolog of its own node, and each step for that of its node.
+Where there is a Prolog already, call these from it, or name a folder of scripts: Prolog=/etc/slurm/prolog.d/*
+Then: scontrol reconfigure""",
+)
+_TORQUE = _Shell(
+    before="prologue",
+    after="epilogue",
+    where="prologue, prologue.parallel, epilogue and epilogue.parallel in mom_priv on every node",
+    node='"$(uname -n | cut -d. -f1)"',
+    job='"$1"',
+    folder="mom_priv",
+    instructions="""\
+Put both files into mom_priv on every node, owned by root and writable by nobody (chmod 500), as:
+    adaptor-prologue    prologue and prologue.parallel
+    adaptor-epilogue    epilogue and epilogue.parallel
+Where there are such scripts already, call these from them with the same arguments.
+pbs_mom gives a prologue $prologalarm seconds (mom_priv/config): more than @@bound.""",
+)
+_OPENPBS = """\
+Tell the server, as root:
+    qmgr -c "create hook adaptor_reclaim"
+    qmgr -c "set hook adaptor_reclaim event = 'execjob_begin,execjob_end'"
+    qmgr -c "set hook adaptor_reclaim fail_action = none"
+    qmgr -c "set hook adaptor_reclaim alarm = @@alarm"
+    qmgr -c "import hook adaptor_reclaim application/x-python default {folder}/adaptor_reclaim.py"
+execjob_begin and execjob_end come to every node of a job; execjob_prologue comes to a node only with the
+job's first process there."""
+
+
+def _shell_hooks(kind: _Shell, wanted: Wanted) -> Hooks:
+    scripts = []
+    for name, template in ((kind.before, "before"), (kind.after, "after")):
+        text = fill(
+            _TEMPLATES / f"{template}.template",
+            site=wanted.site,
+            where=kind.where,
+            node=kind.node,
+            job=kind.job,
+            python=shlex.quote(wanted.python),
+            options=shlex.join(wanted.options),
+            bound=str(wanted.bound),
+        )
+        scripts.append(Script(f"adaptor-{name}", text))
+    instructions = kind.instructions.replace("@@bound", str(wanted.bound))
+    return Hooks(tuple(scripts), tuple(instructions.splitlines()), kind.folder)
+
+
+def _openpbs_hook(wanted: Wanted) -> Hooks:
+    """One hook for both events."""
+    text = fill(
+        _TEMPLATES / "openpbs.template",
+        site=wanted.site,
+        python=repr(wanted.python),
+        options=", ".join(map(repr, wanted.options)),
+        bound=str(wanted.bound),
+    )
+    instructions = _OPENPBS.replace("@@alarm", str(wanted.bound + 4))
+    return Hooks((Script("adaptor_reclaim.py", text, 0o644),), tuple(instructions.splitlines()), ".")

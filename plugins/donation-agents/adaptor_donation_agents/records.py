@@ -1,0 +1,198 @@
+"""What is written down of a use of a donated node: its order, its record on the node, requests for its end.
+
+Every name in them becomes part of a file's name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from pathlib import Path
+from typing import Any, TypedDict
+
+from adaptor.processes.identity import Identity
+from adaptor.processes.notes import END, note_path, read_note, write_once
+from adaptor_donation_agents.folders import UserFolder
+
+REFUSED = 3
+"""Exit code of a keeper that has not claimed its node: nothing runs there, and nothing will."""
+NOTHING = "not in use"
+"""What a reclaim says of a node without a use."""
+RECLAIMED = "reclaimed"
+CANCELLED = "cancelled"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
+_JOB = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._\[\]-]{0,200}")
+
+
+def check_name(name: str) -> str:
+    """The same name. Raises ValueError: it is not made of letters, digits, `.`, `_` and `-`."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a name of letters, digits, '.', '_' and '-'")
+    return name
+
+
+def check_job(job: str) -> str:
+    """The same id of a job; parts of a job array are written `17[3]` by some. Raises ValueError."""
+    if not _JOB.fullmatch(job):
+        raise ValueError(f"{job!r} is not the id of a job")
+    return job
+
+
+class Order(TypedDict):
+    """`<tag>.job.json` in a folder that the daemon's machine and the node share."""
+
+    tag: str
+    node: str
+    p: int
+    tr: int
+    """Seconds."""
+    grace: float
+    """Seconds between SIGTERM and SIGKILL when the use ends."""
+    worker: list[str]
+    environment: dict[str, str]
+    directory: str
+    """The pilot's own folder."""
+    runtime: str
+    """The runtime folder of this node, for `adaptor reclaim`."""
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "tag": str,
+    "node": str,
+    "p": int,
+    "tr": int,
+    "grace": (int, float),
+    "worker": list,
+    "environment": dict,
+    "directory": str,
+    "runtime": str,
+}
+
+
+def read_order(path: Path) -> Order:
+    """Raises OSError, or ValueError: the file holds no order."""
+    content = read_note(path)
+    given = content if isinstance(content, dict) else {}
+    wrong = [name for name, kind in _KINDS.items() if not isinstance(given.get(name), kind)]
+    if wrong:
+        raise ValueError(f"{path}: no order: {', '.join(sorted(wrong))} missing, or of another type")
+    order: Order = content
+    words = [*order["worker"], *order["environment"].values()]
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(f"{path}: no order: words and variables of the worker must be strings")
+    check_name(order["node"])
+    check_name(order["tag"])
+    return order
+
+
+class Use(TypedDict):
+    """`use@<node>`: exists as long as the use lasts."""
+
+    tag: str
+    keeper: Identity
+    notes: str
+    """The folder of its notes."""
+    since: float
+
+
+class EndRequest(TypedDict):
+    """`end@<node>`: somebody asks for the end of a use."""
+
+    tag: str
+    """The use that is to end; empty: any on the node."""
+    cause: str
+    """RECLAIMED or CANCELLED."""
+    job: str
+    """The local job that needs the node; may be empty."""
+    since: float
+    """Epoch seconds of the request."""
+
+
+_USE = {"tag": str, "keeper": dict, "notes": str, "since": float}
+_IDENTITY = {"host": str, "boot": str, "pid": int, "ticks": int}
+_END_REQUEST = {"tag": str, "cause": str, "job": str, "since": float}
+
+
+def use_file(node: str) -> str:
+    return f"use@{node}"
+
+
+def end_request_file(node: str) -> str:
+    return f"end@{node}"
+
+
+def lock_file(node: str) -> str:
+    return f"lock@{node}"
+
+
+def marker(runtime: str, uid: int, node: str) -> str:
+    """The value of MARKER in the environment of a user's processes on a donated node."""
+    return f"{runtime}/{uid}/{node}"
+
+
+def read_use(folder: UserFolder, node: str) -> Use | None:
+    """Raises ValueError: the record is damaged."""
+    content = folder.read(use_file(node))
+    if content is None:
+        return None
+    if not _is_made_of(content, _USE) or not _is_made_of(content["keeper"], _IDENTITY):
+        raise ValueError(f"{use_file(node)}: incomplete")
+    if content["keeper"]["pid"] <= 1:
+        raise ValueError(f"{use_file(node)}: names no keeper")
+    check_name(content["tag"])
+    use: Use = content  # type: ignore[assignment]
+    return use
+
+
+def read_end_request(folder: UserFolder, node: str, tag: str) -> EndRequest | None:
+    """The request to end this very use."""
+    try:
+        content = folder.read(end_request_file(node))
+    except ValueError:
+        return None
+    if content is None or not _is_made_of(content, _END_REQUEST):
+        return None
+    if content["tag"] not in ("", tag):
+        return None
+    request: EndRequest = content  # type: ignore[assignment]
+    return request
+
+
+def _is_made_of(content: dict[str, Any], kinds: dict[str, type]) -> bool:
+    return all(isinstance(content.get(name), kind) for name, kind in kinds.items())
+
+
+def requested_end(request: EndRequest) -> dict[str, Any]:
+    """The end note of a use that ended at a request; none of its processes lives."""
+    took = max(0.0, time.time() - request["since"])
+    if request["cause"] == CANCELLED:
+        return end("cancelled", yielded=took)
+    whom = f" for local job {request['job']}" if request["job"] else ""
+    return end("preempted", f"reclaimed{whom} after {took:.2f} s", yielded=took)
+
+
+def end(
+    state: str, reason: str = "", *, exit_code: int | None = None, yielded: float | None = None
+) -> dict[str, Any]:
+    return {
+        "ended": time.time(),
+        "state": state,
+        "reason": reason,
+        "exit_code": exit_code,
+        "yielded": yielded,
+    }
+
+
+def close(folder: UserFolder, node: str, use: Use, content: dict[str, Any]) -> None:
+    """In place of a dead keeper: write the end note and remove the record. Raises OSError."""
+    try:
+        note_end(use, content)
+    finally:
+        folder.remove(use_file(node))
+
+
+def note_end(use: Use, content: dict[str, Any]) -> None:
+    """Write the end note, unless the keeper did. Raises OSError."""
+    with contextlib.suppress(FileExistsError):
+        write_once(note_path(Path(use["notes"]), use["tag"], END), content)
