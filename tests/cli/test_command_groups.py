@@ -24,12 +24,6 @@ def test_help_shows_the_commands_under_four_headings(cli: Cli) -> None:
         assert shown == list(commands)
 
 
-def test_each_command_stands_in_the_folder_of_its_heading() -> None:
-    folders = {"Every day": "daily", "Credits": "credits", "Operating": "operating"}
-    for heading, commands in SECTIONS.items():
-        assert all(f".cli.{folders[heading]}." in place for place in commands.values())
-
-
 def test_every_command_is_found_by_its_name() -> None:
     context = click.Context(program)
     for name in program.list_commands(context):
