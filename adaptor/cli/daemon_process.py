@@ -1,11 +1,13 @@
-"""Starting a daemon when a question needs one, and stopping it."""
+"""The daemon as a process: started when a question needs one, reloaded, stopped; its configuration."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import time
+from pathlib import Path
 
 import click
 
@@ -175,3 +177,65 @@ def _answers() -> bool:
     except (NoDaemonError, NoAnswerError):
         return False
     return True
+
+
+FORCED_GRACE = 10.0
+"""Seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either."""
+
+
+def end_daemon() -> int | None:
+    """End the process that holds the lock, whether it answers or not; its process id, None: nobody holds it.
+
+    SIGTERM first, then SIGKILL: pilots and tasks go on, and the next daemon continues from the journal.
+
+    Raises:
+        AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
+    """
+    from adaptor.daemon.lock import holder_of  # loads psutil
+    from adaptor.processes.trees import send, wait_for_death
+
+    holder = holder_of(state_directory())
+    if holder is None:
+        return None
+    process = holder.process()
+    if process is None:
+        if holder_of(state_directory()) is None:
+            return None
+        raise AdaptorError(
+            f"the lock of {state_directory()} is held by {holder}, which is no process of this machine,"
+            f" {socket.gethostname()}: run `adaptor daemon stop --force` there"
+        )
+    # A stopped process gets SIGTERM only when it is continued.
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        send(process, number)
+    if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
+        send(process, signal.SIGKILL)
+        if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
+            raise AdaptorError(
+                f"the daemon ({holder}) does not end, not even by SIGKILL: its file system hangs"
+            )
+    return holder.pid
+
+
+def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list[str]:
+    """Where the configuration is, whether it was edited, and why a reload failed.
+
+    The command line looks, not the daemon: the file may lie on a file system that hangs.
+    """
+    from adaptor.config.digest import digest_of
+    from adaptor.config.loading import default_config_path
+
+    lines = []
+    path = Path(daemon.config_file or default_config_path())
+    name = printable(str(path))
+    now = digest_of(path)
+    if daemon.config_file and not now:
+        lines.append(f"configuration {name} cannot be read any more; the daemon goes on with what it said")
+    elif now != daemon.config_digest:
+        what = "has changed since it was loaded" if daemon.config_file else "is new"
+        lines.append(f"configuration {name} {what}; take it over: adaptor daemon reload")
+    elif not only_problems:
+        lines.append(f"configuration {name if daemon.config_file else 'none: this machine is the only site'}")
+    if daemon.config_problem:
+        lines.append(f"the last reload failed: {printable(daemon.config_problem)}")
+    return lines

@@ -1,4 +1,4 @@
-"""From an error to one line on stderr, one JSON value with --json, and an exit code."""
+"""Exit codes: what bags came to, and errors, with one line on stderr and one JSON value with --json."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from adaptor import api
 from adaptor.cli.words import printable
 from adaptor.errors import AdaptorError
 
+SOME_TASKS_FAILED = 3
+HALTED = 4
+TIME_UP = 124
 INTERRUPTED = 130
 BROKEN_PIPE = 1
 """As in click."""
+
+
+def exit_code(bags: Sequence[api.BagView]) -> int:
+    """0: all tasks done; 3: some failed or were cancelled; 4: a bag has paused by itself."""
+    if any(bag.halted for bag in bags):
+        return HALTED
+    return SOME_TASKS_FAILED if any(bag.failed or bag.cancelled for bag in bags) else 0
 
 
 def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.reader import Reader
+from adaptor.cli.selectors import Reader
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask, no_daemon
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
@@ -27,8 +27,6 @@ SHOWN = 2.0
 """Seconds between two snapshots that somebody looks at."""
 _MOST_BAGS = 1000
 """That one question can name."""
-SOME_TASKS_FAILED = 3
-HALTED = 4
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -146,10 +144,3 @@ def _end_by_journal(selector: str) -> Overview | None:
         return None
     snapshot = Overview(time.time(), bags, [])
     return snapshot if snapshot.ended else None
-
-
-def exit_code(bags: Sequence[api.BagView]) -> int:
-    """0: all tasks done; 3: some failed or were cancelled; 4: a bag has paused by itself."""
-    if any(bag.halted for bag in bags):
-        return HALTED
-    return SOME_TASKS_FAILED if any(bag.failed or bag.cancelled for bag in bags) else 0

@@ -1,4 +1,4 @@
-"""The entry point `adaptor`: the commands, and how errors become exit codes."""
+"""The entry point `adaptor`: the commands by section."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from adaptor.plugins import AGENTS, EXPERIMENTS
 
 SECTIONS = {
     "Every day": {
-        "run": "adaptor.cli.daily.run:run",
-        "submit": "adaptor.cli.daily.submit:submit",
-        "open": "adaptor.cli.daily.submit:open_command",
-        "append": "adaptor.cli.daily.submit:append",
-        "close": "adaptor.cli.daily.submit:close",
-        "plan": "adaptor.cli.daily.plan:plan",
-        "status": "adaptor.cli.daily.status:status",
-        "watch": "adaptor.cli.daily.watch_wait:watch",
-        "wait": "adaptor.cli.daily.watch_wait:wait",
-        "results": "adaptor.cli.daily.results:results",
-        "why": "adaptor.cli.daily.why:why",
-        "report": "adaptor.cli.daily.report:report",
-        "pause": "adaptor.cli.daily.changing:pause",
-        "resume": "adaptor.cli.daily.changing:resume",
-        "change": "adaptor.cli.daily.changing:change",
-        "cancel": "adaptor.cli.daily.changing:cancel",
-        "retry": "adaptor.cli.daily.changing:retry",
-        "forget": "adaptor.cli.daily.changing:forget",
-        "completion": "adaptor.cli.daily.completion:completion",
+        "run": "adaptor.cli.bags.submit:run",
+        "submit": "adaptor.cli.bags.submit:submit",
+        "open": "adaptor.cli.bags.submit:open_command",
+        "append": "adaptor.cli.bags.submit:append",
+        "close": "adaptor.cli.bags.submit:close",
+        "plan": "adaptor.cli.bags.plan:plan",
+        "status": "adaptor.cli.bags.status:status",
+        "watch": "adaptor.cli.bags.watch:watch",
+        "wait": "adaptor.cli.bags.watch:wait",
+        "results": "adaptor.cli.bags.results:results",
+        "why": "adaptor.cli.bags.why:why",
+        "report": "adaptor.cli.bags.report:report",
+        "pause": "adaptor.cli.bags.changing:pause",
+        "resume": "adaptor.cli.bags.changing:resume",
+        "change": "adaptor.cli.bags.changing:change",
+        "cancel": "adaptor.cli.bags.changing:cancel",
+        "retry": "adaptor.cli.bags.changing:retry",
+        "forget": "adaptor.cli.bags.changing:forget",
+        "completion": "adaptor.cli.main:completion",
     },
     "Operating": {
         "daemon": "adaptor.cli.operating.daemon:daemon",
-        "site": "adaptor.cli.operating.site:site",
-        "pilot": "adaptor.cli.operating.pilot:pilot",
+        "site": "adaptor.cli.operating.sites:site",
+        "pilot": "adaptor.cli.bags.report:pilot",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
-        "metrics": "adaptor.cli.operating.metrics:metrics",
+        "metrics": "adaptor.cli.operating.dashboard:metrics",
     },
     "Credits": {
         "quote": "adaptor.cli.credits.quote:quote",
@@ -119,6 +119,28 @@ def program(ctx: click.Context, config: str | None) -> None:
     """
     del config  # Commands that start a daemon or read sites take it from the context.
     show_help(ctx)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    Examples:
+      adaptor completion bash >> ~/.bashrc
+      adaptor completion zsh  >> ~/.zshrc
+      adaptor completion fish > ~/.config/fish/completions/adaptor.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    root = ctx.find_root()
+    name = root.info_name or "adaptor"
+    variable = f"_{name}_COMPLETE".replace("-", "_").upper()
+    click.echo(kind(root.command, {}, name, variable).source())
 
 
 def main() -> None:

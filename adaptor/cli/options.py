@@ -10,7 +10,8 @@ import click
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
-from adaptor.option_kinds import Kind
+from adaptor.option_kinds import GPUS, MEMORY, Kind
+from adaptor.resources import TaskGpus, TaskSize
 from adaptor.units import parse_duration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -74,3 +75,35 @@ def no_such_site(name: str, sites: Iterable[str]) -> UsageError:
     known = list(sites)
     hint = did_you_mean(name, known, f"configured: {', '.join(known)}")
     return UsageError(f"no site '{name}' ({hint})")
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def size_options(command: F) -> F:
+    for option in (
+        click.option("--nodes", type=click.IntRange(1), metavar="N", help="Whole nodes of each task."),
+        click.option(
+            "--gpus", type=of_kind(GPUS), metavar="[TYPE:]N", help="GPUs of each task: 1, a100:2 or 0.5."
+        ),
+        click.option("--mem", type=of_kind(MEMORY), metavar="SIZE", help="Memory of each task, such as 4G."),
+        click.option("--cpus", type=click.IntRange(1), metavar="N", help="Processors of each task."),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_task(
+    *, cpus: int | None, mem: int | None, gpus: TaskGpus | None, nodes: int | None
+) -> TaskSize | None:
+    """None where no option was given, or only `--gpus 0`."""
+    if (cpus, mem, gpus, nodes) == (None, None, None, None):
+        return None
+    wanted = gpus or TaskGpus(1)
+    return TaskSize(
+        processors=cpus or 1,
+        memory=mem,
+        gpus=wanted.count if gpus else 0,
+        gpu_type=wanted.type if gpus else "",
+        nodes=nodes or 1,
+    )

@@ -1,13 +1,16 @@
-"""Types of parameters that select bags (`last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`) or tasks."""
+"""Bags and tasks that a user names: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from adaptor import api
+from adaptor.client import reading
 from adaptor.errors import UsageError
 from adaptor.journal.selectors import WORDS, check_selector
 
@@ -34,6 +37,11 @@ def selector_argument(metavar: str, **more: Any) -> Callable[[Callable[..., Any]
     )
 
 
+def selected(selector: str) -> list[int]:
+    """The numbers of these bags; asked first, so that a wrong selector starts no daemon."""
+    return [bag.id for bag in Reader().bags(selector)]
+
+
 def numbers(text: str) -> list[range]:
     """Task numbers: `7`, `1-10`, `1,3,5-7`."""
     return [_range(item.strip()) for item in text.split(",")]
@@ -47,3 +55,34 @@ def _range(item: str) -> range:
     if last < first:
         raise click.BadParameter(f"'{item}' runs backwards; write {last}-{first}")
     return range(first, last + 1)
+
+
+class Reader(reading.Reader):
+    """Says once on stderr that it reads the journal."""
+
+    def __init__(self) -> None:
+        say = "adaptor: no daemon is running; reading the journal"
+        super().__init__(time.time, tell=lambda: click.echo(say, err=True))
+
+    def bags(self, selector: str) -> list[api.BagView]:
+        """The bags of a selector, at least one.
+
+        Raises:
+            UsageError: there is no such bag.
+        """
+        found = self.get(api.GetBags(selector)).bags
+        if not found:
+            named = "" if selector in ("last", "all") else f" {selector}"
+            raise UsageError(f"there is no bag{named}; submit one: adaptor submit FILE")
+        return found
+
+    def bag(self, selector: str) -> api.BagView:
+        """The only bag of a selector.
+
+        Raises:
+            UsageError: there is none, or more than one.
+        """
+        found = self.bags(selector)
+        if len(found) > 1:
+            raise UsageError(f"'{selector}' selects {len(found)} bags; select one")
+        return found[0]

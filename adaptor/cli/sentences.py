@@ -1,14 +1,13 @@
-"""Credits, donated nodes, forecasts and pauses in words."""
+"""Bags, credits, donated nodes, forecasts and pauses in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite
 
 import click
 
 from adaptor import api
-from adaptor.api import BagView
 from adaptor.api.fields import Interval
 from adaptor.cli.words import clock, duration, plural, printable
 from adaptor.forecast.record import Record, Share
@@ -152,14 +151,14 @@ def _held(held: bool | None) -> str:
 LINES = 5
 
 
-def pause_lines(bag: BagView) -> list[str]:
+def pause_lines(bag: api.BagView) -> list[str]:
     """Nothing for a bag that is not paused."""
     if not bag.paused:
         return []
     return [printable(bag.paused), *(f"  | {printable(line)}" for line in _told(bag).splitlines())]
 
 
-def tell_halted(bags: Iterable[BagView]) -> None:
+def tell_halted(bags: Iterable[api.BagView]) -> None:
     """Say on standard error which bags have paused by themselves."""
     for bag in bags:
         if bag.halted:
@@ -167,9 +166,43 @@ def tell_halted(bags: Iterable[BagView]) -> None:
                 click.echo(line, err=True)
 
 
-def _told(bag: BagView) -> str:
+def _told(bag: api.BagView) -> str:
     shown = bag.evidence
     if shown is None:
         return ""
     outputs = Outputs(bag.output, packed=bag.output_files == "packed")
     return tail(outputs.find_one(shown.task, shown.attempt, "stderr", shown.stderr), LINES)
+
+
+def title(bag: api.BagView) -> str:
+    return f"bag {bag.id} {printable(bag.name, 30)}"
+
+
+def counts(bag: api.BagView) -> str:
+    """`120 of 300 done, 1 failed, 6 running, 173 waiting, mean 2.1s`."""
+    parts = [f"{bag.done:,} of {bag.tasks:,} done"]
+    for count, word in (
+        (bag.failed, "failed"),
+        (bag.cancelled, "cancelled"),
+        (bag.running, "running"),
+        (bag.waiting, "waiting"),
+        (bag.blocked, "blocked"),
+    ):
+        if count:
+            parts.append(f"{count:,} {word}")
+    if bag.mean_runtime is not None:
+        parts.append(f"mean {duration(bag.mean_runtime)}")
+    return ", ".join(parts)
+
+
+def summary(bag: api.BagView) -> str:
+    """One line on a bag that has ended, with the way to what failed."""
+    took = f" in {duration(bag.ended - bag.submitted)}" if bag.ended is not None else ""
+    if bag.done == bag.tasks:
+        return f"{title(bag)}: {plural(bag.tasks, 'task')} done{took}; output in {printable(bag.output)}"
+    return f"{title(bag)}: ended{took}: {counts(bag)} (adaptor results {bag.id} --failed)"
+
+
+def pilot_notes(pilots: Sequence[api.PilotRecord]) -> list[str]:
+    """What the user should know of pilots now."""
+    return [f"pilot {pilot.id}: {printable(pilot.note)}" for pilot in pilots if pilot.note]

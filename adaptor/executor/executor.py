@@ -16,7 +16,7 @@ from typing import Any
 from adaptor import api
 from adaptor.api import SiteView
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
-from adaptor.cli.daily.environment import captured
+from adaptor.client.environment import captured
 from adaptor.executor.chunks import chunks, run_chunk
 from adaptor.executor.daemon import client, ensure
 from adaptor.executor.futures import CallFuture

@@ -21,7 +21,7 @@ from submitit.core.job_environment import JobEnvironment
 
 from adaptor.api import TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
-from adaptor.cli.daily.environment import captured
+from adaptor.client.environment import captured
 from adaptor.executor.daemon import client, ensure
 from adaptor.guard_rails import TimeLimit
 from adaptor.option_kinds import MEMORY

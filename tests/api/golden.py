@@ -9,7 +9,6 @@ and their programs see; say which in the commit.
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,10 +24,9 @@ from adaptor import api
 from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.main import program
-from adaptor.journal.database import FILE
 from adaptor.journal.queries import answer_offline
 from adaptor.resources import OwnNeeds, TaskSize
-from tests.api.lived import LIVED, NOW, Running, answered, connected, rounded, still
+from tests.api.lived import NOW, RECORDED_OUTPUTS, Running, answered, connected, copy_lived, rounded, still
 
 RECORDED = Path(__file__).parent / "answers.json"
 SPEC = BagSpec(name="new", cwd="/", output="/out-{bag}", environment={})
@@ -115,11 +113,18 @@ CHANGING = [
 
 def observed(folder: Path) -> Iterator[tuple[str, Any]]:
     """Each question and command with what it answers; `folder` is empty, and gets state directories."""
+    for name, value in _observed(folder):
+        said = _compact(value)
+        for outputs in (str(folder / "outputs"), "~/outputs"):
+            said = said.replace(outputs, RECORDED_OUTPUTS)
+        yield name, json.loads(said)
+
+
+def _observed(folder: Path) -> Iterator[tuple[str, Any]]:
     patch = pytest.MonkeyPatch()
     with still(patch, folder / "offline"):
         offline = folder / "offline"
-        offline.mkdir(mode=0o700)
-        shutil.copy(LIVED, offline / FILE)
+        copy_lived(offline)
         for question in READING:
             yield f"offline {name_of(question)}", answered(partial(answer_offline, offline, question, NOW))
         for command in (*SHOWING, *TABLES):

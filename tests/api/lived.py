@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import calendar
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 from adaptor import api
 from adaptor.api import DaemonView, JournalView, RatesView
 from adaptor.api.question import A
+from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import Connection
 from adaptor.config.budget import PriceConfig
 from adaptor.config.notices import HooksConfig, NotifyConfig
@@ -59,12 +61,38 @@ DAEMON = DaemonView(
 )
 
 
+RECORDED_OUTPUTS = "/tmp/adaptor-fixture"  # a name, not a place
+"""Where the tasks of the lived journal wrote what they printed."""
+_PRINTED = {"adaptor-1": ("one", "two", "three"), "adaptor-2": ("good",)}
+
+
+def outputs_in(folder: Path) -> Path:
+    """The folder that has the outputs of the lived journal's tasks, made if it is not there."""
+    outputs = folder / "outputs"
+    for bag, texts in _PRINTED.items():
+        (outputs / bag).mkdir(parents=True, exist_ok=True)
+        for task, text in enumerate(texts):
+            (outputs / bag / f"{task}.out").write_text(f"{text}\n")
+    return outputs
+
+
+def copy_lived(directory: Path) -> None:
+    """The lived journal in a new state directory; its outputs are in a folder beside that."""
+    directory.mkdir(mode=0o700)
+    shutil.copy(LIVED, directory / FILE)
+    outputs = outputs_in(directory.parent)
+    with closing(sqlite3.connect(directory / FILE)) as db, db:
+        for bag, packed in db.execute("SELECT id, spec FROM bag").fetchall():
+            spec = msgspec.msgpack.decode(packed, type=BagSpec)
+            moved = msgspec.structs.replace(spec, output=str(outputs / Path(spec.output).name))
+            db.execute("UPDATE bag SET spec = ? WHERE id = ?", (msgspec.msgpack.encode(moved), bag))
+
+
 class Running:
     """A daemon at one site, whose scheduler is played, on a copy of the lived journal."""
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(mode=0o700, exist_ok=True)
-        shutil.copy(LIVED, directory / FILE)
+        copy_lived(directory)
         config = SiteConfig(
             backend="local",
             heuristic="adaptive",

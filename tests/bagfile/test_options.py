@@ -12,7 +12,7 @@ import pytest
 from adaptor import api
 from adaptor.bag_spec import AtLeast1, BagSpec, Option
 from adaptor.bagfile.options import OPTIONS, BagOption, options_of, parse_option
-from adaptor.cli.daily.submit import submit
+from adaptor.cli.bags.submit import submit
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.resources import TaskGpus
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
+from adaptor.cli.operating.site import COMMANDS, site
 
 from adaptor import api
 from adaptor.cli.main import ELSEWHERE, SECTIONS, program
-from adaptor.cli.operating.site import COMMANDS, site
 from tests.cli.fake_control import bag_view, task_view
 from tests.cli.invoking import Cli, Serve
 
@@ -23,12 +23,6 @@ def test_help_shows_the_commands_under_four_headings(cli: Cli) -> None:
         start = lines.index(f"{heading}:")
         shown = [line.split()[0] for line in lines[start + 1 : start + 1 + len(commands)]]
         assert shown == list(commands)
-
-
-def test_each_command_stands_in_the_folder_of_its_heading() -> None:
-    folders = {"Every day": "daily", "Credits": "credits", "Operating": "operating"}
-    for heading, commands in SECTIONS.items():
-        assert all(f".cli.{folders[heading]}." in place for place in commands.values())
 
 
 def test_every_command_is_found_by_its_name() -> None:

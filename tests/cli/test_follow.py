@@ -12,10 +12,10 @@ import pytest
 from adaptor import api
 from adaptor.api import BagView
 from adaptor.cli import follow
-from adaptor.cli.daily.live import display
+from adaptor.cli.bags.watch import Narrator, display
 from adaptor.cli.follow import Overview
-from adaptor.cli.progress import Narrator, summary
-from adaptor.cli.reader import Reader
+from adaptor.cli.selectors import Reader
+from adaptor.cli.sentences import summary
 from adaptor.config.loading import remember_config
 from adaptor.errors import JournalError
 from adaptor.journal import queries

@@ -8,12 +8,10 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.reader import Reader
-from adaptor.cli.selectors import selector_argument
+from adaptor.cli.printing import Columns, Figure, print_json, print_lines, table
+from adaptor.cli.selectors import Reader, selector_argument
 from adaptor.cli.sentences import amount, credit_line
-from adaptor.cli.table import Columns, Figure, table
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
 from adaptor.option_kinds import INSTANT
@@ -46,7 +44,12 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
       adaptor credits --settle oldcluster --ended 2026-11-22T08:00
     """
     if site is not None:
-        _settle(site, ended, config)
+        try:
+            at = None if ended is None else INSTANT.parse(ended, time.time())
+        except ValueError as error:
+            raise UsageError(f"--ended: {error}") from error
+        settled = ask_daemon(api.SettleSite(site, at), config)
+        click.echo(f"{plural(settled, 'pilot')} of site {site} settled", err=True)
     elif ended is not None:
         raise UsageError("--ended says when the pilots of --settle SITE ended")
     found = Reader().get(api.GetCredits(selector))
@@ -56,21 +59,9 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
     if not found.sites and not found.bags:
         click.echo("no credits used yet")
         return
-    for line in table([*found.sites, *found.bags], _COLUMNS):
-        click.echo(line)
-    for price in found.prices:
-        click.echo(_price(price))
-    for pilot in found.removed:
-        click.echo(_removed(pilot))
-
-
-def _settle(site: str, ended: str | None, config: str | None) -> None:
-    try:
-        at = None if ended is None else INSTANT.parse(ended, time.time())
-    except ValueError as error:
-        raise UsageError(f"--ended: {error}") from error
-    settled = ask_daemon(api.SettleSite(site, at), config)
-    click.echo(f"{plural(settled, 'pilot')} of site {site} settled", err=True)
+    print_lines(table([*found.sites, *found.bags], _COLUMNS))
+    print_lines(map(_price, found.prices))
+    print_lines(map(_removed, found.removed))
 
 
 def _removed(pilot: api.RemovedPilotView) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,15 @@ import click
 import msgspec
 
 from adaptor import api
+from adaptor.cli.bags.bag_options import WithWords, bag_options
+from adaptor.cli.bags.submit import SUBMIT_TIMEOUT
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
-from adaptor.cli.daily.bag_options import WithWords, bag_options
-from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
-from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
+from adaptor.cli.printing import Figure, layout, print_json, print_lines, writing
 from adaptor.cli.sentences import amount
-from adaptor.cli.table import Figure, layout
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
+from adaptor.extras import require_extra
 
 if TYPE_CHECKING:
     from adaptor.budget.provisioning.menu import Line
@@ -48,13 +49,13 @@ def quote(
     Example:
       adaptor quote tasks.bag --choose 2
     """
-    from adaptor.extras import require_extra
-
     require_extra("quotes", "scipy")
     from adaptor.cli.credits.sampling import take_samples
 
     if png is not None:  # before it pays for anything
-        _check_drawable(Path(png))
+        require_extra("plots", "matplotlib")
+        if not Path(png).absolute().parent.is_dir():
+            raise UsageError(f"--png: {png}: no folder {Path(png).parent}")
     if ensure_daemon(config):
         tell_started()
     found = take_samples(bag, seed)
@@ -62,11 +63,8 @@ def quote(
         click.echo(
             f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges of 90 % probability"
         )
-        for text in layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]):
-            click.echo(text)
+        print_lines(layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]))
     if png is not None:
-        from adaptor.cli.credits.quote_figure import draw_menu
-
         draw_menu(found.lines, png)
     if choose is None and sys.stdin.isatty() and not as_json:
         choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
@@ -75,14 +73,6 @@ def quote(
         print_json({"samples": found.samples, "lines": found.lines, "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
-
-
-def _check_drawable(path: Path) -> None:
-    from adaptor.extras import require_extra
-
-    require_extra("plots", "matplotlib")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--png: {path}: no folder {path.parent}")
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
@@ -110,3 +100,32 @@ def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | Non
     chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
     answer = ask_daemon(api.Submit(chosen), config, timeout=SUBMIT_TIMEOUT)
     return answer.bag
+
+
+def draw_menu(lines: Sequence[Line], path: str) -> None:
+    """Cost against time, with the ranges of both, as PNG.
+
+    Raises:
+        AdaptorError: matplotlib is not installed, or the file cannot be written.
+    """
+    from adaptor.figures.canvas import sheet
+
+    drawn = sheet(8, 5)
+    axes = drawn.subplots()
+    for number, line in enumerate(lines, 1):
+        seconds, cost = line.configuration.seconds, line.configuration.cost
+        axes.errorbar(
+            seconds / 60,
+            cost,
+            xerr=[[max(0.0, seconds - line.seconds.low) / 60], [max(0.0, line.seconds.high - seconds) / 60]],
+            yerr=[[max(0.0, cost - line.cost.low)], [max(0.0, line.cost.high - cost)]],
+            fmt="o",
+            capsize=3,
+            label=f"{number}: {line.name}",
+        )
+    axes.set(
+        xlabel="minutes from now", ylabel="credits", title="What the rest of the bag costs (ranges of 90 %)"
+    )
+    axes.legend()
+    with writing(path):
+        drawn.savefig(path, format="png", dpi=120)

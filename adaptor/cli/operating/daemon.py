@@ -6,12 +6,10 @@ import click
 
 from adaptor import api
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.config_changes import config_lines
-from adaptor.cli.daemon_process import ensure_daemon, reload_daemon, stop_daemon
-from adaptor.cli.json_output import print_json
+from adaptor.cli.daemon_process import config_lines, end_daemon, ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.operating.daemon_install import install
-from adaptor.cli.operating.forced_stop import end_daemon
 from adaptor.cli.options import config_option, json_option
+from adaptor.cli.printing import print_json, print_lines
 from adaptor.cli.words import clock, duration, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import UsageError
@@ -66,8 +64,7 @@ def start(config: str | None, until_idle: bool, as_json: bool) -> None:
         print_json({"started": started, "daemon": view})
     else:
         click.echo(f"{'started' if started else 'already running'}: {_where(view)}")
-        for line in config_lines(view):
-            click.echo(line)
+        print_lines(config_lines(view))
 
 
 @daemon.command()
@@ -126,10 +123,8 @@ def status(as_json: bool) -> None:
     click.echo(f"since {clock(view.started)}, state in {printable(view.state_directory)}")
     click.echo(f"reached at {', '.join(view.addresses)}")
     click.echo(_journal_line(view.journal))
-    for line in _rate_lines(view.rates):
-        click.echo(line)
-    for line in config_lines(view):
-        click.echo(line)
+    print_lines(_rate_lines(view.rates))
+    print_lines(config_lines(view))
     if view.stalled:
         click.echo(f"stalled: {printable(view.stalled)}")
 

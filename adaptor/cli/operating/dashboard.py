@@ -1,4 +1,4 @@
-"""`adaptor dashboard`: the live page."""
+"""`adaptor dashboard` and `adaptor metrics`: the live page, and numbers for Prometheus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adaptor.errors import UsageError
+from adaptor.cli.options import duration
+from adaptor.cli.printing import write_whole
+from adaptor.errors import AdaptorError, UsageError
 from adaptor.extras import require_extra
 from adaptor.protocol.state_directory import state_directory
 
@@ -117,3 +119,48 @@ def _tell_port(bind: str, port: int, base: str, token: str | None) -> None:
         name = socket.gethostname()
     click.echo(f"listening on {bind} port {port}")
     click.echo(f"  {_address(f'http://{name}:{port}', base, token)}")
+
+
+_READABLE = 0o644
+"""node_exporter runs as another user."""
+
+
+@click.command(short_help="Print numbers for Prometheus.")
+@click.option(
+    "--textfile",
+    "file",
+    metavar="FILE",
+    help="Write FILE, for node_exporter's textfile collector.",
+)
+@click.option("--every", type=duration, metavar="DURATION", help="Write it again and again, until Ctrl-C.")
+def metrics(file: str | None, every: float | None) -> None:
+    """Print numbers for Prometheus: tasks, pilots, queues, starts, waste, credits, forecast errors.
+
+    The page's server (adaptor dashboard) has the same under /metrics.
+
+    \b
+    Examples:
+      adaptor metrics
+      adaptor metrics --textfile /var/lib/node_exporter/adaptor.prom --every 30s
+    """
+    require_extra("web", "prometheus_client")
+    if every is not None and file is None:
+        raise UsageError("--every needs --textfile FILE")
+    from adaptor.client.reading import PAGE_TIMEOUT, Reader
+    from adaptor.dashboard.numbers import NumbersReader
+    from adaptor.dashboard.openmetrics import textfile as encode
+
+    reader = NumbersReader(Reader(time.time, PAGE_TIMEOUT), time.time)
+    if file is None:
+        click.echo(encode(reader.read(), reader.ended), nl=False)
+        return
+    while True:
+        try:
+            write_whole(Path(file), encode(reader.read(), reader.ended), _READABLE)
+        except AdaptorError as error:
+            if every is None:
+                raise
+            click.echo(f"adaptor: {error}", err=True)  # the next time may do; the file stays as it was
+        if every is None:
+            return
+        time.sleep(max(1.0, every))

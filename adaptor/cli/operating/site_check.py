@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import click
 
-from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
+from adaptor.cli.printing import print_json
 from adaptor.cli.words import coloured, printable
 from adaptor.config.loading import config_path, load_config
 from adaptor.config.schema import Config, SiteConfig
@@ -46,7 +44,9 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
     """
     whole = load_config(config_path(config))
     sites = whole.sites
-    chosen = _chosen(sites, name)
+    if name is not None and name not in sites:
+        raise no_such_site(name, sites)
+    chosen = list(sites) if name is None else [name]
     if live and not yes:
         confirm(f"submit one job of a minute to {', '.join(chosen)}?")
     found = {each: findings(sites[each]) for each in chosen}
@@ -70,14 +70,6 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
     return int(any(finding.level == "error" for list_ in found.values() for finding in list_))
 
 
-def _chosen(sites: Mapping[str, SiteConfig], name: str | None) -> list[str]:
-    if name is None:
-        return list(sites)
-    if name not in sites:
-        raise no_such_site(name, sites)
-    return [name]
-
-
 def _live_findings(name: str, config: Config, wait: float) -> list[Finding]:
     from adaptor.daemon.trial.check import live_check
 
@@ -92,10 +84,6 @@ def findings(site: SiteConfig) -> list[Finding]:
     from adaptor.daemon.spool.check import check_spool
 
     return [*_scheduler_findings(site), *check_spool(site)]
-
-
-def _of(partitions: Sequence[str], finding: Finding) -> Finding:
-    return Finding(finding.level, f"{', '.join(partitions)}: {finding.text}")
 
 
 def _scheduler_findings(site: SiteConfig) -> list[Finding]:

@@ -1,31 +1,34 @@
-"""`adaptor site slots`: what a request could take now, and later, without delaying anyone."""
+"""`adaptor site slots`: what a request could take now, and later, without delaying anyone; with pictures."""
 
 from __future__ import annotations
 
+import math
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from adaptor import api
-from adaptor.cli.json_output import print_json
-from adaptor.cli.operating.slots_picture import picture, screen_width
-from adaptor.cli.operating.task_options import chosen_task, task_options
-from adaptor.cli.options import config_option, json_option, no_such_site
-from adaptor.cli.table import Columns, table
+from adaptor.cli.options import chosen_task, config_option, json_option, no_such_site, size_options
+from adaptor.cli.printing import Columns, print_json, print_lines, table, writing
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
-from adaptor.errors import NoDaemonError
+from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _TIMEOUT = 90.0
 """Seconds for the daemon's answer; it asks the scheduler first, which may be slow."""
 
 
 @click.command(short_help="Show free slots: how many processors, from when.")
-@task_options
+@size_options
 @click.argument("names", nargs=-1, metavar="[SITE]...")
 @click.option("--png", metavar="FILE", help="Draw the picture into a file (needs the extra `plots`).")
 @click.option("--svg", metavar="FILE", help="The same as SVG.")
@@ -54,31 +57,24 @@ def slots(
     found = _read(names, config, chosen_task(**sizes))
     for file, kind in ((png, "png"), (svg, "svg")):
         if file is not None:
-            from adaptor.cli.operating.slots_figure import draw_slots
-
             draw_slots(found, Path(file), kind)
     if as_json:
         print_json(found)
     else:
-        for line in _lines(found):
-            click.echo(line)
+        print_lines(_lines(found))
     return int(any(site.problem for site in found))
 
 
 def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
-    try:
-        return ask(api.GetSlots(list(names), task), timeout=_TIMEOUT)
-    except NoDaemonError:
-        click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
-        return _read_here(names, config, task)
-
-
-def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
-    """As the daemon would read them.
+    """By the daemon, or as it would.
 
     Raises:
         ConfigError: the configuration is at fault; UsageError: it has no such site.
     """
+    try:
+        return ask(api.GetSlots(list(names), task), timeout=_TIMEOUT)
+    except NoDaemonError:
+        click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
     from adaptor.config.loading import config_path, load_config
     from adaptor.daemon.slots_view import read_site
 
@@ -97,8 +93,9 @@ def _lines(found: Sequence[api.SlotsView]) -> Iterable[str]:
             yield f"{place_of(site)}: {printable(site.problem)}"
             continue
         free = site.free[0].processors if site.free else 0
+        gpus = [f", {each.free} of {plural(each.total, f'{each.type} GPU'.strip())}" for each in site.gpus]
         yield (
-            f"{place_of(site)}: {free} of {plural(site.processors, 'processor')}{_gpus(site)} free now "
+            f"{place_of(site)}: {free} of {plural(site.processors, 'processor')}{''.join(gpus)} free now "
             f"({clock(site.observed, site.observed)})"
         )
         if site.no_room:
@@ -106,16 +103,12 @@ def _lines(found: Sequence[api.SlotsView]) -> Iterable[str]:
             continue
         yield from slots_lines(site)
         yield ""
-        yield from picture(site, screen_width())
+        yield from picture(site, shutil.get_terminal_size().columns)
 
 
 def place_of(site: api.SlotsView) -> str:
     """The site, with its partition where it has several."""
     return f"{site.site}/{site.partition}" if site.partition else site.site
-
-
-def _gpus(site: api.SlotsView) -> str:
-    return "".join(f", {each.free} of {plural(each.total, f'{each.type} GPU'.strip())}" for each in site.gpus)
 
 
 def slots_lines(site: api.SlotsView) -> Iterator[str]:
@@ -138,3 +131,117 @@ def slots_lines(site: api.SlotsView) -> Iterator[str]:
 
 def _request(slot: api.SlotView) -> str:
     return "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}"
+
+
+HEIGHT = 8
+"""Lines of the picture, at most."""
+_NARROWEST, _WIDEST = 20, 160
+_LEAST_SPAN = 3600.0
+
+
+def picture(site: api.SlotsView, width: int) -> Iterator[str]:
+    """One line per few processors, one column per stretch of time: filled where so many are free.
+
+    A column shows the fewest that are free at any instant of its stretch, so what looks like a hole is
+    one. The last column stands for all time to come.
+    """
+    if not site.free:
+        return
+    levels = _levels(site.processors)
+    margin = max(len(str(level)) for level in levels) + 1
+    columns = min(_WIDEST, max(_NARROWEST, width - margin - 1))
+    edges = _edges(site.free, columns)
+    lowest = [
+        _fewest(site.free, start, end) for start, end in zip(edges, [*edges[1:], math.inf], strict=True)
+    ]
+    mark = _mark()
+    for level in reversed(levels):
+        filled = "".join(mark if free >= level else "·" if level == levels[0] else " " for free in lowest)
+        yield f"{level:>{margin - 1}} {filled}".rstrip()
+    yield " " * margin + _axis(edges, columns)
+
+
+def _levels(processors: int) -> list[int]:
+    """The numbers of processors that the lines stand for, the last one all of them."""
+    lines = min(HEIGHT, max(1, processors))
+    return [math.ceil(processors * (line + 1) / lines) for line in range(lines)]
+
+
+def _edges(free: Sequence[api.FreeStep], columns: int) -> list[float]:
+    """Where the columns begin: from now to a little after the last change."""
+    now, span = free[0].time, _span(free)
+    return [now + span * column / columns for column in range(columns)]
+
+
+def _span(free: Sequence[api.FreeStep]) -> float:
+    """Seconds that are shown: an hour, or a little more than until the last change."""
+    return max(_LEAST_SPAN, (free[-1].time - free[0].time) * 1.15)
+
+
+def _fewest(free: Sequence[api.FreeStep], start: float, end: float) -> int:
+    ends = [*(step.time for step in free[1:]), math.inf]
+    return min(
+        step.processors for step, until in zip(free, ends, strict=True) if step.time < end and start < until
+    )
+
+
+def _axis(edges: Sequence[float], columns: int) -> str:
+    """Times of day below the columns that they begin."""
+    line = ""
+    for column in range(0, columns, 20):
+        label = clock(edges[column], edges[0])
+        if column + len(label) <= columns:
+            line = line.ljust(column) + label
+    return line
+
+
+def _mark() -> str:
+    try:
+        "█·".encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return "#"
+    return "█"
+
+
+def draw_slots(sites: Sequence[api.SlotsView], path: Path, kind: str) -> None:
+    """One plot per site whose queue could be read: what is in use, what is free, and the requests.
+
+    Raises:
+        AdaptorError: matplotlib is not installed, no queue could be read, or the file cannot be written.
+    """
+    read = [site for site in sites if site.free]
+    if not read:
+        raise AdaptorError(f"{path}: there is nothing to draw: {sites[0].problem if sites else 'no site'}")
+    from adaptor.figures.canvas import sheet
+
+    drawn = sheet(10, 0.6 + 2.8 * len(read))
+    for axes, site in zip(drawn.subplots(len(read), 1, squeeze=False)[:, 0], read, strict=True):
+        _draw(axes, site)
+    with writing(path):
+        drawn.savefig(path, format=kind, dpi=120)
+
+
+def _draw(axes: Axes, site: api.SlotsView) -> None:
+    now = site.free[0].time
+    until = _span(site.free)
+    times = [(step.time - now) / 3600 for step in site.free] + [until / 3600]
+    free = [step.processors for step in site.free]
+    free.append(free[-1])
+    axes.fill_between(times, 0, free, step="post", color="palegreen", label="free")
+    axes.fill_between(
+        times, free, site.processors, step="post", color="0.8", hatch="//", edgecolor="0.6", linewidth=0,
+        label="in use or planned",
+    )  # fmt: skip
+    for slot in site.slots:
+        if slot.p is not None and slot.tr is not None and slot.start < now + until:
+            place = ((slot.start - now) / 3600, slot.processors)
+            text = f"{slot.p} × {format_duration(slot.tr)}"
+            axes.annotate(text, place, (3, -10), textcoords="offset points", fontsize=8)
+    axes.set(
+        title=place_of(site),
+        ylabel="processors",
+        ylim=(0, site.processors),
+        xlim=(0, until / 3600),
+    )
+    axes.set_xlabel(f"hours after {clock(now, now)}; in each slot the largest request that takes it")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from adaptor.cli.json_output import print_figures
+from adaptor.cli.printing import print_figures
 from adaptor.errors import UsageError
 from adaptor.units import counted, format_duration
 from adaptor_experiments.commands.bag_options import PROFILES, AskedBag, bag_options
@@ -93,7 +93,7 @@ def _show(found: list[WhatIf], loaded: BagCluster, as_json: bool) -> None:
         told = [_figures(each, loaded) | {"requests": each.result.requests} for each in found]
         print_figures(told)
         return
-    from adaptor.cli.table import layout
+    from adaptor.cli.printing import layout
 
     titles = [*_TITLES, *([_HOLES] if loaded.nodes else [])]
     columns = [titles, *([*_texts(each), *_holes(each, loaded)] for each in found)]

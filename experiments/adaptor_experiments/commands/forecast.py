@@ -36,7 +36,7 @@ def forecast(traces: Path, bags: int, seed: int, processes: int) -> None:
     Example:
       adaptor replay forecast --bags 40 --seed 7
     """
-    from adaptor.cli.table import layout
+    from adaptor.cli.printing import layout
     from adaptor_experiments.forecasts.campaign import on_queues
     from adaptor_experiments.forecasts.tables import HEADINGS, table
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from adaptor.cli.json_output import print_figures
+from adaptor.cli.printing import print_figures
 from adaptor.errors import UsageError
 from adaptor.units import format_duration
 from adaptor_experiments.commands.bag_options import PROFILES, AskedBag, bag_options
@@ -53,7 +53,7 @@ def _show(found: list[HolesFound], as_json: bool) -> None:
         figures = [msgspec.structs.asdict(each) for each in found]
         print_figures([{"profile": PROFILES[each.pop("sees_nodes")], **each} for each in figures])
         return
-    from adaptor.cli.table import layout
+    from adaptor.cli.printing import layout
 
     titles = ("mean turnaround", "requests", "for a slot that is free now", "  started within two cycles")
     columns = [titles, *(_texts(each) for each in found)]

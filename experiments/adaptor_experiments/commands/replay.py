@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adaptor.cli.command_groups import LazyGroup, show_help
-from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
+from adaptor.cli.printing import print_figures
 from adaptor.units import format_duration
 from adaptor_experiments.commands.trace_options import (
     FILE,

@@ -105,7 +105,7 @@ def running(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 def show(exhibits: Sequence[Exhibit], folder: Path) -> None:
     """Print the tables, and where the page is."""
-    from adaptor.cli.table import layout
+    from adaptor.cli.printing import layout
 
     for exhibit in exhibits:
         click.echo("\n".join((exhibit.title, *layout(exhibit.headings, exhibit.rows), "")))

@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
+from adaptor.cli.printing import print_figures
 from adaptor.errors import UsageError
 from adaptor.units import format_duration
 from adaptor_experiments.commands.trace_options import FILE, PROCESSORS, lenient_option, processors_option

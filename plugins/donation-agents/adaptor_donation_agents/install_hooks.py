@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from adaptor.atomic_file import write_atomically
-from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option, no_such_site
+from adaptor.cli.printing import print_json
 from adaptor.config.donation import DonationConfig
 from adaptor.config.loading import config_path, load_config
 from adaptor.config.schema import SiteConfig

@@ -17,8 +17,8 @@ from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from adaptor.api import TaskEvent, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.daemon_process import ensure_daemon
-from adaptor.cli.daily.environment import captured
 from adaptor.client.bags import Client
+from adaptor.client.environment import captured
 from adaptor.errors import AdaptorError, UsageError
 from snakemake_executor_plugin_adaptor.bags import BagKey, key_of, spec_of
 from snakemake_executor_plugin_adaptor.endings import how_it_ended, log_files

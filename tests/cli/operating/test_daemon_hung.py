@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from adaptor.cli import daemon_process
-from adaptor.cli.operating import forced_stop
 from adaptor.client import asking as client
 from adaptor.daemon import lock, process
 from adaptor.daemon.lock import holder_of
+from adaptor.processes import trees
 from tests.cli.invoking import Cli
 from tests.e2e.lab import until
 from tests.living import is_alive
@@ -74,14 +74,14 @@ def test_only_a_daemon_that_is_not_stopped_is_waited_for(daemon: psutil.Process,
 def test_one_that_ignores_sigterm_is_killed(
     cli: Cli, daemon: psutil.Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forced_stop, "FORCED_GRACE", 0.5)
-    real = forced_stop.send
+    monkeypatch.setattr(daemon_process, "FORCED_GRACE", 0.5)
+    real = trees.send
 
     def lossy(target: object, number: int) -> None:
         if number == signal.SIGKILL:
             real(target, number)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(forced_stop, "send", lossy)
+    monkeypatch.setattr(trees, "send", lossy)
     assert cli("daemon", "stop", "--force").out == f"stopped: process {daemon.pid}\n"
 
 

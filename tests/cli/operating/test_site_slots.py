@@ -9,7 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import FreeStep, GpuCount, SlotsView, SlotView
-from adaptor.cli.operating.slots_picture import picture
+from adaptor.cli.operating.site_slots import picture
 from adaptor.resources import TaskSize
 from tests.cli.invoking import Cli, Serve
 

@@ -1,0 +1,232 @@
+"""`adaptor pause`, `resume`, `change`, `cancel`, `retry`, `forget`: bags that were submitted are changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from adaptor import api
+from adaptor.bagfile.options import OPTIONS
+from adaptor.cli.daemon_process import ask_daemon
+from adaptor.cli.options import config_option, confirm, json_option, of_kind
+from adaptor.cli.printing import print_json
+from adaptor.cli.selectors import numbers as task_numbers
+from adaptor.cli.selectors import selected, selector_argument
+from adaptor.cli.words import plural
+from adaptor.errors import UsageError
+from adaptor.resources import OwnNeeds, TaskGpus
+
+
+@click.command(short_help="Start no more tasks of bags; those that run go on.")
+@selector_argument("SEL", required=True)
+@config_option
+@json_option
+def pause(selector: str, config: str | None, as_json: bool) -> None:
+    """Start no more tasks of bags; those that run go on to their end.
+
+    Queued requests that only these bags need are withdrawn.
+
+    \b
+    Example:
+      adaptor pause 7
+    """
+    bags = selected(selector)
+    _steer(api.Pause(bags), bags, "paused", "paused already, or ended", config, as_json)
+
+
+@click.command()
+@selector_argument("SEL", required=True)
+@config_option
+@json_option
+def resume(selector: str, config: str | None, as_json: bool) -> None:
+    """Let paused bags go on. A bag that had paused by itself goes on without its canary.
+
+    \b
+    Example:
+      adaptor resume 7
+    """
+    bags = selected(selector)
+    _steer(api.Resume(bags), bags, "resumed", "not paused", config, as_json)
+
+
+def _bag_option(key: str, metavar: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option whose value is read as for a new bag."""
+    (kind,) = (option.kind for option in OPTIONS if option.key == key)
+    return click.option(f"--{key}", metavar=metavar, type=of_kind(kind), help=help)
+
+
+@click.command()
+@selector_argument("SEL", required=True)
+@_bag_option("priority", "N", "Bags with a larger one go first among yours.")
+@click.option(
+    "--max-running", type=click.IntRange(min=0), metavar="N", help="Tasks that run at the same time; 0: all."
+)
+@_bag_option("retries", "N", "How often a failed task runs again.")
+@_bag_option("max-fails", "N|N%", "At how many failed tasks the bag pauses.")
+@config_option
+@json_option
+def change(
+    selector: str,
+    priority: int | None,
+    max_running: int | None,
+    retries: int | None,
+    max_fails: Any,
+    config: str | None,
+    as_json: bool,
+) -> None:
+    """Change options of bags that have not ended.
+
+    \b
+    Example:
+      adaptor change 7 --priority 10 --max-running 50
+    """
+    if (priority, max_running, retries, max_fails) == (None, None, None, None):
+        raise UsageError("nothing to change; give --priority, --max-running, --retries or --max-fails")
+    bags = selected(selector)
+    wanted = api.ChangeOptions(bags, priority, max_running, retries, max_fails)
+    _steer(wanted, bags, "changed", "ended", config, as_json)
+
+
+def _steer(
+    question: api.Pause | api.Resume | api.ChangeOptions,
+    bags: list[int],
+    done: str,
+    otherwise: str,
+    config: str | None,
+    as_json: bool,
+) -> None:
+    """Ask the daemon, and print what became of each bag. Raises UsageError: none of them is changed."""
+    changed = ask_daemon(question, config)
+    if not changed:
+        raise UsageError(f"{_named(bags)}: {otherwise}")
+    if as_json:
+        print_json({"bags": changed})
+        return
+    click.echo(f"{_named(changed)}: {done}")
+    if others := [bag for bag in bags if bag not in changed]:
+        click.echo(f"{_named(others)}: {otherwise}")
+
+
+def _named(bags: list[int]) -> str:
+    return f"bag {bags[0]}" if len(bags) == 1 else f"bags {', '.join(map(str, bags))}"
+
+
+_MOST_TASKS = 10_000_000
+"""That can be named; more is taken for a typing error."""
+
+
+@click.command()
+@selector_argument("SEL", required=True)
+@click.option(
+    "--task",
+    "numbers",
+    type=task_numbers,
+    metavar="NUMBERS",
+    help="Only these tasks, such as 1-10; an open bag then stays open.",
+)
+@config_option
+@json_option
+def cancel(selector: str, numbers: list[range] | None, config: str | None, as_json: bool) -> None:
+    """Cancel the unfinished tasks of bags, which take no more tasks.
+
+    \b
+    Example:
+      adaptor cancel last
+      adaptor cancel 7 --task 100-199
+    """
+    _change_tasks(selector, numbers, api.Cancel, "cancelled", config, as_json)
+
+
+@click.command(short_help="Run failed and cancelled tasks of bags again.")
+@selector_argument("SEL", required=True)
+@click.option(
+    "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."
+)
+@_bag_option("cpus", "N", "Processors of each of these tasks from now on.")
+@_bag_option("mem", "SIZE", "Memory of each from now on, such as 8G.")
+@_bag_option("gpus", "[TYPE:]N", "GPUs of each from now on; 0: none.")
+@_bag_option("nodes", "N", "Nodes of each from now on.")
+@_bag_option("time", "DURATION", "How long each is expected to take, such as 2h.")
+@config_option
+@json_option
+def retry(
+    selector: str,
+    numbers: list[range] | None,
+    cpus: int | None,
+    mem: int | None,
+    gpus: TaskGpus | None,
+    nodes: int | None,
+    time: float | None,
+    config: str | None,
+    as_json: bool,
+) -> None:
+    """Run failed and cancelled tasks of bags again, with other resources if options say so.
+
+    \b
+    Examples:
+      adaptor retry 7 && adaptor watch 7
+      adaptor retry 7 --task 3,7-9 --mem 8G --time 2h
+    """
+    no_gpus = click.get_current_context().get_parameter_source("gpus") is ParameterSource.COMMANDLINE
+    needs = OwnNeeds(
+        cpus=cpus,
+        memory=mem,
+        gpus=gpus.count if gpus else 0.0 if no_gpus else None,
+        gpu_type=gpus.type if gpus else "",
+        nodes=nodes,
+        time=time,
+    )
+    question = partial(api.Retry, needs=None if needs == OwnNeeds() else needs)
+    _change_tasks(selector, numbers, question, "put back into the queue", config, as_json)
+
+
+def _change_tasks(
+    selector: str,
+    numbers: list[range] | None,
+    question: Callable[[list[int], list[int] | None], api.Cancel | api.Retry],
+    done: str,
+    config: str | None,
+    as_json: bool,
+) -> None:
+    """Change the selected bags, and print how many tasks changed."""
+    if numbers is not None and sum(map(len, numbers)) > _MOST_TASKS:
+        raise UsageError(f"--task: names more than {_MOST_TASKS:,} tasks")
+    bags = selected(selector)
+    tasks = None if numbers is None else sorted({task for some in numbers for task in some})
+    changed = ask_daemon(question(bags, tasks), config)
+    if as_json:
+        print_json({"bags": bags, "tasks": changed})
+    else:
+        names = f"bag {bags[0]}" if len(bags) == 1 else plural(len(bags), "bag")
+        click.echo(f"{names}: {plural(changed, 'task')} {done}")
+
+
+@click.command()
+@selector_argument("SEL", required=True)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@config_option
+@json_option
+def forget(selector: str, yes: bool, config: str | None, as_json: bool) -> None:
+    """Remove ended bags from the journal, for good.
+
+    Their tasks, attempts and explanations go; the files that tasks wrote stay. What the bags have cost still
+    counts in budgets and credits of sites. A bag that has not ended is refused.
+
+    \b
+    Examples:
+      adaptor forget 1-500
+      adaptor forget 7 --yes
+    """
+    bags = selected(selector)
+    if not yes:
+        which = f"bag {bags[0]}" if len(bags) == 1 else f"{bags[0]} to {bags[-1]}"
+        confirm(f"forget {plural(len(bags), 'bag')} ({which}) for good?")
+    forgotten = ask_daemon(api.Forget(bags), config)
+    if as_json:
+        print_json({"bags": bags})
+    else:
+        click.echo(f"{plural(forgotten, 'bag')} forgotten")

@@ -1,0 +1,97 @@
+"""`adaptor plan`: what would become of a bag if it were submitted now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from adaptor import api
+from adaptor.cli.bags.bag_options import bag_options
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.printing import print_json, print_lines, table
+from adaptor.cli.sentences import amount, interval
+from adaptor.cli.words import clock, plural, printable
+from adaptor.client.asking import ask
+from adaptor.errors import NoDaemonError
+from adaptor.kinds.recognising import kinds_of
+from adaptor.units import format_duration
+
+_TIMEOUT = 120.0
+"""Seconds for the daemon's answer; it asks the schedulers first, which may be slow."""
+
+
+@click.command(short_help="Show what would become of a bag if it were submitted now.")
+@bag_options
+@config_option
+@json_option
+def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
+    """Show what would become of a bag if it were submitted now; submits nothing.
+
+    The requests that would be made now, when they would start by the time limits of the queue, when
+    the bag would be done (an interval that holds with 90 %), its credits where somebody has set a
+    price, and what an array of one plain job per task would get on this queue.
+
+    \b
+    Examples:
+      adaptor plan tasks.bag --time 10m
+      adaptor plan tasks.bag --time 10m --site hpc
+    """
+    # The environment of the tasks is of no use to a plan, and need not travel.
+    spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
+    found = _read(api.GetPlan(spec, len(bag.tasks), bag.budget), config)
+    if as_json:
+        print_json(found)
+        return
+    print_lines(plan_lines(found))
+
+
+def _read(question: api.GetPlan, config: str | None) -> api.PlanView:
+    try:
+        return ask(question, timeout=_TIMEOUT)
+    except NoDaemonError:
+        click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
+    from adaptor.config.loading import config_path, load_config
+    from adaptor.daemon.client.plans import plan_here
+
+    return plan_here(question, load_config(config_path(config)).sites)
+
+
+def plan_lines(found: api.PlanView) -> Iterator[str]:
+    for site, problem in found.problems.items():
+        yield f"{site}: {printable(problem)}"
+    yield from map(printable, found.earlier)
+    if found.requests:
+        yield "requests that would be made now:"
+        yield from table(
+            found.requests,
+            {
+                "site": "site",
+                "processors": "p",
+                "walltime": "tr",
+                "start": lambda request: _start(request, found.now),
+            },
+        )
+    for site, why in found.withheld.items():
+        yield f"{site}: no request now: {printable(why)}"
+    hours = f"{found.work.low / 3600:,.1f} to {found.work.high / 3600:,.1f} processor-hours"
+    yield f"{plural(found.tasks, 'task')}: {hours}{_credits(found)}"
+    yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"
+    for array in found.arrays:
+        ends = interval(array.end, found.now)
+        limit = f"{format_duration(array.limit)} ({_LIMIT_OF[array.limit_of]})"
+        yield f"an array of {plural(found.tasks, 'job')} of {limit} at {array.site} would be done {ends}"
+
+
+_LIMIT_OF = {"scheduler": "the scheduler's default", "initial_tr": "initial_tr", "time": "--time"}
+
+
+def _start(request: api.PlannedRequestView, now: float) -> str:
+    return "now" if request.start is not None and request.start <= now else clock(request.start, now)
+
+
+def _credits(found: api.PlanView) -> str:
+    if found.credits is None:
+        return ""
+    return f", {amount(found.credits.low)} to {amount(found.credits.high)} credits and what is wasted"

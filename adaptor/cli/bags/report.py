@@ -1,0 +1,180 @@
+"""`adaptor report` and `adaptor pilot list`: requests, and what became of them."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from adaptor import api
+from adaptor.atomic_file import PRIVATE
+from adaptor.cli.command_groups import show_help
+from adaptor.cli.options import json_option
+from adaptor.cli.printing import Columns, print_json, print_lines, table, write_whole
+from adaptor.cli.selectors import Reader, selector_argument
+from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_line, title, used_words
+from adaptor.cli.words import duration, plural, printable, size
+
+SHORT = 20
+"""Requests that are listed where not all are asked for."""
+
+
+@click.command(short_help="List the jobs that ran a bag: why, when, at what cost.")
+@selector_argument("[BAG]", default="last")
+@click.option("--html", "html_file", metavar="FILE", help="Write pilots, tasks and cost as one page.")
+@click.option("--all", "every", is_flag=True, help=f"List all requests, not the last {SHORT}.")
+@json_option
+def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> None:
+    """List the jobs that ran a bag: why, when, at what cost; then advice.
+
+    Cost is processor time: one hour on 4 processors is 4h. GPUs count beside it.
+
+    \b
+    Examples:
+      adaptor report 7
+      adaptor report 7 --html bag7.html
+    """
+    reader = Reader()
+    bag = reader.bag(selector).id
+    if html_file is not None:
+        _write_page(reader, bag, Path(html_file))
+        return
+    found = reader.get(api.GetReport(bag))
+    found = msgspec.structs.replace(found, advice=advice(reader, bag))
+    if as_json:
+        print_json(found)
+        return
+    click.echo(f"{title(found.bag)}: {found.bag.state}, {counts(found.bag)}")
+    shown = found.requests if every else found.requests[-SHORT:]
+    print_lines(pilot_lines(shown, reasons=True))
+    if len(shown) < len(found.requests):
+        click.echo(f"{plural(len(found.requests) - SHORT, 'earlier request')}: --all lists them")
+    print_lines(totals(found.totals))
+    if found.donation is not None:
+        click.echo(f"on donated nodes: {used_words(found.donation)}")
+    if found.credits is not None:
+        click.echo(credit_line(found.credits))
+    if found.first_forecast is not None:
+        print_lines(first_forecast_lines(found.first_forecast))
+    if found.forecast_record is not None:
+        click.echo(record_line(found.forecast_record))
+    print_lines(f"advice: {printable(line)}" for line in found.advice)
+
+
+def advice(reader: Reader, bag: int) -> list[str]:
+    """What the bag would have better asked for; without a daemon nothing is known of free slots."""
+    told = reader.get(api.GetAdvice(bag))
+    if not reader.offline:
+        return told.lines
+    from adaptor.advice import advise
+
+    return advise(told.measured, [])
+
+
+def _write_page(reader: Reader, bag: int, path: Path) -> None:
+    from adaptor.dashboard.document import static_document
+    from adaptor.dashboard.report_page import report_page
+
+    page = static_document(report_page(reader.get, bag, time.time()))
+    # It holds commands' output, so it is private until its owner opens it to others.
+    write_whole(path, page.encode(), PRIVATE)
+    click.echo(f"{path}: {size(len(page.encode()))}")
+
+
+def totals(sums: api.Totals) -> list[str]:
+    """The sums in at most four lines."""
+    share = f" ({100 * sums.used / sums.paid:.0f} %)" if sums.paid else ""
+    requests = plural(sums.requests, "request") if sums.requests or not sums.donations else ""
+    donations = plural(sums.donations, "donated node") if sums.donations else ""
+    lines = [
+        f"{' and '.join(filter(None, (requests, donations)))}: paid {duration(sums.paid)} of processor time,"
+        f" used {duration(sums.used)}{share}, wasted {duration(sums.wasted)}",
+        f"in processor-seconds: paid {sums.paid:,.0f}, used {sums.used:,.0f}, wasted {sums.wasted:,.0f}",
+    ]
+    if sums.gpu_paid:
+        lines.append(f"paid {duration(sums.gpu_paid)} of GPU time ({sums.gpu_paid:,.0f} GPU-seconds)")
+    results = [
+        f"{word} result after {duration(seconds)}"
+        for word, seconds in (("first", sums.first_result), ("last", sums.turnaround))
+        if seconds is not None
+    ]
+    return [*lines, ", ".join(results)] if results else lines
+
+
+WIDTH = 120
+
+
+def pilot_lines(pilots: Sequence[api.PilotRecord], reasons: bool = False) -> Iterator[str]:
+    """A title and one line for each pilot; below it what the user should know, and with `reasons` why."""
+    if not pilots:
+        return
+    lines = table(pilots, _COLUMNS)
+    yield next(lines)
+    for pilot, line in zip(pilots, lines, strict=True):
+        yield line
+        for label, text in (
+            ("why", pilot.reason if reasons else ""),
+            ("end", pilot.end_reason),
+            ("note", pilot.note),
+        ):
+            yield from _wrapped(label, text)
+
+
+def _place(pilot: api.PilotRecord) -> str:
+    """The site; where there are several, the partition too, or the donated node."""
+    site, there = printable(pilot.site, 10), pilot.node or pilot.partition
+    return f"{site}/{printable(there, 12)}" if there else site
+
+
+_COLUMNS: Columns = {
+    "pilot": "id",
+    "site": _place,
+    "job": lambda pilot: printable(pilot.job or "-", 10),
+    "state": "state",
+    "procs": "p",
+    "walltime": "tr",
+    "predicted": "predicted_start",
+    "started": "started",
+    "ended": "ended",
+    "used": "used",
+    "wasted": "wasted",
+}
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    if not text:
+        return []
+    indent = " " * 7
+    return textwrap.wrap(
+        printable(text), WIDTH, initial_indent=f"{indent}{label}: ", subsequent_indent=f"{indent}  "
+    )
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def pilot(ctx: click.Context) -> None:
+    """Show pilots: the jobs in the queue that run your tasks."""
+    show_help(ctx)
+
+
+@pilot.command("list")
+@click.option("--all", "ended", is_flag=True, help="Ended pilots too.")
+@json_option
+def list_(ended: bool, as_json: bool) -> None:
+    """List the pilots that are queued or running.
+
+    \b
+    Example:
+      adaptor pilot list --all
+    """
+    pilots = Reader().get(api.GetPilots(ended))
+    if as_json:
+        print_json(pilots)
+        return
+    print_lines(pilot_lines(pilots))
+    if not pilots:
+        click.echo("no pilots" if ended else "no pilots queued or running; --all shows ended ones")

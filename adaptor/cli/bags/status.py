@@ -1,0 +1,80 @@
+"""`adaptor status`: the bags, the daemon and its pilots."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor import api
+from adaptor.cli.daemon_process import config_lines
+from adaptor.cli.options import json_option
+from adaptor.cli.printing import Columns, Figure, StateWord, print_json, print_lines, table
+from adaptor.cli.selectors import Reader, selector_argument
+from adaptor.cli.sentences import forecast_line, pause_lines, pilot_notes, record_line
+from adaptor.cli.words import clock, duration, pilots_line, plural, printable
+from adaptor.client.asking import ask
+
+
+@click.command(short_help="Show bags, the daemon and its pilots.")
+@selector_argument("[SEL]", default="recent")
+@json_option
+def status(selector: str, as_json: bool) -> None:
+    """Show bags, the daemon and its pilots (default: unfinished bags and the newest 20).
+
+    \b
+    Examples:
+      adaptor status all
+      adaptor status 1-10
+    """
+    reader = Reader()
+    found = reader.get(api.GetBags(selector, record=True))
+    bags = found.bags
+    pilots = reader.get(api.GetPilots())
+    daemon = None if reader.offline else ask(api.GetDaemon())
+    if as_json:
+        told = {"bags": bags, "forecast_record": found.record, "daemon": daemon, "pilots": pilots}
+        print_json(told)
+        return
+    _print_bags(bags)
+    if selector == "recent" and found.others:
+        click.echo(f"{plural(found.others, 'earlier bag')}: adaptor status all")
+    record = found.record
+    if record and record.bags and any(bag.forecast is not None for bag in bags):
+        click.echo(record_line(record))
+    _print_daemon(daemon, pilots)
+
+
+def _print_bags(bags: list[api.BagView]) -> None:
+    if not bags:
+        click.echo("no bags; submit one: adaptor submit FILE")
+        return
+    print_lines(table(bags, _COLUMNS))
+    for bag in bags:
+        if bag.forecast is not None:
+            click.echo(f"bag {bag.id}: {forecast_line(bag.forecast)}")
+        print_lines(pause_lines(bag))
+
+
+_COLUMNS: Columns = {
+    "bag": "id",
+    "name": lambda bag: printable(bag.name, 24),
+    "state": lambda bag: StateWord("paused" if bag.paused else bag.state),
+    "done": lambda bag: Figure(f"{bag.done}/{bag.tasks}"),
+    "running": "running",
+    "waiting": lambda bag: Figure(bag.waiting + bag.blocked),
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "mean": "mean_runtime",
+    "submitted": "submitted",
+    "took": lambda bag: Figure(duration(None if bag.ended is None else bag.ended - bag.submitted)),
+    "sites": lambda bag: ",".join(bag.sites) or "any",
+}
+
+
+def _print_daemon(daemon: api.DaemonView | None, pilots: list[api.PilotRecord]) -> None:
+    if daemon is not None:
+        where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
+        click.echo(f"{where}; {pilots_line(pilots)}")
+        if daemon.stalled:
+            click.echo(f"daemon stalled: {printable(daemon.stalled)}")
+        print_lines(config_lines(daemon, only_problems=True))
+    print_lines(pilot_notes(pilots))

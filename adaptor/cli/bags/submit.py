@@ -1,0 +1,217 @@
+"""`adaptor submit`, `run`, `open`, `append`, `close`: bags and more tasks for open ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from adaptor import api
+from adaptor.cli.bags.bag_options import (
+    WithWords,
+    bag_options,
+    open_bag_options,
+    resume_option,
+    task_options,
+)
+from adaptor.cli.bags.watch import watch_bags
+from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, stop_daemon
+from adaptor.cli.exit_codes import INTERRUPTED
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.printing import print_json
+from adaptor.cli.selectors import Reader, selected, selector_argument
+from adaptor.cli.words import plural
+from adaptor.client.bags import Client, new_key
+from adaptor.errors import AdaptorError
+
+
+def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool = False) -> None:
+    """The number of the new bag and of its tasks, and what earlier bags have of what was asked."""
+    known = sum(each.done + each.to_run for each in answer.taken_over)
+    new = len(question.bag.tasks) - known
+    if as_json:
+        told: dict[str, Any] = {"bag": answer.bag or None, "tasks": new}
+        if question.resume:
+            told["taken_over"] = [
+                {"bag": each.bag, "done": each.done, "to_run": each.to_run} for each in answer.taken_over
+            ]
+        print_json({**told, "refused": answer.refused} if answer.refused else told)
+        tell_refused(answer)
+        return
+    if answer.bag:
+        click.echo(f"bag {answer.bag}: {plural(new, 'task')}")
+    for each in answer.taken_over:
+        click.echo(f"not run again: {_held(each)}")
+    if not answer.bag:
+        click.echo("nothing is left to run: no new bag")
+    elif question.resume and not answer.taken_over:
+        click.echo(f"no earlier bag {question.bag.spec.name} of this folder has any of these tasks")
+    tell_refused(answer)
+
+
+def tell_refused(answer: api.Submitted | api.Appended) -> None:
+    """Say which tasks have failed at once, since nothing can ever run them."""
+    if not answer.refused:
+        return
+    click.echo(f"adaptor: {plural(answer.refused, 'task')} can never run, and failed at once:", err=True)
+    for reason in answer.reasons:
+        click.echo(f"  {reason}", err=True)
+    if answer.refused > len(answer.reasons):
+        click.echo(f"  and {answer.refused - len(answer.reasons):,} more", err=True)
+
+
+def _held(each: api.TakenOver) -> str:
+    done = [f"{plural(each.done, 'task')} done"] if each.done else []
+    to_run = [f"{plural(each.to_run, 'task')} still to run"] if each.to_run else []
+    return f"{' and '.join(done + to_run)} in bag {each.bag}"
+
+
+SUBMIT_TIMEOUT = 300.0
+"""Seconds; a daemon on a slow file system may need them for a million tasks."""
+
+
+@click.command(cls=WithWords)
+@bag_options
+@resume_option
+@config_option
+@json_option
+def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> None:
+    """Submit a bag of tasks; starts a daemon if none is running.
+
+    FILE is a batch script, which begins with #! and whose #SBATCH or #PBS lines count, or has one shell
+    line per task (`#` comments; `#ADAPTOR cpus=2 retries=0` sets options, the command line wins), or is
+    JSON Lines: {"argv": […]} or {"command": "…"}, with cwd, env, name, id, after, cpus, mem,
+    gpus, nodes, time. Behind -- stands a single command, or what is meant for the script.
+
+    \b
+    Examples:
+      adaptor submit tasks.bag --cpus 2 --mem 4G
+      adaptor submit --array 1-1000%50 job.sh
+      adaptor submit -- ./prog a b
+      adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
+    """
+    question = api.Submit(bag, resume=resume)
+    answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
+    tell_submitted(question, answer, as_json=as_json)
+
+
+@click.command(name="open", short_help="Open a bag to which tasks are appended later.")
+@open_bag_options
+@config_option
+@json_option
+def open_command(bag: api.BagInput, config: str | None, as_json: bool) -> None:
+    """Open a bag to which tasks are appended later; starts a daemon if none is running.
+
+    Takes options, and if wanted first tasks, as `submit` does. The bag ends when it is closed and its last
+    task has ended; without tasks it holds no processors beyond `idle_timeout`.
+
+    \b
+    Example:
+      adaptor open --name sweep --cpus 2
+      adaptor append last first.bag && adaptor append last second.bag
+      adaptor close last && adaptor wait last
+    """
+    question = api.Submit(bag, open=True, key=new_key())
+    answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
+    if as_json:
+        told = {"bag": answer.bag, "tasks": len(bag.tasks)}
+        print_json({**told, "refused": answer.refused} if answer.refused else told)
+    else:
+        click.echo(f"bag {answer.bag}: open, {plural(len(bag.tasks), 'task')}")
+    tell_refused(answer)
+
+
+@click.command(short_help="Append tasks to an open bag.")
+@click.argument("bag", type=str, metavar="BAG")
+@task_options
+@config_option
+@json_option
+def append(bag: str, tasks: list[api.TaskInput], config: str | None, as_json: bool) -> None:
+    """Append tasks to an open bag (a number, or `last`); once this returns they are kept for good.
+
+    They have the options and the environment of the bag, and their numbers go on after its last task.
+
+    \b
+    Examples:
+      adaptor append 7 more.bag
+      ./next-candidates | adaptor append last -
+    """
+    number = Reader().bag(bag).id
+    with Client(start=lambda: ensure_daemon(config)) as client:
+        answers = list(client.appending(number, tasks))
+    numbers = [answer.first + task for answer in answers for task in range(answer.tasks)]
+    if as_json:
+        print_json({"bag": number, "tasks": numbers})
+    else:
+        which = f"task {numbers[0]}" if len(numbers) == 1 else f"tasks {numbers[0]} to {numbers[-1]}"
+        click.echo(f"bag {number}: {plural(len(numbers), 'task')} appended ({which})")
+    for answer in answers:
+        tell_refused(answer)
+
+
+@click.command(short_help="Close bags: they take no more tasks.")
+@selector_argument("SEL", required=True)
+@config_option
+@json_option
+def close(selector: str, config: str | None, as_json: bool) -> None:
+    """Close bags: they take no more tasks, and end with their last one.
+
+    \b
+    Example:
+      adaptor close last
+    """
+    bags = selected(selector)
+    closed = ask_daemon(api.Close(bags), config)
+    if as_json:
+        print_json({"bags": closed})
+        return
+    for bag in bags:
+        click.echo(f"bag {bag}: {'closed' if bag in closed else 'was closed already'}")
+
+
+@click.command(cls=WithWords)
+@bag_options
+@resume_option
+@config_option
+@json_option
+def run(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> int:
+    """Run a bag of tasks and show its progress until it has ended.
+
+    Takes tasks as `submit` does. Without a daemon, starts a private one that runs until all bags are done;
+    Ctrl-C then stops it and its pilots, and keeps the results. Exit code: 0 all tasks done, 3 some
+    failed, 4 the bag has paused by itself.
+
+    \b
+    Example:
+      adaptor run tasks.bag --cpus 2
+      adaptor run --template 'render -f {frame}' -P frame=1:100
+    """
+    question = api.Submit(bag, resume=resume)
+    answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
+    number = answer.bag
+    if not (as_json and number):
+        tell_submitted(question, answer, as_json=as_json)
+    else:
+        tell_refused(answer)
+    if not number:
+        return 0
+    try:
+        return watch_bags([number], as_json)
+    except KeyboardInterrupt:
+        click.echo(f"adaptor: interrupted: {_interrupted(number, private)}", err=True)
+        return INTERRUPTED
+
+
+def _interrupted(number: int, private: bool) -> str:
+    """What Ctrl-C has stopped, what is kept, and how to continue."""
+    if not private:
+        return f"bag {number} continues (adaptor watch {number}, adaptor cancel {number})"
+    try:
+        stop_daemon(pilots=True)
+        bag = Reader().kept(api.GetBags(str(number))).bags[0]
+    except AdaptorError as error:
+        return f"the daemon may still be running: {error}"
+    return (
+        f"stopped the daemon and its pilots; bag {number} is kept with {bag.done:,} of {bag.tasks:,} tasks"
+        f" done; to continue: `adaptor daemon start`, to drop it: `adaptor cancel {number}`"
+    )

@@ -1,0 +1,155 @@
+"""`adaptor watch` and `adaptor wait`: until bags have ended, with progress or silently."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import click
+
+from adaptor import api
+from adaptor.cli.exit_codes import TIME_UP, exit_code
+from adaptor.cli.follow import Overview, follow
+from adaptor.cli.options import duration, json_option
+from adaptor.cli.printing import print_json, print_lines
+from adaptor.cli.selectors import selected, selector_argument
+from adaptor.cli.sentences import counts, end_words, pilot_notes, summary, tell_halted, title
+from adaptor.cli.words import clock, pilots_line
+
+
+@click.command()
+@selector_argument("[SEL]", default="last")
+@json_option
+def watch(selector: str, as_json: bool) -> int:
+    """Show progress until bags (default: last) have ended.
+
+    Ctrl-C stops the display, not the bags. Exit code: 0 all tasks done, 3 some failed, 4 a bag has paused
+    by itself.
+
+    \b
+    Example:
+      adaptor watch 3-5
+    """
+    return watch_bags(selected(selector), as_json)
+
+
+@click.command(short_help="Wait silently until bags have ended.")
+@selector_argument("[SEL]", default="last")
+@click.option("--timeout", type=duration, metavar="DURATION", help="Give up after this, with exit code 124.")
+@json_option
+def wait(selector: str, timeout: float | None, as_json: bool) -> int:
+    """Wait silently until bags (default: last) have ended; an open bag ends after it is closed.
+
+    Exit code: 0 all tasks done, 3 some failed, 4 a bag has paused by itself, 124 timeout.
+
+    \b
+    Example:
+      adaptor wait last --timeout 2h && make figures
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    last: Overview | None = None
+    for snapshot in follow(selected(selector), deadline, api.LONGEST_POLL):
+        last = snapshot
+    if as_json:
+        print_json({"bags": last.bags if last is not None else []})
+    elif last is not None and last.ended:
+        tell_halted(last.bags)
+    return exit_code(last.bags) if last is not None and last.ended else TIME_UP
+
+
+def watch_bags(bags: Sequence[int], as_json: bool) -> int:
+    """Show the bags' progress until they have ended; the exit code of their tasks.
+
+    Raises:
+        NoDaemonError: none runs and the bags have not ended.
+    """
+    show = iter if as_json else display if sys.stdout.isatty() else _narrated
+    ended: list[api.BagView] = []
+    for snapshot in show(follow(bags)):
+        ended = snapshot.bags
+    if as_json:
+        print_json({"bags": ended})
+    else:
+        for bag in ended:
+            if not bag.halted:
+                click.echo(summary(bag))
+        tell_halted(ended)
+    return exit_code(ended)
+
+
+def _narrated(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+    narrator = Narrator()
+    for snapshot in snapshots:
+        print_lines(narrator.lines(snapshot))
+        yield snapshot
+
+
+def display(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+    """Pass the snapshots on, and show each: a bar for every bag, a line for its numbers, one for pilots."""
+    from rich.console import Group  # slow to import
+    from rich.live import Live
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn
+    from rich.text import Text
+
+    bars = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[counts]}", markup=False),
+    )
+    rows: dict[int, TaskID] = {}
+    with Live(bars, refresh_per_second=4) as live:
+        for snapshot in snapshots:
+            for bag in snapshot.bags:
+                if bag.id not in rows:
+                    rows[bag.id] = bars.add_task(title(bag), total=bag.tasks, counts="")
+                ended = bag.done + bag.failed + bag.cancelled
+                bars.update(rows[bag.id], completed=ended, counts=counts(bag))
+            # Ends have lines of their own: beside the numbers they would leave no room for the bar.
+            running = [(bag.id, bag.forecast) for bag in snapshot.bags if bag.state == "running"]
+            ahead = [(bag, end_words(each, snapshot.time)) for bag, each in running if each]
+            ends = [f"bag {bag}: {words}" for bag, words in ahead if words]
+            below = [*ends, pilots_line(snapshot.pilots), *pilot_notes(snapshot.pilots)]
+            live.update(Group(bars, Text("\n".join(below))), refresh=snapshot.ended)
+            yield snapshot
+
+
+STEP = 10
+"""Per cent of a bag between two lines."""
+PILOTS_PAUSE = 5.0
+"""Seconds between two lines on pilots."""
+
+
+class Narrator:
+    """What is worth a line: each tenth of a bag, its first failure, pilots that come, start and go."""
+
+    def __init__(self) -> None:
+        self._bags: dict[int, tuple[int, bool]] = {}
+        self._pilots: tuple[object, ...] = ()
+        self._told_pilots = -math.inf
+
+    def lines(self, snapshot: Overview) -> list[str]:
+        """The lines for one more snapshot; none in most cases."""
+        at = clock(snapshot.time, snapshot.time)
+        told = [line for bag in snapshot.bags for line in self._bag_lines(bag, snapshot.time)]
+        if not snapshot.ended:
+            told = self._pilot_lines(snapshot) + told
+        return [f"{at} {line}" for line in told]
+
+    def _pilot_lines(self, snapshot: Overview) -> list[str]:
+        states = sorted((pilot.id, pilot.state, pilot.note) for pilot in snapshot.pilots)
+        if tuple(states) == self._pilots or snapshot.time < self._told_pilots + PILOTS_PAUSE:
+            return []
+        self._pilots, self._told_pilots = tuple(states), snapshot.time
+        return [pilots_line(snapshot.pilots, snapshot.time), *pilot_notes(snapshot.pilots)]
+
+    def _bag_lines(self, bag: api.BagView, now: float) -> list[str]:
+        step = 100 * (bag.done + bag.failed + bag.cancelled) // max(1, bag.tasks) // STEP
+        state = (step, bag.failed > 0)
+        if bag.state != "running" or state == self._bags.get(bag.id):
+            return []
+        self._bags[bag.id] = state
+        ends = end_words(bag.forecast, now) if bag.forecast is not None else ""
+        return [f"{title(bag)}: {counts(bag)}{', ' + ends if ends else ''}"]

@@ -1,0 +1,89 @@
+"""`adaptor why`: why requests were issued, withheld, withdrawn or ended."""
+
+from __future__ import annotations
+
+import time
+from typing import get_args
+
+import click
+import msgspec
+
+from adaptor import api
+from adaptor.cli.options import json_option
+from adaptor.cli.printing import print_json
+from adaptor.cli.selectors import Reader, selector_argument
+from adaptor.cli.words import clock, printable
+from adaptor.errors import UsageError
+
+PAUSE = 1.0
+"""Seconds between two looks of `--follow`."""
+_MOST = 1000
+"""Lines of one look."""
+
+
+@click.command()
+@selector_argument("[BAG]", required=False)
+@click.option("--pilot", type=click.IntRange(min=0), metavar="N", help="Only of this pilot.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(get_args(api.ExplanationKind)),
+    help="Only lines of this kind (may be repeated).",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most lines to show."
+)
+@click.option("--follow", is_flag=True, help="Go on with new lines, until Ctrl-C or the end of the bag.")
+@json_option
+def why(
+    selector: str | None,
+    pilot: int | None,
+    kinds: tuple[str, ...],
+    limit: int,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Explain decisions about a bag, a pilot, or all sites.
+
+    \b
+    Examples:
+      adaptor why last
+      adaptor why --pilot 12
+      adaptor why --kind withheld --follow
+    """
+    if selector is not None and pilot is not None:
+        raise UsageError("BAG and --pilot are mutually exclusive")
+    if follow and as_json:
+        raise UsageError("--json and --follow are mutually exclusive")
+    reader = Reader()
+    bag = reader.bag(selector).id if selector is not None else None
+    question = api.GetWhy(bag, pilot, limit, list(kinds))
+    told = reader.get(question)
+    if as_json:
+        print_json(told.lines)
+        return
+    _print(told.lines)
+    if follow:
+        _follow(reader, msgspec.structs.replace(question, limit=_MOST), told.last)
+    elif not told.lines:
+        click.echo("no decisions yet")
+
+
+def _follow(reader: Reader, question: api.GetWhy, last: int) -> None:
+    while True:
+        # Asked before the lines: all that was decided up to the end of the bag is then among them.
+        ended = question.bag is not None and reader.bag(str(question.bag)).state != "running"
+        told = reader.get(msgspec.structs.replace(question, after=last))
+        last = max(last, told.last)
+        _print(told.lines)
+        if ended:
+            return
+        time.sleep(PAUSE)
+
+
+def _print(lines: list[api.Explanation]) -> None:
+    for line in lines:
+        subject = f"{line.site} {line.subject}" if line.subject != line.site else line.site
+        where = f"{subject}: " if subject else ""
+        click.echo(f"{clock(line.time)} {where}{line.kind}: {printable(line.text)}")

@@ -1,0 +1,209 @@
+"""`adaptor site`: its commands, and of these list and init; packages add more by the group `adaptor.cli.site`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from adaptor import api
+from adaptor.cli.command_groups import LazyGroup, show_help
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.printing import Columns, cells, layout, print_json, print_lines, writing
+from adaptor.cli.sentences import donation_lines
+from adaptor.cli.words import clock, printable
+from adaptor.client.asking import ask
+from adaptor.config.loading import config_path, configured_place, load_config, parse_config
+from adaptor.config.partitions import sites_of
+from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.plugins import AGENTS
+from backends.base import SchedulerError
+
+COMMANDS = {
+    "list": "adaptor.cli.operating.sites:list_",
+    "slots": "adaptor.cli.operating.site_slots:slots",
+    "init": "adaptor.cli.operating.sites:init",
+    "check": "adaptor.cli.operating.site_check:check",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    sections={"Commands": COMMANDS},
+    added={"Commands": "adaptor.cli.site"},
+    elsewhere={"install-hooks": AGENTS},
+    invoke_without_command=True,
+)
+@click.pass_context
+def site(ctx: click.Context) -> None:
+    """Set up and check clusters; show their free slots."""
+    show_help(ctx)
+
+
+def configured_sites(config: str | None) -> list[api.SiteView]:
+    """Values that only the scheduler knows are None.
+
+    Raises:
+        ConfigError: the configuration is at fault.
+    """
+    return [
+        api.SiteView(
+            name=name,
+            backend=site.backend,
+            heuristic=site.heuristic,
+            max_pending_requests=site.limits.max_pending_requests,
+            max_proc=site.limits.max_proc,
+            max_tr=site.limits.max_tr,
+            queued=0,
+            running=0,
+            processors=site.processors,
+            observed=None,
+            problem="",
+            partitions=[
+                api.PartitionView(
+                    name=partition,
+                    max_pending_requests=alone.limits.max_pending_requests,
+                    max_proc=alone.limits.max_proc,
+                    max_tr=alone.limits.max_tr,
+                )
+                for partition, alone in sites_of(site).items()
+                if partition
+            ],
+        )
+        for name, site in load_config(config_path(config)).sites.items()
+    ]
+
+
+def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
+    """A title and a line for each site, with its problem and its donated nodes below."""
+    columns = dict(_COLUMNS)
+    if not any(site.gpus for site in sites):
+        del columns["gpus"]
+    rows = [cells(site, columns) for site in sites]
+    places = [
+        [f"{site.name}/{partition.name}", *cells(partition, columns)[1:]]
+        for site in sites
+        for partition in site.partitions
+    ]
+    title, *lines = layout(list(columns), [*rows, *places])
+    own = iter(lines[len(rows) :])
+    yield title
+    for site, line in zip(sites, lines, strict=False):
+        yield line
+        for each in site.partitions:
+            yield next(own)
+            if each.closed:
+                yield f"  closed: {printable(each.closed)}"
+        if site.problem:
+            since = f" (since {clock(site.since)})" if site.since is not None else ""
+            yield f"  problem{since}: {printable(site.problem)}"
+        if site.donation is not None:
+            yield from (f"  {words}" for words in donation_lines(site.donation))
+
+
+def _gpu_words(site: api.SiteView | api.PartitionView) -> str:
+    """`4 a100, 2`: of a type, and without one."""
+    if isinstance(site, api.PartitionView):
+        return ""
+    return ", ".join(f"{each.total} {each.type}".strip() for each in site.gpus) or "-"
+
+
+def _state(site: api.SiteView | api.PartitionView) -> str:
+    if isinstance(site, api.PartitionView):
+        return "closed" if site.closed else ""
+    if site.problem:
+        return "silent"
+    return "not asked" if site.observed is None else "answers"
+
+
+_COLUMNS: Columns = {
+    "site": "name",
+    "backend": "backend",
+    "heuristic": "heuristic",
+    "max_pending_requests": "max_pending_requests",
+    "max_proc": "max_proc",
+    "max_tr": "max_tr",
+    "queued": "queued",
+    "running": "running",
+    "held": "held",
+    "processors": "processors",
+    "gpus": _gpu_words,
+    "late": "late",
+    "observed": "observed",
+    "state": _state,
+}
+"""`held`: processors of own requests that run; `late`: by how much requests start later than predicted."""
+
+
+@click.command("list")
+@config_option
+@json_option
+def list_(config: str | None, as_json: bool) -> None:
+    """List the sites and the state of their queues.
+
+    \b
+    Example:
+      adaptor site list
+    """
+    try:
+        sites = ask(api.GetSites())
+    except NoDaemonError:
+        click.echo("adaptor: no daemon is running; reading the configuration", err=True)
+        sites = configured_sites(config)
+    if as_json:
+        print_json(sites)
+        return
+    print_lines(site_lines(sites))
+
+
+@click.command()
+@click.option("-o", "--output", metavar="FILE", help="The file to write; - is stdout (default: --config).")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@config_option
+@json_option
+def init(output: str | None, force: bool, config: str | None, as_json: bool) -> None:
+    """Write a configuration for the cluster of this machine.
+
+    Reads partitions (or queues), their limits and node sizes from Slurm or PBS; if none answers, this
+    machine becomes a local site. Writes to --output, else --config, $ADAPTOR_CONFIG or
+    ~/.config/adaptor/config.yaml.
+
+    \b
+    Example:
+      adaptor site init && adaptor site check
+    """
+    text = _described()
+    if output == "-":
+        click.echo(text, nl=False)
+        return
+    path = Path(output).expanduser() if output else configured_place(config)[0]
+    path = path.absolute()
+    sites = list(parse_config(text, str(path)).sites)
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists already; --force overwrites it, --output writes elsewhere")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json({"file": str(path), "sites": sites})
+    else:
+        click.echo(f"{path}: {', '.join(sites)} (compare it with the cluster: adaptor site check)")
+
+
+def _described() -> str:
+    """By the first type of batch scheduler that answers here."""
+    from backends.registry import backend_types
+
+    silent: list[str] = []
+    for each in backend_types():
+        try:
+            text = each.describe_sites()
+        except SchedulerError as error:
+            silent.append(f"no {each.title} answers here ({error})")
+            continue
+        if text is not None:
+            if each.on_this_machine:
+                click.echo(f"adaptor: {' and '.join(silent)}, so a {each.title} is described", err=True)
+            return text
+    raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
