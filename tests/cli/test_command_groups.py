@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
-from adaptor.cli.operating.site import COMMANDS, site
+from adaptor.cli.operating.sites import COMMANDS, site
 
 from adaptor import api
 from adaptor.cli.main import ELSEWHERE, SECTIONS, program
