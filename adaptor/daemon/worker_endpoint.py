@@ -39,6 +39,9 @@ PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
 _PATIENCE_ON_DONATED_NODES = 60.0
 """The same on a donated node, which nobody could free meanwhile."""
+LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
+"""Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer: a
+scheduler needs a moment to note the end of the job, and its epilog longer."""
 _ROUND_TRIPS = 6
 """So many are waited for before a worker is lost, besides the timeout, where messages take long."""
 
@@ -163,11 +166,20 @@ class WorkerEndpoint:
         if pilot is not None and pilot.node and goodbye.why is Leaving.SIGNAL:
             site.memory.change(pilot, yielded=goodbye.took)
         site.wake.set()
+        if not self._core.broker.of_pilot(worker.pilot):
+            self._expect_end(site)
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
             task = asyncio.create_task(self._release(site, worker))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
+
+    def _expect_end(self, site: Site) -> None:
+        """Look for the end of a pilot whose last worker has left: its processors can be asked for again."""
+        loop = asyncio.get_running_loop()
+        for seconds in LOOKS_FOR_AN_END:
+            if seconds < site.memory.settings.poll:
+                loop.call_later(seconds, site.wake.set)
 
     async def _release(self, site: Site, worker: Worker) -> None:
         try:

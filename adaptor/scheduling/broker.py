@@ -404,9 +404,10 @@ class Broker:
 
     def goodbye(self, id: str, why: Leaving, results: list[Result], now: float) -> Worker | None:
         """Process a Goodbye: queue the worker's tasks again. Returns the worker; None: unknown."""
+        orders = self.state.orders.of(id)  # every goodbye is answered: the worker waits for that
         worker = self.state.workers.get(id)
         if worker is None:
-            self.state.orders.of(id).acknowledged.extend(result.key for result in results)
+            orders.acknowledged.extend(result.key for result in results)
             return None
         self._settle_all(worker, results, now, why)
         self._return_all(worker, now)

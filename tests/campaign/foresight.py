@@ -28,7 +28,7 @@ from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
-from adaptor.model import CraftedRequest, PilotState, Request
+from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.errors import ReplayError
@@ -104,7 +104,7 @@ def alternatives(view: PlanningView, decisions: Sequence[Decision]) -> Iterator[
 
 
 def _all(view: PlanningView, issues: list[Issue]) -> Iterator[list[Decision]]:
-    if not view.demands:
+    if not view.demands or view.queue is None:  # no task waits: the queue is not read
         return
     yield [Withhold("")]
     for name in ("adaptive", "static"):
@@ -112,7 +112,7 @@ def _all(view: PlanningView, issues: list[Issue]) -> Iterator[list[Decision]]:
     for issue in issues:
         yield [each for each in issues if each is not issue]
     if view.requests_left > 0:
-        yield from ([Issue(each, view.demands[0])] for each in _requests(view))
+        yield from ([Issue(each, view.demands[0])] for each in _requests(view, view.queue))
     queued: list[Decision] = [
         Withdraw(pilot.id, "", recraft=True) for pilot in view.pilots if pilot.state is PilotState.QUEUED
     ]
@@ -120,12 +120,11 @@ def _all(view: PlanningView, issues: list[Issue]) -> Iterator[list[Decision]]:
     yield queued
 
 
-def _requests(view: PlanningView) -> Iterator[CraftedRequest]:
+def _requests(view: PlanningView, queue: QueueState) -> Iterator[CraftedRequest]:
     """The widest and longest of each free slot."""
-    assert view.queue is not None
     limits = view.rules.limits
     widest = min(limits.max_proc, view.demands[0].waiting + view.demands[0].running)
-    for slot in Availability(view.queue).profile().free_slots():
+    for slot in Availability(queue).profile().free_slots():
         if slot.duration >= _SHORTEST:
             request = Request(min(slot.processors, widest), int(min(slot.duration, limits.max_tr)))
             yield CraftedRequest(request, slot.start, 1, "")

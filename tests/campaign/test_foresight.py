@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor.crafting.situation import PlanningView, SiteRules
+from adaptor.crafting.situation import Demand, PlanningView, SiteRules
 from adaptor.model import Limits, QueueState
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
@@ -42,9 +42,16 @@ def test_on_a_free_machine_there_is_nothing_to_foresee() -> None:
     )
 
 
-def test_when_all_is_done_nothing_else_is_tried() -> None:
-    queue = QueueState(now=0.0, processors=8, running=(), pending=())
+@pytest.mark.parametrize(
+    ("seen", "demands"),
+    [(True, ()), (False, (Demand(runtime=60.0, running=1),))],
+    ids=["all is done", "no task waits, so that the queue is not read"],
+)
+def test_where_no_request_can_be_of_use_nothing_else_is_tried(
+    seen: bool, demands: tuple[Demand, ...]
+) -> None:
+    queue = QueueState(now=0.0, processors=8, running=(), pending=()) if seen else None
     view = PlanningView(
-        now=0.0, queue=queue, rules=TERMS.rules, heuristic="completion", pilots=(), demands=()
+        now=0.0, queue=queue, rules=TERMS.rules, heuristic="completion", pilots=(), demands=demands
     )
     assert not list(alternatives(view, []))

@@ -11,13 +11,16 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
+from adaptor.daemon import worker_endpoint
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.messages import (
     FromWorker,
+    Goodbye,
     Hello,
+    Leaving,
     Orders,
     Report,
     ToWorker,
@@ -73,15 +76,22 @@ def greet(site: FakeSite) -> Welcome:
 
 def hear(site: FakeSite, time_left: float, *more: FromWorker) -> list[ToWorker]:
     """What a worker is told that says Hello, and then more."""
+    return say(site, hello(site.state.core.now() + time_left), *more)
+
+
+def hello(deadline: float) -> Hello:
+    return Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=deadline)
+
+
+def say(site: FakeSite, *messages: FromWorker, worker: str = WORKER) -> list[ToWorker]:
+    """What a worker is told that says this."""
     told: list[ToWorker] = []
 
     async def send_worker(identity: bytes, data: bytes) -> None:
         told.append(decode_to_worker(data))
 
     site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
-    deadline = site.state.core.now() + time_left
-    hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=deadline)
-    asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(said)) for said in (hello, *more)]))
+    asyncio.run(endpoint_of(site).hear([(worker.encode(), encode(message)) for message in messages]))
     return told
 
 
@@ -174,3 +184,32 @@ def test_the_silence_of_a_whole_site_makes_no_suspects(site: FakeSite, tmp_path:
     endpoint.heard_until = site.state.core.now() - (5 * PATIENCE if cut_off else 0)
     assert lost(site, PATIENCE + TIMEOUT + 20 * LATENCY)
     assert suspects(site) == ([] if cut_off else [0])
+
+
+GOODBYE = Goodbye(why=Leaving.TIME_UP, results=[], took=0.0)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_every_goodbye_is_answered(site: FakeSite, known: bool) -> None:
+    """A worker waits for the answer, and holds its processors as long."""
+    if known:
+        greet(site)
+    assert say(site, GOODBYE) == [Orders()]
+
+
+def test_the_end_of_a_pilot_is_looked_for_when_its_last_worker_has_left(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_endpoint, "LOOKS_FOR_AN_END", (0.0, 0.01, 10_000.0))
+    for name in ("w1", "w2"):
+        say(site, hello(site.state.core.now() + 6000.0), worker=name)
+
+    async def wakes_after(worker: str) -> list[float]:
+        """When the site is woken after a goodbye, besides at once."""
+        at, loop = list[float](), asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_later", lambda seconds, _: at.append(seconds))
+        await endpoint_of(site).hear([(worker.encode(), encode(GOODBYE))])
+        return at
+
+    assert asyncio.run(wakes_after("w1")) == []
+    assert asyncio.run(wakes_after("w2")) == [0.0, 0.01], "polls do the rest"
