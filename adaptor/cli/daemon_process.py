@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,6 +17,8 @@ from adaptor.api import DaemonView
 from adaptor.api.question import A
 from adaptor.cli.words import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
+from adaptor.client.bags import Client
+from adaptor.client.outage import Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
@@ -59,16 +62,14 @@ def find_daemon() -> DaemonView | None:
     Raises:
         NoAnswerError: one lives, and does not answer.
     """
-    until = time.monotonic() + SETTLING
+    outage = Outage(SETTLING)
     while True:
         try:
             return ask(api.GetDaemon())
-        except HungDaemonError:
-            if time.monotonic() > until:
-                raise
+        except HungDaemonError as silence:
+            time.sleep(outage.pause(silence))
         except NoDaemonError:
             return None
-        time.sleep(0.1)
 
 
 def ask_daemon(question: api.Question[A], config: str | None, timeout: float = ANSWER_TIMEOUT) -> A:
@@ -92,12 +93,13 @@ def ask_starting(
 ) -> tuple[A, bool]:
     """The same, and True if it had to start a daemon, as `ensure_daemon` does; says nothing."""
     started = ensure_daemon(config, until_idle)
-    try:
-        return ask(question, timeout), started
-    except NoDaemonError:
-        # A private daemon was just ending. It was not reached, so it has not got the question.
-        started = ensure_daemon(config, until_idle)
-        return ask(question, timeout), started
+
+    def again() -> None:
+        nonlocal started
+        started = ensure_daemon(config, until_idle) or started
+
+    with Client(start=again, say=partial(click.echo, err=True)) as client:
+        return client.ask(question, timeout), started
 
 
 RELOAD_TIMEOUT = 180.0

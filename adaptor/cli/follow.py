@@ -7,6 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 
 import click
@@ -14,14 +15,11 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.selectors import Reader
-from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask, no_daemon
+from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask
+from adaptor.client.outage import Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
-OUTAGE_TIMEOUT = 60.0
-"""Seconds to wait for a daemon that has answered before."""
-NOTICE = 2.0
-"""Seconds without an answer after which the user is told."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SHOWN = 2.0
 """Seconds between two snapshots that somebody looks at."""
@@ -58,27 +56,45 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
         NoAnswerError: one has not answered for too long.
     """
     selector = ",".join(map(str, bags))
-    outage = _Outage()
+    outage = Outage(say=partial(click.echo, err=True))
     pause = _FIRST_PAUSE
     while True:
-        snapshot = _by_daemon(selector)
-        if snapshot is not None:
-            outage.over()
-        else:
+        snapshot: Overview | None
+        wait = pause
+        try:
+            snapshot = Overview(time.time(), ask(api.GetBags(selector)).bags, ask(api.GetPilots()))
+            outage.answered()
+        except (NoDaemonError, NoAnswerError) as silence:
             snapshot = _end_by_journal(selector)
-        if snapshot is None:
-            outage.endure(selector)
-        else:
+            if snapshot is None:
+                wait = _endure(outage, silence, selector)
+        if snapshot is not None:
             yield snapshot
             if snapshot.ended:
                 return
         left = math.inf if deadline is None else deadline - time.monotonic()
         if left <= 0:
             return
-        time.sleep(min(pause, left))
+        time.sleep(min(wait, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
         if snapshot is not None:
             _await_event(snapshot, max(0.0, min(longest, left - pause)))
+
+
+def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: str) -> float:
+    """Seconds until the next look. Raises NoDaemonError, NoAnswerError: the daemon stays away."""
+    try:
+        return outage.pause(silence)
+    except NoDaemonError:
+        from adaptor.config.loading import last_config  # loaded only if no daemon answers
+
+        directory = state_directory()
+        last = last_config(directory)
+        again = ["adaptor", "daemon", "start", *(["--config", str(last)] if last is not None else [])]
+        raise NoDaemonError(
+            f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
+            f" `{shlex.join(again)}` continues (its log: {directory / 'daemon.log'})"
+        ) from None
 
 
 def _await_event(snapshot: Overview, seconds: float) -> None:
@@ -88,52 +104,6 @@ def _await_event(snapshot: Overview, seconds: float) -> None:
     if some:
         with suppress(AdaptorError):
             ask(api.GetEvents(some, seconds, most=1), seconds + ANSWER_TIMEOUT)
-
-
-class _Outage:
-    """How long the daemon has not answered: from the first question without an answer."""
-
-    def __init__(self) -> None:
-        self._since: float | None = -math.inf
-        """When it began (monotonic); None: the daemon answers."""
-        self._told = False
-
-    def over(self) -> None:
-        self._since, self._told = None, False
-
-    def endure(self, selector: str) -> None:
-        """Tell the user once; raises NoDaemonError or NoAnswerError after OUTAGE_TIMEOUT."""
-        now = time.monotonic()
-        if self._since is None:
-            self._since = now
-        away = now - self._since
-        if away >= OUTAGE_TIMEOUT:
-            if isinstance(silence := no_daemon(state_directory()), NoAnswerError):
-                raise silence
-            raise NoDaemonError(
-                f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
-                f" `{_start_again()}` continues (its log: {state_directory() / 'daemon.log'})"
-            )
-        if away >= NOTICE and not self._told:
-            self._told = True
-            click.echo(f"adaptor: the daemon does not answer; waiting up to {OUTAGE_TIMEOUT:g} s", err=True)
-
-
-def _start_again() -> str:
-    """The command that starts a daemon with the configuration of the last one."""
-    from adaptor.config.loading import last_config  # loaded only if no daemon answers
-
-    last = last_config(state_directory())
-    return shlex.join(["adaptor", "daemon", "start", *(["--config", str(last)] if last is not None else [])])
-
-
-def _by_daemon(selector: str) -> Overview | None:
-    try:
-        found = ask(api.GetBags(selector)).bags
-        pilots = ask(api.GetPilots())
-    except (NoDaemonError, NoAnswerError):
-        return None
-    return Overview(time.time(), found, pilots)
 
 
 def _end_by_journal(selector: str) -> Overview | None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -27,13 +26,11 @@ from adaptor.api import LONGEST_POLL, BagInput, TaskInput
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError
+from adaptor.client.outage import Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
-PATIENCE = 60.0
-"""Seconds to wait for a daemon that has answered before."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 BATCH = 5_000
 """Tasks in one message, at most; a daemon that writes them keeps nobody else waiting for long."""
 
@@ -49,19 +46,22 @@ class Client:
         self,
         directory: Path | None = None,
         *,
-        patience: float = PATIENCE,
+        patience: float | None = None,
         start: Callable[[], object] | None = None,
+        say: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """Connects with the first call.
 
         Args:
             directory: the state directory; None: as the command line finds it.
-            patience: seconds for which a daemon may be away before a call fails.
+            patience: seconds for which a daemon may be away before a call fails; None: as `Outage` says.
             start: called where no daemon runs, to start one; None: none is started.
+            say: gets a line where an answer takes long.
         """
         self.directory = state_directory() if directory is None else directory
         self._patience = patience
         self._start = start
+        self._say = say
         self._here = threading.local()
         self._closed = threading.Event()
         self._was_there = False
@@ -199,8 +199,7 @@ class Client:
             ClientClosedError: the client was closed.
             AdaptorError: the daemon could not serve it.
         """
-        until: float | None = None
-        pause = _FIRST_PAUSE
+        outage = Outage(self._patience, was_there=self._was_there or self._start is not None, say=self._say)
         while True:
             if self._closed.is_set():
                 raise ClientClosedError("the client was closed")
@@ -208,17 +207,14 @@ class Client:
                 answer = self._connection().ask(question, timeout)
                 self._was_there = True
                 return answer
-            except (NoDaemonError, NoAnswerError) as error:
-                until = time.monotonic() + self._patience if until is None else until
-                self._was_there = self._was_there or isinstance(error, NoAnswerError)
-                if isinstance(error, NoDaemonError) and self._start is not None:
+            except NoDaemonError as silence:
+                if self._start is not None:
                     self._start()
-                elif isinstance(error, NoDaemonError) and not self._was_there:
-                    raise
-                if time.monotonic() >= until:
-                    raise
+                pause = outage.pause(silence)
+            except NoAnswerError as silence:
+                self._was_there = True
+                pause = outage.pause(silence)
             self._closed.wait(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._here, "connection", None)

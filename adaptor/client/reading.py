@@ -10,13 +10,12 @@ from typing import Protocol
 from adaptor import api
 from adaptor.api.question import A
 from adaptor.client.asking import ANSWER_TIMEOUT, ask
+from adaptor.client.outage import Outage
 from adaptor.errors import JournalError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
-_LOOKS = 10
-"""For a daemon that starts just now."""
-_BETWEEN_LOOKS = 0.3
-"""Seconds."""
+STARTING = 3.0
+"""Seconds for a daemon that starts just now."""
 PAGE_TIMEOUT = 10.0
 """Seconds for an answer of the daemon to the live page, or for the metrics."""
 PAGE = 10_000
@@ -91,15 +90,18 @@ class Reader:
 
     def _get_of_a_fresh_daemon(self, question: api.Question[A], locked: JournalError) -> A:
         """A daemon that starts just now holds the journal, and answers soon. Raises `locked`: none does."""
-        for _ in range(_LOOKS):
+        outage = Outage(STARTING, was_there=True)
+        while True:
             try:
                 answer = self.live(question)
-            except NoDaemonError:
-                time.sleep(_BETWEEN_LOOKS)
+            except NoDaemonError as silence:
+                try:
+                    time.sleep(outage.pause(silence))
+                except NoDaemonError:
+                    raise locked from None
             else:
                 self.offline = False
                 return answer
-        raise locked
 
 
 def all_tasks(get: Ask, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:

@@ -10,6 +10,7 @@ from adaptor import api
 from adaptor.cli.selectors import Reader
 from adaptor.client import reading
 from adaptor.errors import JournalError, NoDaemonError
+from tests.cli.fake_control import DEADLINE
 
 QUESTION = api.GetBags("all")
 
@@ -22,7 +23,7 @@ def locked(monkeypatch: pytest.MonkeyPatch) -> None:
         raise JournalError("journal.sqlite: database is locked")
 
     monkeypatch.setattr(Reader, "kept", refuse)
-    monkeypatch.setattr(reading, "_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(reading, "STARTING", DEADLINE)
 
 
 def starting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[api.Question[Any]]:
@@ -49,6 +50,7 @@ def test_a_daemon_that_starts_meanwhile_answers(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("locked")
 def test_a_journal_that_stays_locked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "STARTING", 0.1)
     starting(monkeypatch, after=10**6)
     with pytest.raises(JournalError, match="database is locked"):
         Reader().get(QUESTION)

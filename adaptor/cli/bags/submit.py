@@ -90,7 +90,7 @@ def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -
       adaptor submit -- ./prog a b
       adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
     """
-    question = api.Submit(bag, resume=resume)
+    question = api.Submit(bag, resume=resume, key=new_key())
     answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
     tell_submitted(question, answer, as_json=as_json)
 
@@ -186,7 +186,7 @@ def run(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> i
       adaptor run tasks.bag --cpus 2
       adaptor run --template 'render -f {frame}' -P frame=1:100
     """
-    question = api.Submit(bag, resume=resume)
+    question = api.Submit(bag, resume=resume, key=new_key())
     answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
     number = answer.bag
     if not (as_json and number):

@@ -19,6 +19,7 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import Figure, layout, print_json, print_lines, writing
 from adaptor.cli.sentences import amount
 from adaptor.cli.words import duration, plural
+from adaptor.client.bags import new_key
 from adaptor.errors import UsageError
 from adaptor.extras import require_extra
 
@@ -98,7 +99,7 @@ def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | Non
         rest.spec, deadline=time.time() + line.seconds.high, slots=line.configuration.processors
     )
     chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
-    answer = ask_daemon(api.Submit(chosen), config, timeout=SUBMIT_TIMEOUT)
+    answer = ask_daemon(api.Submit(chosen, key=new_key()), config, timeout=SUBMIT_TIMEOUT)
     return answer.bag
 
 

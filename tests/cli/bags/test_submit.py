@@ -11,7 +11,6 @@ import pytest
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
-from adaptor.cli import daemon_process
 from adaptor.cli.bags import submit as run_module
 from adaptor.client import asking as client
 from adaptor.client.environment import captured
@@ -281,16 +280,36 @@ def test_a_daemon_that_was_just_leaving_is_followed_by_another(
 ) -> None:
     leaving = serve({})
 
-    def ask(question: Any, *rest: Any) -> Any:
+    real = client.Connection.ask
+
+    def ask(self: client.Connection, question: Any, *rest: Any) -> Any:
         if isinstance(question, api.Submit) and not startable:
             leaving.close()
-        return client.ask(question, *rest)
+        return real(self, question, *rest)
 
-    monkeypatch.setattr(daemon_process, "ask", ask)
+    monkeypatch.setattr(client.Connection, "ask", ask)
     outcome = cli("submit", "--template", "true")
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
     assert leaving.asked(api.Submit) == []
     assert len(startable) == 2
+
+
+def test_a_submission_that_got_no_answer_is_repeated_with_its_key(
+    cli: Cli, serve: Serve, startable: list[Any], here: Path
+) -> None:
+    """By the key the next daemon knows whether it has the bag already."""
+    lost: list[api.Submit] = []
+    server = serve({})
+
+    def die(question: api.Submit) -> None:
+        lost.append(question)
+        server.leave()
+
+    server.answers[api.Submit] = die
+    outcome = cli("submit", "--template", "true")
+    assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
+    assert lost[0].key
+    assert [question.key for question in startable[1].asked(api.Submit)] == [lost[0].key]
 
 
 def test_a_daemon_that_cannot_be_started(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
