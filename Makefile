@@ -6,7 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := demo-out
 SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
-AGENTS := ./plugins/donation-agents
+# What is installed beside the adaptor to develop and test it.
+BESIDE := ./experiments ./plugins/donation-agents ./plugins/torque
 
 # The rooms of rules: pure, so that their tests need nothing and wait for nothing.
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
@@ -43,9 +44,9 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
 	touch $@
 
-$(VENV)/installed-dev: pyproject.toml experiments/pyproject.toml $(AGENTS)/pyproject.toml | $(VENV)/bin/python
+$(VENV)/installed-dev: pyproject.toml $(BESIDE:%=%/pyproject.toml) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
-		--editable ./experiments --editable $(AGENTS)
+		$(BESIDE:%=--editable %)
 	touch $@ $(VENV)/installed
 
 demo: $(VENV)/installed
@@ -120,7 +121,7 @@ pbs: dev
 dist: dev
 	rm -rf dist
 	$(BIN)/python -m build
-	for package in experiments $(AGENTS); do $(BIN)/python -m build --outdir dist $$package || exit; done
+	for package in $(BESIDE); do $(BIN)/python -m build --outdir dist $$package || exit; done
 
 # One file for the Python that builds it: for machines with the same minor version of Python.
 pex: dist

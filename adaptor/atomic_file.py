@@ -1,7 +1,7 @@
 """Writes a file in one step: a reader sees the old content or the new one, never a part.
 
 Two writers stay apart from this one: `processes.notes` never replaces a file, and
-`node_agent.user_folder` reaches everything from an open folder.
+`adaptor_donation_agents.folders` reaches everything from an open folder.
 """
 
 from __future__ import annotations

@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
 AGENTS = "request-adaptor-donation-agents"
 EXPERIMENTS = "request-adaptor-experiments"
+TORQUE = "request-adaptor-torque"
 
 BACKENDS = "adaptor.backends"
 """Kinds of batch scheduler, by the name that sites give as their `backend`."""
 DONATION = "adaptor.donation"
 """Ways to use idle nodes outside the scheduler, by their mode of `donation`."""
+PBS_DIALECTS = "adaptor.pbs"
+"""Dialects of PBS beside OpenPBS, by what sites say as `dialect`."""
 
 
 def installed(group: str) -> Mapping[str, EntryPoint]:

@@ -43,7 +43,8 @@ Tree = Mapping[str, Module]
 
 PACKAGES = (
     *("adaptor", "backends"),
-    *("experiments/adaptor_experiments", "plugins/donation-agents/adaptor_donation_agents"),
+    "experiments/adaptor_experiments",
+    *("plugins/donation-agents/adaptor_donation_agents", "plugins/torque/adaptor_torque"),
 )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from adaptor.config.schema import SiteConfig
+from adaptor.plugins import PBS_DIALECTS, TORQUE, installed, needs
 from backends.base import SchedulerError
 
 _KEYS = ("constraint", "nodelist", "exclude")
@@ -64,7 +65,9 @@ def site_traits(dialect: str, site: SiteConfig) -> dict[str, str]:
 
 
 def key_problems(site: SiteConfig) -> Iterator[tuple[str, str]]:
-    """Each key that no dialect of PBS can be asked for, and why."""
+    """Each key that no dialect of PBS can be asked for, and why; `dialect` where its package is missing."""
+    if site.dialect == "torque" and "torque" not in installed(PBS_DIALECTS):
+        yield "dialect", needs("torque", TORQUE)
     for key in _KEYS:
         try:
             openpbs_traits(**{name: getattr(site, name) if name == key else None for name in _KEYS})

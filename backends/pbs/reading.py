@@ -6,10 +6,12 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import msgspec
 
 from adaptor.config.schema import SiteConfig
+from adaptor.plugins import PBS_DIALECTS, TORQUE, installed, needs
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.machines.base import Machine
@@ -20,7 +22,6 @@ from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import QueueNodes, find_site
-from backends.pbs.torque.dialect import Torque
 from backends.sharing import SharedLook
 
 
@@ -135,7 +136,7 @@ def choose(site: SiteConfig, commands: Commands) -> Dialect:
     """The site's own choice (`dialect`), else the dialect whose version `qstat` prints.
 
     Raises:
-        SchedulerError: no PBS answers here, or neither OpenPBS nor Torque.
+        SchedulerError: no PBS answers here, or neither OpenPBS nor Torque; the package for Torque is missing.
     """
     if site.dialect == "openpbs":
         return OpenPbs(commands)
@@ -143,7 +144,7 @@ def choose(site: SiteConfig, commands: Commands) -> Dialect:
     if site.dialect is None and is_openpbs(answer):
         return OpenPbs(commands)
     if is_torque(answer):
-        return Torque(commands)
+        return torque(commands)
     if _WRAPPER in answer.errors:
         raise SchedulerError("qstat is Slurm's imitation of Torque here: set `backend: slurm` for this site")
     if site.dialect is not None:
@@ -152,6 +153,17 @@ def choose(site: SiteConfig, commands: Commands) -> Dialect:
         f"qstat is here, but neither OpenPBS nor Torque answers (qstat --version: {answer.complaint}): "
         "set `dialect` for this site if it is one of them"
     )
+
+
+def torque(commands: Commands) -> Dialect:
+    """Raises SchedulerError: the package for Torque is missing, or cannot be loaded."""
+    entry = installed(PBS_DIALECTS).get("torque")
+    if entry is None:
+        raise SchedulerError(needs("Torque", TORQUE))
+    try:
+        return cast(Dialect, entry.load()(commands))
+    except Exception as error:  # whatever a package of somebody else does wrong
+        raise SchedulerError(f"the package for Torque cannot be loaded: {error!r}") from error
 
 
 def is_openpbs(answer: Answer) -> bool:

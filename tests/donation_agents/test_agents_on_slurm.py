@@ -61,7 +61,7 @@ def job(slurm: ThrowawaySlurm, folder: Path, nodes: str, processes: list[tuple[i
     seen = folder / f"seen-{nodes}"
     look = f"""
 import os, sys
-sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from adaptor.processes.identity import start_ticks
 alive = [pid for pid, ticks in {processes!r} if start_ticks(pid) == ticks]
 with open({str(seen) + ".new"!r}, "w") as file:

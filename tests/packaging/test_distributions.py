@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.source_copy import LONG, build, copy_source
+from tests.source_tree import PACKAGES
 
 pytestmark = pytest.mark.timeout(LONG)
-
-AGENTS = "plugins/donation-agents/adaptor_donation_agents"
 
 
 def contents(wheel: Path) -> dict[str, str]:
@@ -27,7 +26,7 @@ def contents(wheel: Path) -> dict[str, str]:
         }
 
 
-@pytest.mark.parametrize("package", ["experiments/adaptor_experiments", AGENTS])
+@pytest.mark.parametrize("package", PACKAGES[2:])
 def test_the_wheel_of_another_package_has_all_that_its_code_reads(tmp_path: Path, package: str) -> None:
     tree = copy_source(tmp_path / "tree")
     place = (tree / package).parent

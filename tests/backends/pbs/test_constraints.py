@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
+from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
+from adaptor.errors import ConfigError
 from adaptor.resources import TaskSize
+from adaptor_torque.submitting import nodes_wanted
 from backends.base import SchedulerError
 from backends.pbs.constraints import in_words, openpbs_traits, torque_traits
 from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.shape import Shape
-from backends.pbs.torque.submitting import nodes_wanted
 from tests.backends.pbs.test_shape import order
 
 
@@ -75,3 +77,14 @@ def test_requests_ask_for_them() -> None:
 def test_node_specifications_of_torque_name_them() -> None:
     assert nodes_wanted(Shape(6, 1, traits=(("neednodes", "fast"),)), 4) == "1:ppn=4:fast+1:ppn=2:fast"
     assert nodes_wanted(Shape(4, 1, traits=(("host", "n3"), ("neednodes", "fast"))), 4) == "n3:ppn=4:fast"
+
+
+def test_without_the_package_for_torque_the_key_is_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "sites: {hpc: {backend: pbs, dialect: torque}}"
+    assert parse_config(text, "f").sites["hpc"].dialect == "torque"
+    monkeypatch.setattr("backends.pbs.constraints.installed", lambda _group: {})
+    wanted = r"sites\.hpc\.dialect: torque needs request-adaptor-torque: python -m pip install request-"
+    with pytest.raises(ConfigError, match=wanted):
+        parse_config(text, "f")

@@ -15,6 +15,8 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
+from adaptor_torque import parse as torque
+from adaptor_torque import submitting
 from backends.base import PilotOrder, SchedulerError
 from backends.donation import donation_terms
 from backends.observed.rows import ReservationRow
@@ -27,8 +29,6 @@ from backends.pbs.reading import Answers, Terms
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import shape_of
-from backends.pbs.torque import parse as torque
-from backends.pbs.torque import submitting
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from adaptor_torque import fields as torque_fields
+from adaptor_torque import parse as torque
 from backends.pbs import fields
 from backends.pbs.openpbs import hardware, jobs
 from backends.pbs.openpbs.selecting import parse_select, placing
 from backends.pbs.records import parse_dsv, parse_long, variables
-from backends.pbs.torque import fields as torque_fields
-from backends.pbs.torque import parse as torque
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
 DSV = recorded("openpbs/*dsv.txt")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 
+from adaptor_torque.parse import understood
 from backends.observed.rows import Amounts
 from backends.pbs.fields import parse_duration, parse_time
 from backends.pbs.records import Record, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
-from backends.pbs.torque.parse import understood
 from tests.clusters.slurm_wrappers.text import as_torque
 
 _UNLIMITED = float((2**32 - 2) * 60)

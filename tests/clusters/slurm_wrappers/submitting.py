@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
+from adaptor_torque.submitting import LOG
 from backends.base import PilotOrder, SubmitRefused
 from backends.commands import Answer
 from backends.pbs.shape import Shape
-from backends.pbs.torque.submitting import LOG
 from backends.slurm import submitting as sbatch
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from backends.pbs.torque.dialect import TOLD, Torque
+from adaptor_torque.dialect import TOLD, Torque
 from backends.scripts import render
 
 Fake = Callable[[str, str], Path]
-GOLDEN = Path(__file__).parents[4] / "fixtures" / "torque" / "pilot.sh"
-"""Written anew by `python tests/backends/pbs/torque/test_pilot_template.py`; read the difference."""
+GOLDEN = Path(__file__).parents[2] / "fixtures" / "torque" / "pilot.sh"
+"""Written anew by `python tests/torque/test_pilot_template.py`; read the difference."""
 PBSDSH = """
 [[ $1 == -u ]] || exit 9
 shift

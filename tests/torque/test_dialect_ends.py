@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adaptor.reports import JobState
+from adaptor_torque.dialect import TOLD, state_of
 from backends.pbs.rows import PbsJob
-from backends.pbs.torque.dialect import TOLD, state_of
 
 
 def job(state: str, **known: float | int | None) -> PbsJob:

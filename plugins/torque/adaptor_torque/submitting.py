@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
+from adaptor_torque.parse import TAG
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.constraints import HOST
 from backends.pbs.shape import Shape
-from backends.pbs.torque.parse import TAG
 
 LOG = "pbs-pilot.out"
 """In the pilot's folder: what the script prints, and Torque about it."""

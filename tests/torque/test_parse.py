@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.base import SchedulerError
-from backends.observed.rows import Amounts
-from backends.pbs.fields import amounts_of, parse_time
-from backends.pbs.rows import PbsChunk, PbsJob
-from backends.pbs.torque.fields import (
+from adaptor_torque.fields import (
     parse_exec_host,
     parse_holders,
     parse_indices,
     parse_wanted,
 )
-from backends.pbs.torque.parse import parse_jobs, parse_nodes, parse_queues, parse_server
+from adaptor_torque.parse import parse_jobs, parse_nodes, parse_queues, parse_server
+from backends.base import SchedulerError
+from backends.observed.rows import Amounts
+from backends.pbs.fields import amounts_of, parse_time
+from backends.pbs.rows import PbsChunk, PbsJob
 from tests.backends.pbs.pbs_rows import held
 
-FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque" / "torque-6"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "torque" / "torque-6"
 
 
 def text(name: str) -> str:

@@ -10,6 +10,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on
 from adaptor.reports import JobState
 from adaptor.resources import Node
+from adaptor_torque import parse, submitting
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import Answer, Commands, chunks
 from backends.observed.rows import ReservationRow
@@ -18,7 +19,6 @@ from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import Shape
 from backends.pbs.state.sizes import machines_of
-from backends.pbs.torque import parse, submitting
 
 _UNKNOWN_JOB = 153
 """The exit status of qstat where a job that it was asked for is not known: PBSE_UNKJOBID, 15001."""

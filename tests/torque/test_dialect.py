@@ -10,14 +10,14 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from adaptor.resources import Need, Part
+from adaptor_torque.dialect import Torque
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.pbs.backend import PbsBackend
 from backends.pbs.reading import choose, is_torque
-from backends.pbs.torque.dialect import Torque
 
 Fake = Callable[[str, str], Path]
-FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "torque"
 USAGE = (FIXTURES / "slurm-wrappers" / "version.txt").read_text()
 
 
@@ -95,6 +95,15 @@ def test_whoever_answers_in_no_known_words_is_not_torque(commands: Commands, fak
 def test_torque_is_chosen_by_itself(commands: Commands, asked: Callable[[], list[str]]) -> None:
     chosen = choose(SiteConfig(backend="pbs"), commands)
     assert type(chosen) is Torque
+    assert asked() == []
+
+
+def test_without_its_package_the_message_names_it(
+    commands: Commands, asked: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backends.pbs.reading.installed", lambda _group: {})
+    with pytest.raises(SchedulerError, match="Torque needs request-adaptor-torque: python -m pip install"):
+        choose(SiteConfig(backend="pbs"), commands)
     assert asked() == []
 
 

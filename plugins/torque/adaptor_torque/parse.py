@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from adaptor_torque.fields import parse_exec_gpus, parse_exec_host, parse_holders, parse_wanted
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
 from backends.observed.rows import Amounts
 from backends.pbs.fields import amounts_of, default_seconds, parse_duration, parse_size, parse_time
 from backends.pbs.records import Record, parse_long, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
-from backends.pbs.torque.fields import parse_exec_gpus, parse_exec_host, parse_holders, parse_wanted
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,5 @@
+"""Programs that stand in for Torque's commands."""
+
+from tests.backends.conftest import fake
+
+__all__ = ["fake"]
