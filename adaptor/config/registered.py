@@ -20,6 +20,7 @@ SOURCE_TREE = {
     "local": "backends.local.backend_type:LOCAL",
     "slurm": "backends.slurm.backend_type:SLURM",
     "pbs": "backends.pbs.backend_type:PBS",
+    "gridengine": "backends.gridengine.backend_type:GRID_ENGINE",
 }
 """Our own entry points (pyproject.toml), for a source tree that is not installed, or was installed before."""
 

@@ -18,6 +18,7 @@ from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
 from backends.base import Backend, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
+from backends.gridengine.backend import GridEngineBackend
 from backends.local.backend import LocalBackend
 from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend
@@ -123,7 +124,18 @@ def slurm_site_over_ssh(folder: Path, slurm: ThrowawaySlurm, sshd: ThrowawaySshd
     machine.close()
 
 
-MAKERS = {"local": local_site, "slurm": slurm_site, "slurm_wrappers": torque_site, "openpbs": openpbs_site}
+def gridengine_site(folder: Path) -> Site:
+    backend = GridEngineBackend(SiteConfig(backend="gridengine"))
+    return Site(backend, backend.queue_state().processors, folder)
+
+
+MAKERS = {
+    "local": local_site,
+    "slurm": slurm_site,
+    "slurm_wrappers": torque_site,
+    "openpbs": openpbs_site,
+    "gridengine": gridengine_site,
+}
 
 
 @pytest.fixture(
@@ -132,6 +144,7 @@ MAKERS = {"local": local_site, "slurm": slurm_site, "slurm_wrappers": torque_sit
         pytest.param("slurm", marks=pytest.mark.slurm),
         pytest.param("slurm_wrappers", marks=pytest.mark.slurm),
         pytest.param("openpbs", marks=pytest.mark.pbs),
+        pytest.param("gridengine", marks=pytest.mark.gridengine),
         pytest.param("slurm over ssh", marks=[pytest.mark.slurm, pytest.mark.ssh]),
     ]
 )
@@ -303,7 +316,7 @@ def asking(order: PilotOrder, p: int, tr: int) -> PilotOrder:
 
 
 def test_nodes_are_idle_unless_somebody_else_has_them(site: Site) -> None:
-    if isinstance(site.backend, LocalBackend):
+    if isinstance(site.backend, (LocalBackend, GridEngineBackend)):
         with pytest.raises(SchedulerError, match="has no nodes to donate"):
             site.backend.nodes([])
         return

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.clusters.grid_engine import ThrowawayGridEngine
+from tests.clusters.grid_engine import unavailable as grid_engine_unavailable
 from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.clusters.openpbs import unavailable as openpbs_unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
@@ -100,7 +102,25 @@ def openpbs(openpbs_cluster: ThrowawayOpenPbs, monkeypatch: pytest.MonkeyPatch) 
     yield from _at_hand(openpbs_cluster, monkeypatch)
 
 
-_Cluster = TypeVar("_Cluster", ThrowawaySlurm, ThrowawayOpenPbs)
+@pytest.fixture(scope="session")
+def gridengine_cluster() -> Iterator[ThrowawayGridEngine]:
+    """One real Grid Engine of 4 hosts with 4 slots and 4 GB for all tests."""
+    reason = grid_engine_unavailable()
+    if reason:
+        pytest.skip(reason)
+    with ThrowawayGridEngine() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def gridengine(
+    gridengine_cluster: ThrowawayGridEngine, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ThrowawayGridEngine]:
+    """The shared cluster with no jobs and all hosts in service, found by $SGE_ROOT and $PATH."""
+    yield from _at_hand(gridengine_cluster, monkeypatch)
+
+
+_Cluster = TypeVar("_Cluster", ThrowawaySlurm, ThrowawayOpenPbs, ThrowawayGridEngine)
 
 
 def _at_hand(cluster: _Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Cluster]:

@@ -1,0 +1,1 @@
+"""Grid Engine as a backend."""

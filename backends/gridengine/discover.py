@@ -1,0 +1,98 @@
+"""For `adaptor site init` and `adaptor site check`: what the cell is, and whether a site fits it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+from adaptor.config.schema import SiteConfig
+from adaptor.units import Duration
+from backends.base import SchedulerError
+from backends.describing import Described, described
+from backends.findings import Finding, check_age, check_limits, check_service, check_sizes, error, ok, warning
+from backends.gridengine.limits import ceilings, pes_of
+from backends.gridengine.reading import Master
+from backends.gridengine.rows import GridQueue
+from backends.gridengine.state import Seen
+from backends.machines.base import Machine
+from backends.machines.here import HERE
+
+_HEAD = """\
+# Written by `adaptor site init` for Grid Engine ({version}).
+# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
+# lower it as you like. `adaptor site check` compares this file with the qmaster.
+
+sites:
+"""
+
+
+def describe_sites(timeout: float = 30.0) -> str:
+    """The YAML text of a configuration for the Grid Engine that answers here, with comments.
+
+    The queue that a site without `partition` has, or else the first, is a site; the others are comments.
+
+    Raises:
+        SchedulerError: no Grid Engine answers here within `timeout` seconds per command.
+    """
+    master = Master(SiteConfig(backend="gridengine", command_timeout=Duration(timeout)), HERE)
+    seen = master.see()
+    names = [name for name, queue in seen.cell.queues.items() if queue.is_batch and seen.nodes(name).machines]
+    if not names:
+        raise SchedulerError("Grid Engine answers, but has no queue with hosts")
+    names.sort(key=lambda name: name != "all.q")
+    sites = [_described(seen, name) for name in names]
+    return described(_HEAD.format(version=master.version()), sites, "queues", names)
+
+
+def _described(seen: Seen, name: str) -> Described:
+    nodes = seen.nodes(name)
+    return Described(
+        backend="gridengine",
+        scheduler="Grid Engine",
+        nodes=nodes,
+        known=ceilings(seen.cell, seen.cell.queues[name], nodes),
+        note="  # the queue",
+    )
+
+
+def check_site(site: SiteConfig, machine: Machine) -> list[Finding]:
+    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    try:
+        return list(_findings(site, Master(site, machine)))
+    except SchedulerError as problem:
+        return [error(str(problem))]
+
+
+def _findings(site: SiteConfig, master: Master) -> Iterator[Finding]:
+    seen = master.see()
+    queue = seen.queue(site.partition)
+    nodes = seen.nodes(queue.name)
+    yield ok(f"Grid Engine answers ({master.version()})")
+    if site.qos is not None:
+        yield warning("`qos` means nothing to Grid Engine: use `extra_args` for what qsub should get")
+    yield from check_service("queue", nodes)
+    yield from check_limits(site, ceilings(seen.cell, queue, nodes), "Grid Engine")
+    yield from check_sizes(site, nodes)
+    yield _check_pes(seen, queue)
+    if seen.cell.default_memory == 0:
+        yield warning("h_vmem is given like slots, 0 by default: jobs that name none are killed; use --mem")
+    if master.records(time.time()) is None:
+        yield warning(
+            "qacct shows no records: how a pilot ended is often not known, and it counts as vanished"
+        )
+    if re.search(r"^max_reservation\s+0\b", master.commands.ask("qconf", "-ssconf"), re.MULTILINE):
+        yield warning(
+            "max_reservation is 0: a request for many processors waits until so many are free at once"
+        )
+    yield check_age("waiting raises a job's place (weight_waiting_time)", loses_age=True)
+
+
+def _check_pes(seen: Seen, queue: GridQueue) -> Finding:
+    """That requests may go over several hosts."""
+    pes = pes_of(seen.cell, queue)
+    told = f"parallel environments of queue {queue.name}: "
+    told += ", ".join(f"{pe.name} ({pe.rule})" for pe in pes) or "none"
+    if any(pe.controls and pe.rule != "$pe_slots" for pe in pes):
+        return ok(told)
+    return warning(f"{told}; none gives slots of several hosts with `control_slaves TRUE`")

@@ -1,0 +1,262 @@
+"""The answers of Grid Engine's commands to rows. Pure; every function raises SchedulerError on other text."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+from xml.etree import ElementTree
+
+import msgspec
+
+from backends.base import SchedulerError
+from backends.gridengine.rows import Ended, GridJob, GridQueue, Instance, Pe, Quota
+from backends.gridengine.values import bytes_of, count_of, seconds_of, time_of
+from backends.observed.rows import Amounts, ReservationRow
+
+T = TypeVar("T")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""What a user may put into a job's name, and XML must not have."""
+_RULE = re.compile(r"^\s*limit\s+(.*?)\s+to\s+(.*)$", re.MULTILINE)
+_BLOCK_END = re.compile(r"^\s*\}\s*$", re.MULTILINE)
+_RECORD = re.compile(r"^=+$", re.MULTILINE)
+_LIMIT = re.compile(r"h_rt=([\d:]+)")
+_NOBODY = "undefined"
+
+
+def _told(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """With an error that shows where the answer is not understood."""
+
+    @functools.wraps(parse)
+    def wrapped(text: str) -> T:
+        try:
+            return parse(text)
+        except (ValueError, LookupError, ElementTree.ParseError) as error:
+            raise SchedulerError(f"cannot read an answer of Grid Engine: {error}: {text[:200]!r}") from error
+
+    return wrapped
+
+
+def _tree(text: str) -> ElementTree.Element:
+    if "<!" in text:  # neither declarations nor entities: nothing grows when it is read
+        raise ValueError("the XML has declarations")
+    return ElementTree.fromstring(_CONTROL.sub("?", text))  # noqa: S314
+
+
+@_told
+def instances(text: str) -> list[Instance]:
+    """Of `qstat -xml -f -F slots,h_vmem`."""
+    return [_instance(element) for element in _tree(text).iter("Queue-List")]
+
+
+def _instance(element: ElementTree.Element) -> Instance:
+    queue, _, host = _text(element, "name").partition("@")
+    resources = {each.get("name"): each for each in element.iter("resource")}
+    slots, memory = resources.get("slots"), resources.get("h_vmem")
+    counted = memory is not None and (memory.get("type") or "").endswith("c")
+    by_host = slots is not None and slots.get("type") == "hc"
+    return Instance(
+        queue=queue,
+        host=host,
+        slots=count_of(_text(element, "slots_total")),
+        used=count_of(_text(element, "slots_used")),
+        states=_text(element, "state"),
+        host_free=max(0, count_of(_own(slots))) if by_host else None,
+        memory_free=bytes_of(_own(memory)) if counted else None,
+    )
+
+
+@_told
+def jobs(text: str) -> list[GridJob]:
+    """Of `qstat -xml -f -r`: the parts of a job on several hosts are one."""
+    tree = _tree(text)
+    found: dict[tuple[str, str, bool], GridJob] = {}
+    for place in tree.iter("Queue-List"):
+        queue, _, host = _text(place, "name").partition("@")
+        for element in place.iter("job_list"):
+            job = _job(element)
+            key = (job.number, job.task, True)
+            parts = {**(found[key].parts if key in found else {}), (queue, host): job.slots}
+            found[key] = msgspec.structs.replace(job, parts=parts, slots=sum(parts.values()))
+    for part in tree.findall("job_info"):
+        for element in part.iter("job_list"):
+            job = _job(element)
+            found[(job.number, job.task, False)] = job
+    return list(found.values())
+
+
+def _job(element: ElementTree.Element) -> GridJob:
+    wants = {each.get("name"): _own(each) for each in element.iter("hard_request")}
+    given = {each.get("name"): _own(each) for each in element.iter("def_hard_request")}
+    pe = element.find("granted_pe")
+    pe = element.find("requested_pe") if pe is None else pe
+    start = _text(element, "JAT_start_time")
+    return GridJob(
+        number=_text(element, "JB_job_number"),
+        task=_text(element, "tasks"),
+        name=_text(element, "full_job_name") or _text(element, "JB_name"),
+        owner=_text(element, "JB_owner"),
+        state=_text(element, "state"),
+        priority=float(_text(element, "JAT_prio") or 0),
+        slots=max(1, count_of(_text(element, "slots") or "1")),
+        pe="" if pe is None else pe.get("name") or "",
+        limit=seconds_of(wants.get("h_rt", "")),
+        memory=bytes_of(wants.get("h_vmem") or given.get("h_vmem") or "0"),
+        start=time_of(start) if start else None,
+        wants=tuple(_own(each) for each in element.iter("hard_req_queue")),
+    )
+
+
+def _text(element: ElementTree.Element, name: str) -> str:
+    return (element.findtext(name) or "").strip()
+
+
+def _own(element: ElementTree.Element | None) -> str:
+    return "" if element is None else (element.text or "").strip()
+
+
+@_told
+def reservation_ids(text: str) -> list[str]:
+    """Of `qrstat -xml -u *`."""
+    return [_text(each, "id") for each in _tree(text).iter("ar_summary")]
+
+
+@_told
+def reservations(text: str) -> list[ReservationRow]:
+    """Of `qrstat -xml -ar ID,…`."""
+    found = []
+    for each in _tree(text).iter("ar_summary"):
+        held: dict[str, Amounts | None] = {}
+        for part in each.iter("granted_slots"):
+            host = (part.get("queue_instance") or "").partition("@")[2]
+            held[host] = Amounts(count_of(part.get("slots") or "0")) + (held.get(host) or Amounts())
+        start, end = time_of(_text(each, "start_time")), time_of(_text(each, "end_time"))
+        found.append(ReservationRow(name=_text(each, "id"), start=start, end=end, nodes=held))
+    return found
+
+
+@_told
+def queues(text: str) -> list[GridQueue]:
+    """Of `qconf -sq NAME,…`."""
+    return [_queue(values) for values in _blocks(text, "qname")]
+
+
+def _queue(values: Mapping[str, str]) -> GridQueue:
+    pes = tuple(values.get("pe_list", "NONE").partition(",[")[0].split())
+    return GridQueue(
+        name=values["qname"],
+        seconds=seconds_of(values.get("h_rt", "")),
+        notify=seconds_of(values.get("notify", "60")),
+        pes=() if pes == ("NONE",) else pes,
+        is_batch="BATCH" in values.get("qtype", "BATCH") or pes != ("NONE",),
+    )
+
+
+@_told
+def pe(text: str) -> Pe:
+    """Of `qconf -sp NAME`."""
+    (values,) = _blocks(text, "pe_name")
+    return Pe(
+        name=values["pe_name"],
+        slots=count_of(values.get("slots", "0")),
+        rule=values.get("allocation_rule", ""),
+        controls=values.get("control_slaves", "").upper() == "TRUE",
+    )
+
+
+@_told
+def max_jobs(text: str) -> float:
+    """Of `qconf -sconf`: jobs that one user may have."""
+    values = dict(line.split(None, 1) for line in text.splitlines() if len(line.split(None, 1)) == 2)
+    return count_of(values.get("max_u_jobs", "0")) or math.inf
+
+
+@_told
+def default_memory(text: str) -> int | None:
+    """Of `qconf -sc`: bytes of `h_vmem` of a job that names none; None: it is not given as slots are."""
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 7 and words[0] == "h_vmem":
+            return bytes_of(words[6]) if words[5] in ("YES", "HOST") else None
+    return None
+
+
+def quotas(text: str, user: str) -> tuple[Quota, ...]:
+    """Of `qconf -srqs`: limits of slots that bind this user in some queue, whatever else runs.
+
+    A limit for single projects, groups of users, hosts or parallel environments is left out: whether it binds
+    us cannot be told.
+    """
+    found = []
+    for block in _BLOCK_END.split(text):
+        if not re.search(r"^\s*enabled\s+TRUE\s*$", block, re.MULTILINE | re.IGNORECASE):
+            continue
+        name = re.search(r"^\s*name\s+(\S+)", block, re.MULTILINE)
+        for who, what in _RULE.findall(block.replace("\\\n", " ")):
+            slots = re.search(r"(?:^|,)\s*slots=(\d+)\s*(?:,|$)", what)
+            queues = _filtered(who, user)
+            if slots and queues is not None:
+                found.append(Quota(name=name[1] if name else "", slots=int(slots[1]), queues=queues))
+    return tuple(found)
+
+
+def _filtered(filters: str, user: str) -> tuple[str, ...] | None:
+    """The queues of a rule's filters; None: it may not bind us. `{*}` is each of all, `*` all together."""
+    words = filters.split()
+    pairs = dict(zip(words[::2], words[1::2], strict=False))
+    lists = {kind: tuple(value.strip("{}").split(",")) for kind, value in pairs.items() if kind != "name"}
+    if not {user, "*"} & set(lists.pop("users", ("*",))):
+        return None
+    queues = lists.pop("queues", ("*",))
+    return None if any(value != ("*",) for value in lists.values()) else queues
+
+
+@_told
+def ended(text: str) -> list[Ended]:
+    """Of `qacct -j`, in its order."""
+    found = []
+    for block in _RECORD.split(text):
+        lines = (line.split(None, 1) for line in block.splitlines() if line.strip())
+        values = {words[0]: words[1].strip() if len(words) > 1 else "" for words in lines}
+        if "jobnumber" in values:
+            found.append(_ended(values))
+    return found
+
+
+def _ended(values: Mapping[str, str]) -> Ended:
+    task = values.get("taskid", _NOBODY)
+    limit = _LIMIT.search(values.get("category", ""))
+    return Ended(
+        number=values["jobnumber"],
+        task="" if task == _NOBODY else task,
+        name=values["jobname"],
+        owner=values["owner"],
+        host=values["hostname"],
+        start=_ran(values["start_time"]),
+        end=_ran(values["end_time"]),
+        failed=count_of(values["failed"].split()[0]),
+        exit_status=count_of(values["exit_status"].split()[0]),
+        slots=count_of(values["slots"]),
+        limit=seconds_of(limit[1]) if limit else math.inf,
+    )
+
+
+def _ran(text: str) -> float:
+    return 0.0 if text.startswith("-/-") else time_of(text)
+
+
+def _blocks(text: str, first: str) -> Iterator[dict[str, str]]:
+    """Settings of several things, each of which begins with `first`; long lines end in a backslash."""
+    values: dict[str, str] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name == first and values:
+            yield values
+            values = {}
+        if name:
+            values[name] = " ".join(value.split())
+    if values:
+        yield values

@@ -1,0 +1,213 @@
+"""The rows of qstat to the nodes of a queue, to common rows, and to the state of the queue. Pure.
+
+Hosts most often limit the slots of all their queues together. Where one does not, each of its queues has
+slots of its own, and jobs in the others take nothing from ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import msgspec
+
+from adaptor.model import QueueState
+from adaptor.resources import Need, Node
+from backends.base import PartitionClosed
+from backends.gridengine.rows import Cell, GridJob, GridQueue, Instance
+from backends.observed import state as observed
+from backends.observed.rows import Amounts, JobRow, ReservationRow
+from backends.observed.site import SiteNode, SiteNodes
+
+_MOST_ELEMENTS = 2000
+"""Of an array: as many may run at once where Grid Engine is as it comes (`max_aj_instances`)."""
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was read at the instant `now`, whatever the queue."""
+
+    now: float
+    cell: Cell
+    instances: Sequence[Instance]
+    jobs: Sequence[GridJob] = ()
+    reservations: Sequence[ReservationRow] = ()
+
+    def queue(self, name: str | None) -> GridQueue:
+        """The one that is named; else the only one, or `all.q`.
+
+        Raises:
+            PartitionClosed: there is no such queue, or several and none is named.
+        """
+        queues = {name: queue for name, queue in self.cell.queues.items() if queue.is_batch}
+        chosen = name or (next(iter(queues)) if len(queues) == 1 else "all.q")
+        if chosen not in queues:
+            there = ", ".join(sorted(queues)) or "none at all"
+            wrong = f"has no queue {name}" if name else "has several queues: set `partition` (the queue)"
+            raise PartitionClosed(f"Grid Engine {wrong}; there are: {there}")
+        return queues[chosen]
+
+    def nodes(self, queue: str) -> SiteNodes:
+        """The hosts of a queue."""
+        own = [each for each in self.instances if each.queue == queue]
+        hosts = frozenset(each.host for each in own)
+        used: Counter[str] = Counter()
+        for each in self.instances:
+            used[each.host] += each.used
+        memory = _memory_held(self.jobs)
+        nodes = {each.host: _node(each, used[each.host], memory[each.host]) for each in own}
+        shared = frozenset(each.host for each in own if each.host_free is not None)
+        members = {
+            name: frozenset(each.host for each in self.instances if each.queue == name)
+            & (hosts if name == queue else shared)
+            for name in {each.queue for each in self.instances}
+        }
+        serving = {each.host for each in own if each.in_service}
+        default = self.cell.default_memory
+        return SiteNodes(
+            name=queue,
+            listed={name: node for name, node in nodes.items() if name in serving},
+            members={name: there for name, there in members.items() if there},
+            machines=tuple(
+                Node(
+                    name=name,
+                    processors=node.has.processors,
+                    memory=None if default is None else node.has.memory,
+                    in_service=name in serving,
+                )
+                for name, node in nodes.items()
+            ),
+            memory_counted=default is not None,
+            default_memory=default,
+        )
+
+
+def _memory_held(jobs: Collection[GridJob]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for job in jobs:
+        for (_, host), slots in job.parts.items():
+            found[host] += slots * job.memory
+    return found
+
+
+def _node(own: Instance, used: int, memory: int) -> SiteNode:
+    """Args: used: slots, and `memory` in bytes, that jobs in all queues of the host have."""
+    size, free = own.slots, own.slots - own.used
+    if own.host_free is not None:
+        size, free = min(size, own.host_free + used), min(free, own.host_free)
+    left = own.memory_free or 0
+    return SiteNode(
+        name=own.host,
+        host=own.host,
+        has=Amounts(size, left + memory if own.memory_free is not None else 0),
+        held=Amounts(max(0, size - free), memory if own.memory_free is not None else 0),
+    )
+
+
+def queue_state(seen: Seen, queue: GridQueue) -> QueueState:
+    """What a planner needs to know of a queue."""
+    site = seen.nodes(queue.name)
+    return observed.queue_state(
+        observed.Observation(
+            now=seen.now,
+            site=site,
+            jobs=[_wanting(job_row(job, seen, site), job, seen, site) for job in seen.jobs],
+            reservations=seen.reservations,
+            default_limit=None if math.isinf(queue.seconds) else queue.seconds,
+            unknown=sorted({_unknown(job) for job in seen.jobs if state_of(job) == "unknown"}),
+        )
+    )
+
+
+def state_of(job: GridJob) -> Literal["waiting", "running", "ending", "suspended", "unknown"]:
+    """What the letters of a job's state mean (sge_status(5))."""
+    letters = set(job.state)
+    if not letters or letters - set("qwhERrtsSTNd"):
+        return "unknown"
+    if "q" in letters:
+        return "waiting"
+    return "ending" if "d" in letters else "suspended" if letters & set("sSTN") else "running"
+
+
+def _unknown(job: GridJob) -> str:
+    return f"job state {job.state or '(none)'}: neither waiting nor running"
+
+
+def job_row(job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
+    """A job beside the site's requests."""
+    state = state_of(job)
+    queues = tuple(dict.fromkeys(queue for queue, _ in job.parts)) or _open_to(job, seen)
+    known = [seen.cell.queues[name].seconds for name in queues if name in seen.cell.queues]
+    longest = min if job.parts else max
+    limit = min(job.limit, longest(known, default=math.inf))
+    shared = {name for name, hosts in site.members.items() if hosts}
+    holds: dict[str, Amounts] = {}
+    for (queue, host), slots in job.parts.items():
+        counted = slots if queue in shared and host in site.members[queue] else 0
+        holds[host] = Amounts(counted, slots * job.memory) + holds.get(host, Amounts())
+    waits = state == "waiting"
+    return JobRow(
+        id=job.id,
+        elements=_elements(job) if waits else (job.id,),
+        user=job.owner,
+        queues=queues,
+        state=state,
+        limit=limit,
+        end=math.inf if job.start is None or state == "suspended" else job.start + limit,
+        processors=job.slots,
+        nodes=tuple(holds),
+        holds=holds,
+        considered=waits and not set(job.state) & set("hE"),
+        place=(-job.priority, int(job.number) if job.number.isdecimal() else 0),
+    )
+
+
+def _open_to(job: GridJob, seen: Seen) -> tuple[str, ...]:
+    """The queues from which a waiting job may start."""
+    return tuple(
+        name
+        for name, queue in seen.cell.queues.items()
+        if (not job.pe or any(fnmatchcase(pe, job.pe) for pe in queue.pes))
+        and (math.isinf(job.limit) or job.limit <= queue.seconds)
+        and (not job.wants or any(fnmatchcase(name, want.partition("@")[0]) for want in job.wants))
+    )
+
+
+def _wanting(row: JobRow, job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
+    """With what a waiting job needs of each host."""
+    if row.state != "waiting":
+        return row
+    pe = next((pe for name, pe in seen.cell.pes.items() if fnmatchcase(name, job.pe)), None)
+    chunk = job.slots if pe is None or pe.rule == "$pe_slots" else pe.per_host or 1
+    every = frozenset(machine.name for machine in site.machines)
+    hosts = every.intersection(*[frozenset().union(*(site.members.get(name, ()) for name in row.queues))])
+    if job.wants:
+        hosts = frozenset(host for host in hosts if any(_is_wanted(host, want) for want in job.wants))
+    memory = job.memory or seen.cell.default_memory or 0
+    need = Need(
+        chunks=math.ceil(job.slots / chunk),
+        processors=chunk,
+        memory=chunk * memory,
+        nodes=None if hosts == every else hosts,
+    )
+    return msgspec.structs.replace(row, need=need)
+
+
+def _is_wanted(host: str, want: str) -> bool:
+    """Of a group of hosts (`@@name`) its members are not known: all may be."""
+    pattern = want.partition("@")[2]
+    return not pattern or pattern.startswith("@") or fnmatchcase(host, pattern)
+
+
+def _elements(job: GridJob) -> tuple[str, ...]:
+    """The ids of the tasks of an array that wait: of `5-9:2` or `1,3`."""
+    numbers: list[int] = []
+    for part in job.task.split(",") if job.task else ():
+        span, _, step = part.partition(":")
+        first, _, last = span.partition("-")
+        if first.isdecimal() and (last or first).isdecimal():
+            found = range(int(first), int(last or first) + 1, max(1, int(step) if step.isdecimal() else 1))
+            numbers += found[:_MOST_ELEMENTS]
+    return tuple(f"{job.number}.{number}" for number in numbers[:_MOST_ELEMENTS]) or (job.number,)
