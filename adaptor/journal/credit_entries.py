@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.budget.accounting.entries import Budgeted, Entry, Past, Recounted, Reserved, Settled
-from adaptor.budget.accounting.past import settled_pilot
+from adaptor.budget.accounting.entries import Budgeted, Entry, Recounted, Reserved, Settled
+from adaptor.budget.accounting.settled import settled_pilot
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 
@@ -30,14 +30,8 @@ def read_entries(journal: Journal) -> list[Entry]:
 
 
 def entries(db: sqlite3.Connection) -> list[Entry]:
-    """What is left of the forgotten ones, and all others in the order in which they were written."""
-    past = db.execute("SELECT site, used, wasted, billed, at FROM credit_past ORDER BY site, billed")
-    found: list[Entry] = [
-        Past(site=site, used=used, wasted=wasted, billed=billed, at=at)
-        for site, used, wasted, billed, at in past
-    ]
-    rows = db.execute("SELECT entry FROM credit ORDER BY id")
-    return found + [_unpack.decode(packed) for (packed,) in rows]
+    """All of them, in the order in which they were written."""
+    return [_unpack.decode(packed) for (packed,) in db.execute("SELECT entry FROM credit ORDER BY id")]
 
 
 def entries_of_pilot(db: sqlite3.Connection, pilot: int) -> list[Entry]:
@@ -62,17 +56,6 @@ def forgotten_payers(db: sqlite3.Connection, pilot: int) -> set[int]:
 def forget_budget(db: sqlite3.Connection, bag: int) -> None:
     """Remove the budget of a bag; the caller has begun a transaction."""
     db.execute("DELETE FROM credit WHERE bag = ?", (bag,))
-
-
-def keep_past(db: sqlite3.Connection, pilot: int, past: Past) -> None:
-    """Put a sum in the place of a settled pilot's entries; the caller has begun a transaction."""
-    db.execute("DELETE FROM credit WHERE pilot = ?", (pilot,))
-    db.execute(
-        "INSERT INTO credit_past (site, billed, used, wasted, at) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (site, billed) DO UPDATE SET used = used + excluded.used,"
-        " wasted = wasted + excluded.wasted, at = MAX(at, excluded.at)",
-        (past.site, past.billed, past.used, past.wasted, past.at),
-    )
 
 
 def budgets_of_bags(written: Iterable[Entry]) -> dict[int, int]:

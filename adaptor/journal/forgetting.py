@@ -1,44 +1,33 @@
-"""Forgetting bags that have ended: their rows go a few at a time, what they have cost and taught stays.
+"""Forgetting bags that have ended: their rows go a few at a time; their pilots and what those cost stay.
 
 A bag is gone for every question as soon as its number stands in `forgotten`. Its tasks and attempts go in
 slices, each a short transaction, so that nobody waits; a crash in between loses nothing, and the next daemon
-goes on. A pilot goes when every bag that paid for it or ran in it is gone.
+goes on.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import takewhile
 
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.accounting.entries import Part
-from adaptor.budget.accounting.past import settled_pilot
 from adaptor.budget.accounting.statements import Statements
 from adaptor.errors import UsageError
-from adaptor.journal.credit_entries import entries_of_pilot, forget_budget, keep_past
+from adaptor.journal.credit_entries import forget_budget
 from adaptor.journal.forecast_rows import keep_judged
 from adaptor.journal.kind_rows import forget_records
-from adaptor.journal.pilot_rows import WAITS
-from adaptor.model import IN_SYSTEM, USEFUL, PilotState
+from adaptor.model import IN_SYSTEM, USEFUL
 
 TASKS = 250
 """Tasks whose rows go in one transaction: some milliseconds."""
-_WINDOW = 100
-"""Pilots that are looked at in one transaction."""
 _DECISIONS = 500
 _PAGES = 64
 """Free pages of the file that are given back at once."""
 _LAST_DAY = 86_400.0
 """Seconds of decisions that stay where no bag is left."""
-
-
-class ForgottenPilot(msgspec.Struct, frozen=True):
-    """A pilot whose rows are gone, and who had paid for it."""
-
-    id: int
-    parts: tuple[Part, ...]
 
 
 def ended_before(db: sqlite3.Connection, instant: float, limit: int) -> list[int]:
@@ -84,17 +73,20 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool
     processors = msgspec.msgpack.decode(packed, type=BagSpec).task.total_processors
     keep_judged(db, books, bag)
     db.execute("INSERT INTO forgotten (bag, cpus) VALUES (?, ?)", (bag, processors))
-    db.execute("DELETE FROM forecast WHERE bag = ?", (bag,))
-    db.execute("DELETE FROM notice WHERE bag = ?", (bag,))
-    db.execute("DELETE FROM appended WHERE bag = ?", (bag,))
-    db.execute("DELETE FROM bag WHERE id = ?", (bag,))
+    for table, key in (("forecast", "bag"), ("notice", "bag"), ("appended", "bag"), ("bag", "id")):
+        db.execute(f"DELETE FROM {table} WHERE {key} = ?", (bag,))  # noqa: S608
     if not old:
         forget_records(db, bag)
     forget_budget(db, bag)
 
 
-def forget_tasks(db: sqlite3.Connection) -> bool:
-    """Remove some tasks of a forgotten bag, with their attempts; False: there are none."""
+def forget_some(db: sqlite3.Connection, now: float) -> bool:
+    """Remove some rows of forgotten bags and some old decisions, in one transaction; False: none are left."""
+    return _forget_tasks(db) or _forget_decisions(db, now)
+
+
+def _forget_tasks(db: sqlite3.Connection) -> bool:
+    """Some tasks of a forgotten bag, with their attempts; what these came to stays with their pilots."""
     row = db.execute("SELECT bag, cpus FROM forgotten ORDER BY bag LIMIT 1").fetchone()
     if row is None:
         return False
@@ -121,53 +113,21 @@ def forget_tasks(db: sqlite3.Connection) -> bool:
     return True
 
 
-def forget_pilots(db: sqlite3.Connection, after: int) -> tuple[int | None, list[ForgottenPilot]]:
-    """Remove those of the next pilots after this id of which no bag is left.
+def _forget_decisions(db: sqlite3.Connection, now: float) -> bool:
+    """The oldest decisions, if they were made before all bags that are left.
 
-    Returns the id to go on after, or None, and the pilots.
+    The newest one stays, so that its id never comes again.
     """
-    marks = ",".join("?" * len(IN_SYSTEM))
-    found = db.execute(
-        f"SELECT id, bag, submitted, state IN ({marks}) FROM pilot"  # noqa: S608
-        " WHERE id > ? ORDER BY id LIMIT ?",
-        (*(state.value for state in IN_SYSTEM), after, _WINDOW),
-    ).fetchall()
-    gone: list[ForgottenPilot] = []
-    horizon = _oldest_bag(db)
-    for pilot, owner, submitted, in_system in found:
-        if in_system or db.execute("SELECT 1 FROM attempt WHERE pilot = ? LIMIT 1", (pilot,)).fetchone():
-            continue
-        entries = entries_of_pilot(db, pilot)
-        known = settled_pilot(entries)
-        if known is None and (entries or (horizon is not None and submitted >= horizon)):
-            continue  # not settled, or of a format without entries and as young as some bag
-        parts = known.parts if known is not None else ()
-        payers = {part.bag for part in parts} | ({owner} if owner is not None else set())
-        if _any_left(db, payers):
-            continue
-        if known is not None:
-            keep_past(db, pilot, known.past)
-        _forget_pilot(db, pilot)
-        gone.append(ForgottenPilot(pilot, parts))
-    return (found[-1][0] if len(found) == _WINDOW else None), gone
-
-
-def forget_decisions(db: sqlite3.Connection, after: int, now: float) -> int | None:
-    """Remove those of the next decisions after this id that are older than all bags and about no pilot.
-
-    Returns the id to go on after, or None. The newest one stays, so that its id never comes again.
-    """
-    oldest = _oldest_bag(db)
+    (oldest,) = db.execute("SELECT MIN(submitted) FROM bag").fetchone()
     horizon = now - _LAST_DAY if oldest is None else oldest
     rows = db.execute(
-        "SELECT id, time, pilot IS NULL OR NOT EXISTS (SELECT 1 FROM pilot WHERE pilot.id = decision.pilot)"
-        " FROM decision WHERE id > ? AND id < (SELECT MAX(id) FROM decision) ORDER BY id LIMIT ?",
-        (after, _DECISIONS),
-    ).fetchall()
-    old = [(id,) for id, time, alone in rows if alone and time < horizon]
-    db.executemany("DELETE FROM decision WHERE id = ?", old)
-    more = len(rows) == _DECISIONS and rows[-1][1] < horizon
-    return rows[-1][0] if more else None
+        "SELECT id, time FROM decision WHERE id < (SELECT MAX(id) FROM decision) ORDER BY id LIMIT ?",
+        (_DECISIONS,),
+    )
+    old = [id for id, _ in takewhile(lambda row: row[1] < horizon, rows)]
+    if old:
+        db.execute("DELETE FROM decision WHERE id <= ?", (old[-1],))
+    return bool(old)
 
 
 def shrink(db: sqlite3.Connection) -> bool:
@@ -182,31 +142,3 @@ def shrink(db: sqlite3.Connection) -> bool:
 def is_compact(db: sqlite3.Connection) -> bool:
     """Whether no rows of forgotten bags are left."""
     return db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is None
-
-
-def _oldest_bag(db: sqlite3.Connection) -> float | None:
-    """When the oldest bag that is left was submitted; None: none is left."""
-    found: float | None = db.execute("SELECT MIN(submitted) FROM bag").fetchone()[0]
-    return found
-
-
-def _any_left(db: sqlite3.Connection, bags: Iterable[int]) -> bool:
-    return any(db.execute("SELECT 1 FROM bag WHERE id = ?", (bag,)).fetchone() for bag in bags)
-
-
-def _forget_pilot(db: sqlite3.Connection, pilot: int) -> None:
-    """Remove a pilot and what was told of it; its wait stays as long as it would be learned from."""
-    db.execute(
-        "INSERT INTO wait"
-        " SELECT id, site, p, predicted_start, started, ended, submitted, tr FROM pilot WHERE id = ?"
-        " AND predicted_start IS NOT NULL AND state <> ? AND (started IS NOT NULL OR ended IS NOT NULL)",
-        (pilot, PilotState.REFUSED.value),
-    )
-    db.execute(
-        "DELETE FROM wait WHERE site = (SELECT site FROM pilot WHERE id = ?1) AND pilot <="
-        " (SELECT pilot FROM wait WHERE site = (SELECT site FROM pilot WHERE id = ?1)"
-        " ORDER BY pilot DESC LIMIT 1 OFFSET ?2)",
-        (pilot, WAITS),
-    )
-    db.execute("DELETE FROM decision WHERE pilot = ?", (pilot,))
-    db.execute("DELETE FROM pilot WHERE id = ?", (pilot,))

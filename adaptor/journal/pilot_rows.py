@@ -53,10 +53,9 @@ class PilotWait(msgspec.Struct, frozen=True):
     predicted_start: float
     started: float | None
     ended: float | None
-    submitted: float | None = None
-    """None: an earlier version has forgotten it."""
-    tr: int | None = None
-    """Seconds; None: an earlier version has forgotten it."""
+    submitted: float
+    tr: int
+    """Seconds."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -117,28 +116,21 @@ def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
 
 
 def waits(db: sqlite3.Connection, site: str, limit: int) -> list[PilotWait]:
-    """The last pilots of a site that started, or ended, after a prediction, forgotten ones included; the
-    oldest first."""
+    """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
     found = select(
         db,
         PilotWait,
-        " (SELECT id, p, predicted_start, started, ended, submitted, tr FROM pilot"
-        " WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
-        " AND (started IS NOT NULL OR ended IS NOT NULL)"
-        " UNION ALL SELECT pilot, p, predicted_start, started, ended, submitted, tr FROM wait"
-        " WHERE site = ?)"
-        " ORDER BY id DESC LIMIT ?",
-        (site, PilotState.REFUSED.value, site, limit),
+        "pilot WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
+        " AND (started IS NOT NULL OR ended IS NOT NULL) ORDER BY id DESC LIMIT ?",
+        (site, PilotState.REFUSED.value, limit),
     )
     return found[::-1]
 
 
 def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
-    """When the requests of a site were sent, forgotten ones included as far as their waits are kept."""
+    """When the requests of a site were sent."""
     rows = db.execute(
-        "SELECT submitted FROM pilot WHERE site = ?1 AND donated_node = '' AND submitted > ?2"
-        " UNION ALL SELECT submitted FROM wait WHERE site = ?1 AND submitted > ?2",
-        (site, since),
+        "SELECT submitted FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ?", (site, since)
     )
     return [float(at) for (at,) in rows]
 

@@ -107,16 +107,6 @@ CREATE TABLE pilot (
     partition       TEXT NOT NULL DEFAULT '' -- of the site, by name; empty: it has only one
 );
 CREATE INDEX pilot_by_state ON pilot (state);
-CREATE TABLE wait (                         -- the last waits of forgotten pilots: what was learned stays
-    pilot           INTEGER PRIMARY KEY,
-    site            TEXT NOT NULL,
-    p               INTEGER NOT NULL,
-    predicted_start REAL NOT NULL,
-    started         REAL,
-    ended           REAL,
-    submitted       REAL,                   -- NULL: not known
-    tr              INTEGER                 -- NULL: not known
-);
 CREATE TABLE local_run (                    -- the last local jobs that were seen to end
     id          INTEGER PRIMARY KEY,
     site        TEXT NOT NULL,
@@ -167,14 +157,6 @@ CREATE TABLE credit (                       -- the ledger: its entries in their 
 );
 CREATE INDEX credit_by_pilot ON credit (pilot) WHERE pilot IS NOT NULL;
 CREATE INDEX credit_by_bag ON credit (bag) WHERE bag IS NOT NULL;
-CREATE TABLE credit_past (                  -- what pilots of forgotten bags have cost
-    site    TEXT NOT NULL,
-    billed  REAL NOT NULL,                  -- the quarter of an hour whose calendar period bears it
-    used    INTEGER NOT NULL,               -- millionths of a credit
-    wasted  INTEGER NOT NULL,
-    at      REAL NOT NULL,                  -- when the last of the entries was written
-    PRIMARY KEY (site, billed)
-) WITHOUT ROWID;
 CREATE TABLE idleness (                     -- how long nodes stay idle
     site    TEXT PRIMARY KEY,
     known   BLOB NOT NULL                   -- msgpack Idleness

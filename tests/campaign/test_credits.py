@@ -35,7 +35,6 @@ def entries() -> list[Entry]:
 def journal(path: Path, entries: list[Entry], ended: float = 133.0) -> Path:
     with closing(sqlite3.connect(path / "journal.sqlite")) as db, db:
         db.execute("CREATE TABLE credit (id INTEGER PRIMARY KEY, pilot, bag, entry BLOB NOT NULL)")
-        db.execute("CREATE TABLE credit_past (site, billed, used, wasted, at)")
         db.execute("CREATE TABLE pilot (id, tag, state, started, ended)")
         db.execute("INSERT INTO pilot VALUES (1, 'adaptor-x.1', 'completed', 100.0, ?)", (ended,))
         for entry in entries:

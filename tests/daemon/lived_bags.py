@@ -106,6 +106,6 @@ def forget(site: FakeSite, *bags: int) -> None:
 
 def counts(site: FakeSite) -> dict[str, int]:
     """Rows by table."""
-    tables = ("bag", "task", "attempt", "pilot", "decision", "credit", "forgotten", "forecast", "credit_past")
+    tables = ("bag", "task", "attempt", "pilot", "decision", "credit", "forgotten", "forecast")
     db = site.journal.connection
     return {table: db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}

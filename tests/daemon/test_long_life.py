@@ -48,10 +48,10 @@ def test_the_memory_of_a_daemon_does_not_grow_with_the_bags_that_have_ended(site
     assert (after - before) / BAGS < CONTEXT / 10, "bytes a bag: the windows fill, no bag stays"
 
 
-def test_the_journal_of_a_daemon_that_forgets_does_not_grow(site: FakeSite) -> None:
-    """Waits of pilots, from which is learned, and the explanations of the last day are bounded too."""
+def test_of_forgotten_bags_only_pilots_and_their_charges_stay_in_the_journal(site: FakeSite) -> None:
+    """And the explanations of the last day."""
     for _ in range(3):
         forget(site, *(live_and_forget_the_fakes(site) for _ in range(5)))
-        left = {table for table, rows in counts(site).items() if rows}
-        assert left <= {"decision", "credit_past"}
-    assert counts(site)["credit_past"] <= 2, "sums for quarters of an hour"
+        left = {table: rows for table, rows in counts(site).items() if rows and table != "decision"}
+        assert left.keys() <= {"pilot", "credit"}
+        assert left["credit"] <= 3 * left["pilot"], "its entries: reserved, settled, recounted"

@@ -118,17 +118,4 @@ class Recounted(msgspec.Struct, frozen=True, tag="recounted"):
     at: float
 
 
-class Past(msgspec.Struct, frozen=True, kw_only=True, tag="past"):
-    """What pilots of forgotten bags have cost a site: all that is left of their entries."""
-
-    site: str
-    used: int
-    """Millionths of a credit."""
-    wasted: int
-    billed: float
-    """The instant whose calendar period bears the charge."""
-    at: float
-    """When the last of their entries was written."""
-
-
-Entry = Budgeted | Priced | Reserved | Settled | Recounted | Past
+Entry = Budgeted | Priced | Reserved | Settled | Recounted

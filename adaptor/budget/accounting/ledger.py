@@ -22,8 +22,8 @@ from adaptor.budget.accounting.entries import (
     Reserved,
     Settled,
 )
-from adaptor.budget.accounting.past import settled_pilot
-from adaptor.budget.accounting.statements import RECENT, Statements, add_to
+from adaptor.budget.accounting.settled import settled_pilot
+from adaptor.budget.accounting.statements import RECENT, Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError
 from adaptor.model import Request
@@ -230,17 +230,6 @@ class Ledger(Statements):
         """Forget the budget of a bag that is forgotten."""
         self._frozen = None
         self._budgets.pop((bag, None, None), None)
-
-    def forget_pilot(self, pilot: int, parts: Iterable[Part]) -> None:
-        """Forget a settled pilot all of whose bags are forgotten; what its site was charged stays.
-
-        `parts` as its entries have them (`past.settled_pilot`).
-        """
-        self._frozen = None
-        self._closed.pop(pilot, None)
-        for part in parts:
-            add_to(self._used_by_bag, part.bag, -part.amount)
-            add_to(self._wasted_by_bag, part.bag, -part.wasted)
 
     def _written(self, entry: _AnyEntry) -> _AnyEntry:
         self._frozen = None

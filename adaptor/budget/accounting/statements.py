@@ -14,14 +14,13 @@ from adaptor.budget.accounting.entries import (
     BudgetKey,
     Entry,
     Part,
-    Past,
     Priced,
     Recounted,
     Reserved,
     Settled,
 )
-from adaptor.budget.accounting.past import SettledPilot, billing_step
 from adaptor.budget.accounting.periods import Calendar
+from adaptor.budget.accounting.settled import SettledPilot, billing_step
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 
@@ -156,8 +155,6 @@ class Statements:
             self._open(entry)
         elif isinstance(entry, Recounted):
             self._recount(entry)
-        elif isinstance(entry, Past):
-            self._carry(entry)
         else:
             self._settle(entry)
 
@@ -216,13 +213,6 @@ class Statements:
         for (of, calendar), used in self._used_in.items():
             if of == site:
                 used[calendar.label(step)] += amount
-
-    def _carry(self, past: Past) -> None:
-        """Take in what pilots of forgotten bags have cost."""
-        self._reserved_by_site[past.site] += 0  # one of the places
-        self._used_by_site[past.site] += past.used
-        self._wasted_by_site[past.site] += past.wasted
-        self._bill(past.site, past.billed, past.used)
 
     def _keep_recent(self) -> None:
         """Leave the oldest settled pilots to the journal."""

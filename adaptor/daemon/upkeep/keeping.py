@@ -11,15 +11,7 @@ from itertools import islice
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal.database import guarded
-from adaptor.journal.forgetting import (
-    check_forgettable,
-    ended_before,
-    forget_bag,
-    forget_decisions,
-    forget_pilots,
-    forget_tasks,
-    shrink,
-)
+from adaptor.journal.forgetting import check_forgettable, ended_before, forget_bag, forget_some, shrink
 
 log = logging.getLogger(__name__)
 
@@ -128,19 +120,7 @@ class Keeper:
         more = True
         while more:
             with journal.transaction() as db:
-                more = forget_tasks(db)
-            yield
-        after: int | None = 0
-        while after is not None:
-            with journal.transaction() as db:
-                after, gone = forget_pilots(db, after)
-            for pilot in gone:
-                self._core.treasury.ledger.forget_pilot(pilot.id, pilot.parts)
-            yield
-        after = 0
-        while after is not None:
-            with journal.transaction() as db:
-                after = forget_decisions(db, after, self._core.now())
+                more = forget_some(db, self._core.now())
             yield
         more = True
         while more:

@@ -8,9 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from adaptor.budget.accounting.allowance import afford
 from adaptor.budget.accounting.cost_shares import Use
-from adaptor.budget.accounting.entries import Budget, Entry, Past, Settled
+from adaptor.budget.accounting.entries import Budget, Entry, Settled
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.accounting.past import settled_pilot
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import OverBudgetError
@@ -130,24 +129,6 @@ class LedgerMachine(RuleBasedStateMachine):
         """Or the clock is set back."""
         self.now += seconds
 
-    @precondition(lambda self: any(isinstance(entry, Settled) for entry in self.entries))
-    @rule(data=st.data())
-    def forget(self, data):
-        """Of a settled pilot only the sum of its cost is left; nothing else changes."""
-        pilot = data.draw(st.sampled_from([e for e in self.entries if isinstance(e, Settled)])).pilot
-        mine = [entry for entry in self.entries if getattr(entry, "pilot", None) == pilot]
-        known = settled_pilot(mine)
-        before = self.told_of_sites()
-        self.ledger.forget_pilot(pilot, known.parts)
-        self.entries = [known.past, *(entry for entry in self.entries if entry not in mine)]
-        assert self.told_of_sites() == before
-        self.crash()
-        assert self.told_of_sites() == before
-
-    def told_of_sites(self):
-        budgets = [self.ledger.budgets_at(each, self.now) for each in SITES]
-        return budgets, [self.ledger.at_site(each) for each in SITES], self.ledger.sites
-
     @rule()
     def crash(self):
         written = msgspec.json.encode(self.entries)
@@ -167,9 +148,6 @@ class LedgerMachine(RuleBasedStateMachine):
         charged = sum(entry.amount for entry in self.entries if isinstance(entry, Settled))
         assert charged == sum(self.ledger.of_bag(bag).used for bag in BAGS)
         wasted = sum(self.ledger.of_bag(bag).wasted for bag in BAGS)
-        past = [entry for entry in self.entries if isinstance(entry, Past)]
-        wasted += sum(entry.wasted for entry in past)
-        charged += sum(entry.used for entry in past)
         assert 0 <= wasted == sum(self.ledger.at_site(each).wasted for each in SITES) <= charged
         assert charged == sum(self.ledger.at_site(each).used for each in SITES)
 

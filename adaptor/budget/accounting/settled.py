@@ -1,4 +1,4 @@
-"""What is left of the entries of a pilot whose bags are forgotten: its cost at its site. Pure."""
+"""A pilot that was charged, by its entries; the steps in which charges are summed. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.budget.accounting.entries import Entry, Part, Past, Recounted, Reserved, Settled
+from adaptor.budget.accounting.entries import Entry, Part, Recounted, Reserved, Settled
 
 BILLING_STEP = 900
 """Seconds. Bills of a site in one quarter of an hour are one sum: every time zone that the IANA data base has
@@ -32,17 +32,6 @@ class SettledPilot(msgspec.Struct, frozen=True, kw_only=True):
 
     def recounted(self, by: Recounted) -> SettledPilot:
         return msgspec.structs.replace(self, parts=by.parts, at=max(self.at, by.at))
-
-    @property
-    def past(self) -> Past:
-        """What is kept of it when its bags are forgotten."""
-        return Past(
-            site=self.site,
-            used=sum(part.amount for part in self.parts),
-            wasted=sum(part.wasted for part in self.parts),
-            billed=billing_step(self.billed),
-            at=self.at,
-        )
 
 
 def settled_pilot(entries: Iterable[Entry]) -> SettledPilot | None:
