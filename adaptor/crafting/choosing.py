@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.reasons import none_left, nothing_possible
 from adaptor.crafting.situation import (
     CraftingSituation,
     Demand,
+    Elsewhere,
     Heuristic,
     PilotView,
     PlanningView,

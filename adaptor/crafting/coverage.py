@@ -41,9 +41,10 @@ def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup
     former does not depend on the number of rounds, so a small change of an estimate withdraws no pilot.
     """
     scene = _Scene(views, groups)
-    in_rounds, at_once = _Assignment(scene).run(math.inf), _Assignment(scene).run(1)
-    # Among tasks of several widths the rounds may leave one that a later pilot was made for.
-    needless = [id for id in at_once.untouched if id in in_rounds.untouched]
+    in_rounds = _Assignment(scene).run(math.inf)
+    needless = in_rounds.untouched
+    if needless:  # among tasks of several widths the rounds may leave one that a later pilot was made for
+        needless = [id for id in _Assignment(scene).run(1).untouched if id in needless]
     return PilotCoverage(uncovered=in_rounds.waiting, needless=needless)
 
 

@@ -8,7 +8,6 @@ from functools import partial
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
-from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_first
 from adaptor.crafting.heuristics import HEURISTICS
@@ -20,6 +19,7 @@ from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
     Decision,
     Demand,
+    Elsewhere,
     Issue,
     PilotView,
     PlanningView,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -184,6 +185,27 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     def shape(self) -> TaskShape:
         """What tells the demands of a site apart."""
         return self.task, self.bag
+
+
+class Member(NamedTuple):
+    """A request that runs, waits or may be made."""
+
+    start: float
+    """0: it runs, or starts now."""
+    length: float
+    """Seconds that are left of it."""
+    slots: float
+    age: float = 0.0
+    """Mean seconds for which its present tasks have run; 0: none runs in it yet."""
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """What other sites do for the tasks of a demand."""
+
+    running: int = 0
+    """Tasks that run there."""
+    members: Mapping[int, Member] = {}
+    """By pilot."""
 
 
 class TaskGroup(msgspec.Struct, frozen=True):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
-import msgspec
 
 from adaptor.crafting.completion.beliefs import Belief, mean_age
 from adaptor.crafting.fits import TINY
-from adaptor.crafting.situation import Demand, PilotView
+from adaptor.crafting.situation import Demand, Member, PilotView
 from adaptor.model import PilotState
 
 SOONER = 0.7
@@ -27,18 +25,6 @@ _COARSE = [30.0 * 1.4**step for step in range(48)]
 """Seconds after the end of a request at which the table of what follows it has its entries."""
 
 
-class Member(NamedTuple):
-    """A request that runs, waits or may be made."""
-
-    start: float
-    """0: it runs, or starts now."""
-    length: float
-    """Seconds that are left of it."""
-    slots: float
-    age: float = 0.0
-    """Mean seconds for which its present tasks have run; 0: none runs in it yet."""
-
-
 def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: float) -> Member:
     """A pilot that serves a demand.
 
@@ -51,15 +37,6 @@ def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: 
         return Member(0.0, max(0.0, (pilot.ends or now) - now), slots, age)
     slots = min(1, slots) if demand.alone else slots
     return Member(SOONER * wait, float(pilot.request.tr), slots)
-
-
-class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
-    """What other sites do for the tasks of a demand."""
-
-    running: int = 0
-    """Tasks that run there."""
-    members: Mapping[int, Member] = {}
-    """By pilot."""
 
 
 class Curve(NamedTuple):

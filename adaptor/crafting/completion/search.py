@@ -11,12 +11,12 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Wanted, rules_for
 from adaptor.crafting.completion.beliefs import Belief, beliefs
-from adaptor.crafting.completion.progress import FINE, Elsewhere, Member, Progress, RequestSet, member_of
+from adaptor.crafting.completion.progress import FINE, Progress, RequestSet, member_of
 from adaptor.crafting.coverage import slots_left
 from adaptor.crafting.fits import TINY, RequestShape
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.situation import PilotView, PlanningView
+from adaptor.crafting.situation import Elsewhere, Member, PilotView, PlanningView
 from adaptor.model import PilotState, Request
 from adaptor.units import round_up
 

@@ -28,14 +28,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.coverage import joint_coverage, largest_share_first
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
 from adaptor.crafting.multisite.elsewhere import elsewhere, together
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
 from adaptor.crafting.reasons import limit_used_up, no_answer
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskGroup
+from adaptor.crafting.situation import Demand, Elsewhere, PilotView, PlanningView, TaskGroup
 from adaptor.units import counted, format_duration
 
 

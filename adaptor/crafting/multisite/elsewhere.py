@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.completion.progress import Elsewhere, Member, member_of
+from adaptor.crafting.completion.progress import member_of
 from adaptor.crafting.coverage import slots_left
 from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.serving import pilots_by_demand
-from adaptor.crafting.situation import Demand, TaskGroup
+from adaptor.crafting.situation import Demand, Elsewhere, Member, TaskGroup
 
 
 def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> list[Elsewhere]:

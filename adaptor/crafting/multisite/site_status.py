@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.completion.progress import Elsewhere
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Capacity, Level
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskShape
+from adaptor.crafting.situation import Demand, Elsewhere, PilotView, PlanningView, TaskShape
 from adaptor.model import PilotState
 from adaptor.units import format_duration
 
