@@ -1,4 +1,4 @@
-"""Requests with a least time (`--time-min`) in front of a planned job, on a real Slurm of whatever release."""
+"""Requests with a least time (`--time-min`) in front of a planned job, on a real Slurm of any release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINUTE = 60
 
 @pytest.fixture
 def backend(slurm: ThrowawaySlurm) -> SlurmBackend:
-    """It has seen the queue: half of the cluster is free for 15 minutes, then a job is planned on all of it."""
+    """It has seen the queue: half of the nodes are free for 15 minutes, then all are planned for a job."""
     backend = SlurmBackend(SITE)
     running = local_job(slurm, "-N2", "--exclusive", "-t", "15")
     reaches(backend, running, JobState.RUNNING)
@@ -94,10 +94,8 @@ def test_one_that_starts_in_between_leaves_less_and_a_least_time_beyond_that_wai
     if backend.shrink_margin is None:
         pytest.skip("this release gives requests with a least time no whole hole")
     start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 8 * MINUTE))
-    slurm.run(
-        ["scontrol", "create", "reservation", "ReservationName=between", f"StartTime={start}", "Duration=60"]
-        + ["Nodes=ALL", "Users=root", "Flags=IGNORE_JOBS"]
-    )
+    held = [f"StartTime={start}", "Duration=60", "Nodes=ALL", "Users=root", "Flags=IGNORE_JOBS"]
+    slurm.run(["scontrol", "create", "reservation", "ReservationName=between", *held])
     try:
         waits = backend.submit(asking(pilots.order("waits", 4, 900), 4, 14 * MINUTE, 10 * MINUTE))
         takes = backend.submit(asking(pilots.order("takes", 4, 900), 4, 14 * MINUTE, 2 * MINUTE))
