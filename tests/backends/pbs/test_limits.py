@@ -230,7 +230,7 @@ def answering(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_site_is_written_for_the_pbs_that_answers() -> None:
     config = parse_config(discover.describe_sites(), "written.yaml")
     assert list(config.sites) == ["workq"]
-    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 7
+    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 8
     assert "vip" not in discover.describe_sites()
 
 
