@@ -45,6 +45,13 @@ class Request(msgspec.Struct, frozen=True):
 
     p: int
     tr: int
+    least: int | None = None
+    """Seconds, fewer than tr: the scheduler may start it with any time from these to tr. None: with tr."""
+
+    def lasting(self, tr: int) -> Request:
+        """The same for another tr; its least time stays where that is fewer."""
+        shrinks = self.least is not None and self.least < tr
+        return Request(self.p, tr, self.least if shrinks else None)
 
     @property
     def area(self) -> int:

@@ -32,6 +32,8 @@ class BackendType(abc.ABC):
     """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
     slot_margin: int = 60
     """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
+    shrink_margin: int | None = None
+    """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
     can_reshape: bool = False
     """See `backends.base.Backend`: what holds in simulations."""
     poll_interval: float = 15.0

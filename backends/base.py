@@ -81,6 +81,13 @@ class Backend(Protocol):
     def slot_margin(self) -> int:
         """Seconds by which a request must be shorter than a free slot to be started in it."""
 
+    @property
+    def shrink_margin(self) -> int | None:
+        """Seconds of a free slot that a request with a least time does not get when it is started there.
+
+        None: the scheduler starts no request with less than its tr, or gives it less than the slot holds.
+        """
+
     def queue_state(self) -> QueueState:
         """Running and pending jobs of everyone, and the processors in service."""
 

@@ -85,6 +85,17 @@ def check_age(how: str, *, loses_age: bool) -> Finding:
     return ok(f"{how}: a request that is withdrawn and made anew {cost}")
 
 
+def check_shrinking(slot_margin: int, shrink_margin: int | None) -> Finding:
+    """How much of a free slot a request gets; both margins as in `backends.base.Backend`."""
+    if shrink_margin is None:
+        margin = format_duration(slot_margin)
+        return ok(f"a request starts with its whole walltime, and is {margin} shorter than its free slot")
+    return ok(
+        "a request in a free slot gets a walltime between the least that its tasks need and the most that it "
+        "asks for: all that the slot holds when the job starts"
+    )
+
+
 def _within(
     key: str,
     configured: float | None,

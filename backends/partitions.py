@@ -33,6 +33,11 @@ class Partitions:
         """See `backends.base.Backend`."""
         return self._first.slot_margin
 
+    @property
+    def shrink_margin(self) -> int | None:
+        """See `backends.base.Backend`."""
+        return self._first.shrink_margin
+
     def queue_state(self) -> QueueState:
         """Of the largest partition, with the state of each; without those that start no jobs now.
 

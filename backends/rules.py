@@ -18,6 +18,8 @@ class Margins(Protocol):
     @property
     def slot_margin(self) -> int: ...
     @property
+    def shrink_margin(self) -> int | None: ...
+    @property
     def can_reshape(self) -> bool: ...
 
 
@@ -27,6 +29,7 @@ def site_rules(config: SiteConfig, margins: Margins, limits: Limits, pad: float)
         limits=limits,
         time_resolution=margins.time_resolution,
         slot_margin=margins.slot_margin,
+        shrink_margin=margins.shrink_margin,
         pad=pad,
         granularity=(config.processors_per_node or 1) if config.whole_nodes else 1,
         max_submissions=config.max_submissions or backend_type(config.backend).max_submissions,

@@ -17,7 +17,6 @@ from adaptor.config.ranges import (
     KeptFor,
     Port,
     PositiveDuration,
-    PositiveShare,
 )
 from adaptor.config.ssh import SshConfig
 from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
@@ -114,8 +113,6 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """GPUs of a local site, how many or their ids; None: those that this machine shows."""
     whole_nodes: bool = False
     """Whether a request always gets whole nodes; needs `processors_per_node`."""
-    shrink_to_fit: PositiveShare | None = None
-    """OpenPBS: the share of tr with which a request is content where a hole turns out shorter; None: all."""
     poll_interval: PositiveDuration | None = None
     """How often the queue is read; None: the backend's own choice."""
     read_history: bool = True

@@ -9,6 +9,7 @@ import msgspec
 from adaptor.crafting.candidates import Candidate, Work, optimize
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.profile import Profile
+from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import CraftingSituation
 from adaptor.model import CraftedRequest, FreeSlot
 from adaptor.units import counted, format_duration
@@ -143,7 +144,7 @@ def as_crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> Cra
     """The request that is issued for so many of the tasks."""
     request, slot = each.request, each.slot
     reason = (
-        f"asks {request.p} × {format_duration(request.tr)} for {tasks} of "
+        f"asks {shown(request)} for {tasks} of "
         f"{counted(situation.remaining_tasks, 'task')} of {format_duration(situation.runtime)}: "
         f"{_described(slot, situation.queue.now)} gives the best throughput"
     )

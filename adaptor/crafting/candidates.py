@@ -67,7 +67,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         return Candidate(
             work=self,
             slot=slot,
-            request=Request(p, tr),
+            request=self.shape.request(p, tr, self.shape.least_in(slot, self.now)),
             slots=slots,
             rounds=rounds,
             throughput=finished / (slot.start + tr - self.now),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from adaptor.crafting.situation import CraftingSituation, Demand, SiteRules
-from adaptor.model import QueueState, Request
+from adaptor.model import FreeSlot, QueueState, Request
 from adaptor.resources import Gpus, Need, Node, TaskSize
 from adaptor.units import counted, format_size, round_down, round_up
 
@@ -286,13 +286,46 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         """Tasks that each slot of a request can run one after another in tr seconds."""
         return rounds_within(tr, self.runtime, self.rules.pad)
 
-    def longest_tr(self, duration: float) -> int:
-        """The largest tr for a free slot of `duration` seconds (may be `math.inf`)."""
-        max_tr = self.rules.limits.max_tr
-        usable = duration - self.rules.slot_margin
-        if usable >= round_up(max_tr, self.rules.time_resolution):
+    def longest_tr(self, duration: float, least: float | None = None) -> int:
+        """The largest tr for a free slot of `duration` seconds (may be `math.inf`).
+
+        A scheduler that starts requests with less than tr gives the whole slot, if the slot is surely long
+        enough for the least time.
+
+        Args:
+            least: seconds with which a request is still of use; None: those of one task.
+        """
+        sure = self.sure_tr(duration)
+        if self.rules.shrink_margin is None or sure < self.enough(least):
+            return sure
+        return self._tr_within(duration - self.rules.shrink_margin)
+
+    def sure_tr(self, duration: float) -> int:
+        """The largest tr that surely starts in a free slot, without being cut."""
+        return self._tr_within(duration - self.rules.slot_margin)
+
+    def enough(self, least: float | None = None) -> int:
+        """The least time (see `longest_tr`) in the scheduler's resolution, at most max_tr."""
+        needed = self.runtime + self.rules.pad if least is None else least
+        return min(self.rules.limits.max_tr, round_up(needed - TINY, self.rules.time_resolution))
+
+    def request(self, p: int, tr: int, least: int) -> Request:
+        """The request that may be started with `least` seconds, where the scheduler does that."""
+        return Request(p, tr, None if self.rules.shrink_margin is None else least).lasting(tr)
+
+    def least_in(self, slot: FreeSlot, now: float) -> int:
+        """The least time of a request for a free slot.
+
+        One for now takes what is left when the scheduler sees it, down to one task. One that waits gives
+        no more away than the margin: an earlier, shorter slot would cost it the long one.
+        """
+        return self.enough() if slot.start <= now else self.sure_tr(slot.duration)
+
+    def _tr_within(self, seconds: float) -> int:
+        max_tr, step = self.rules.limits.max_tr, self.rules.time_resolution
+        if seconds >= round_up(max_tr, step):
             return max_tr
-        return min(max_tr, max(0, round_down(usable + TINY, self.rules.time_resolution)))
+        return min(max_tr, max(0, round_down(seconds + TINY, step)))
 
     def tr_for(self, rounds: int, longest: int) -> int:
         """The tr in which each slot runs `rounds` tasks, in the scheduler's resolution, at most `longest`."""

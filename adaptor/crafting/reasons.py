@@ -139,12 +139,13 @@ def _named(ids: list[str], state: PilotState) -> str:
 def asked(now: float, request: Request, wait: float, where: str) -> str:
     """`6 × 3h in short at 14:10:00`; `wait` in seconds, `where` empty for the only partition."""
     at = f"at {_clock(now, wait)}" if wait > 0 else "now"
-    return f"{_shape(request)}{f' in {where}' if where else ''} {at}"
+    return f"{shown(request)}{f' in {where}' if where else ''} {at}"
 
 
 def better_without(pilot: PilotView, better: str, end: str) -> str:
     """Why a queued request is withdrawn, or a running pilot ended: `better` is planned in its place."""
-    return f"{better}; keeping the {pilot.state.value} {_shape(pilot.request)} would be done about {end}"
+    keeping = f"keeping the {pilot.state.value} {shown(pilot.request)}"
+    return f"{better}; {keeping} would be done about {end}"
 
 
 def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
@@ -181,8 +182,10 @@ def _beyond(weighed: Sequence[tuple[float, float]]) -> float:
     return next(end for (end, _), total in zip(weighed, totals, strict=True) if total > _TAIL)
 
 
-def _shape(request: Request) -> str:
-    return f"{request.p} × {format_duration(request.tr)}"
+def shown(request: Request) -> str:
+    """`6 × 3h`; `6 × 20m to 3h` where the scheduler may start it with less than tr."""
+    least = "" if request.least is None else f"{format_duration(request.least)} to "
+    return f"{request.p} × {least}{format_duration(request.tr)}"
 
 
 def _clock(now: float, seconds: float) -> str:

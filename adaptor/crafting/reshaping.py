@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
+from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import (
     Decision,
     Issue,
@@ -17,7 +18,7 @@ from adaptor.crafting.situation import (
     Withhold,
 )
 from adaptor.model import PilotState, QueueState, Request
-from adaptor.units import format_duration, round_up
+from adaptor.units import round_up
 
 
 def reshaped(
@@ -40,8 +41,10 @@ def reshaped(
 
 def same_request(rules: SiteRules, one: Request, other: Request) -> bool:
     """Whether two requests are the same to the scheduler."""
-    step = rules.time_resolution
-    return one.p == other.p and round_up(one.tr, step) == round_up(other.tr, step)
+    one, other = (
+        msgspec.structs.replace(each, tr=round_up(each.tr, rules.time_resolution)) for each in (one, other)
+    )
+    return one == other
 
 
 def _withdrawals(view: PlanningView, decisions: Iterable[Decision]) -> list[Withdraw]:
@@ -99,8 +102,7 @@ def _in_place(view: PlanningView, decision: Decision, given_up: dict[int, Withdr
     why = given_up.pop(pilot.id).reason
     if same:
         return Withhold(f"pilot {pilot.id} asks for that already: {crafted.reason}")
-    before = f"{pilot.request.p} × {format_duration(pilot.request.tr)}"
-    reason = f"was {before}: {why}; {crafted.reason}"
+    reason = f"was {shown(pilot.request)}: {why}; {crafted.reason}"
     return Reshape(pilot.id, msgspec.structs.replace(crafted, reason=reason), decision.demand)
 
 

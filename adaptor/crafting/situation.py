@@ -21,6 +21,9 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """`tr` is a multiple of it (Slurm: 60)."""
     slot_margin: int = 0
     """The scheduler starts a request in a free slot that is longer by this margin (seconds)."""
+    shrink_margin: int | None = None
+    """Seconds of a free slot that a request with a least time does not get: the scheduler starts it with what
+    the slot holds. None: the scheduler starts every request with its whole tr."""
     pad: float = 0.0
     """Seconds of a pilot without tasks: its start-up, and its last seconds."""
     least_tr: int = 0
@@ -33,6 +36,11 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a request may be withdrawn, or ended, in order to make a better one."""
     may_reshape: bool = False
     """Whether a queued request may be changed in its place, and the scheduler does that."""
+
+    @property
+    def margin(self) -> int:
+        """Seconds of a free slot beside the largest tr in it."""
+        return self.slot_margin if self.shrink_margin is None else self.shrink_margin
 
     @property
     def longest_task(self) -> float:

@@ -153,7 +153,10 @@ class Site:
         queue = await self.ask(self.backend.queue_state, patient=patient)
         backend = self.backend
         self.memory.know_scheduler(
-            backend.time_resolution, backend.slot_margin, can_reshape=backend.can_reshape
+            backend.time_resolution,
+            backend.slot_margin,
+            shrink_margin=backend.shrink_margin,
+            can_reshape=backend.can_reshape,
         )
         for text in queue.unknown if queue is not None else ():
             if text not in self._unknown:
@@ -260,7 +263,7 @@ def _pilot(row: PilotRow, now: float) -> Pilot:
     pilot = Pilot(
         id=row.id,
         tag=row.tag,
-        request=Request(row.p, row.tr),
+        request=Request(row.p, row.tr, row.least),
         submitted=row.submitted,
         predicted_start=row.predicted_start,
         state=PilotState(row.state),

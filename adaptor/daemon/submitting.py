@@ -11,6 +11,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 from adaptor.budget.errors import OverBudgetError
+from adaptor.crafting.reasons import shown
 from adaptor.crafting.situation import Demand, Reshape
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site, Withheld
@@ -21,7 +22,7 @@ from adaptor.decisions.step import Answer
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
-from adaptor.reports import JobReport
+from adaptor.reports import JobReport, JobState
 from adaptor.units import format_duration
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused, SubmitUncertain
 
@@ -95,11 +96,19 @@ def take_in_request(site: Site, pilot: Pilot, report: JobReport) -> None:
     if told != known:
         site.memory.keep(pilot.reshaped_to(told, site.core.now()))
         _write_request(site, pilot, told, pilot.predicted_start, None)
-        now, was = (f"{request.p} × {format_duration(request.tr)}" for request in (told, known))
-        site.explain("state", f"the scheduler has it as {now}, no longer as {was}", pilot)
-    elif told != held:
+        site.explain("state", _has_become(report, told, known), pilot)
+    elif (told.p, told.tr) != (held.p, held.tr):
         with site.core.journal.transaction() as db:
             site.core.treasury.change(db, pilot.id, told)
+
+
+def _has_become(report: JobReport, told: Request, known: Request) -> str:
+    """What the scheduler has made of a request, or its owner by hand."""
+    started = report.state is not JobState.QUEUED
+    if started and told.p == known.p and known.least is not None and known.least <= told.tr < known.tr:
+        got = format_duration(told.tr)
+        return f"started with {got}: the free slot held that much of {shown(known)}"
+    return f"the scheduler has it as {shown(told)}, no longer as {shown(known)}"
 
 
 def _write_request(

@@ -112,12 +112,12 @@ def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Reque
     tr = allowance.tariff.affordable_seconds(allowance.kind, allowance.amount, wanted.p)
     rounds = shape.rounds(min(tr, wanted.tr))
     cut = shape.tr_for(rounds, wanted.tr)
-    return Request(wanted.p, cut) if rounds and cut <= tr and cut >= least.tr else wanted
+    return wanted.lasting(cut) if rounds and cut <= tr and cut >= least.tr else wanted
 
 
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:
     assert found.request is not None
-    request = Request(found.request.p, round_down(found.request.tr, shape.rules.time_resolution))
+    request = found.request.lasting(round_down(found.request.tr, shape.rules.time_resolution))
     tasks = shape.slots(request.p) * max(1, shape.rounds(request.tr))
     crafted = msgspec.structs.replace(
         wanted.crafted,

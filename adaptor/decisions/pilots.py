@@ -55,7 +55,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     node: str = ""
     """The donated node; empty: a formal request."""
     granted: float = math.inf
-    """Seconds that the scheduler gave it, which may be fewer than tr (shrink to fit); tr before that."""
+    """Seconds that the scheduler gave it; tr before that."""
     seen_running: bool = False
     """Whether the scheduler has said that it runs."""
     ended: float | None = None
@@ -166,6 +166,8 @@ class Pilot(PilotView, frozen=True, kw_only=True):
 def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Request) -> Request:
     """What a pilot asks for by the scheduler's word, with tr in the scheduler's resolution.
 
+    Of one that has started it is what it got: a request with a least time may get less than its tr.
+
     Its owner may have changed it by hand, the processors until it starts and tr at any time; or a daemon that
     did not live to hear whether the scheduler took its change. Of a job that has started, a scheduler may
     tell what it gave, which may be rounded up; so more processors than were asked for only count where the
@@ -178,10 +180,10 @@ def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Requ
     tr = asked.tr if report.limit is None else int(min(report.limit, NO_LIMIT))
     there = report.processors
     if there is None or pilot.seen_running:
-        return Request(asked.p, tr)
+        return asked.lasting(tr)
     if report.state is not JobState.QUEUED and there > asked.p and tr == asked.tr:
         there = min(there, max(asked.p, reserved.p))
-    return Request(there, tr)
+    return msgspec.structs.replace(asked, p=there).lasting(tr)
 
 
 def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:

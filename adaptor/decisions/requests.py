@@ -22,7 +22,7 @@ from adaptor.units import round_up
 
 def billed(rules: SiteRules, request: Request) -> Request:
     """The request as the scheduler takes it, with tr in its resolution."""
-    return Request(request.p, round_up(request.tr, rules.time_resolution))
+    return request.lasting(round_up(request.tr, rules.time_resolution))
 
 
 def shape_of(site: SiteFacts, demand: Demand, partition: str = "") -> RequestShape:

@@ -126,13 +126,16 @@ class SiteMemory:
         """The scheduler has said what its limits are."""
         self.rules, self.limits_known = msgspec.structs.replace(self.rules, limits=limits), True
 
-    def know_scheduler(self, time_resolution: int, slot_margin: int, *, can_reshape: bool) -> None:
-        """How the scheduler rounds, how much of a free slot it needs, and whether it changes requests in its
-        queue: known with its first answer."""
+    def know_scheduler(
+        self, time_resolution: int, slot_margin: int, *, shrink_margin: int | None, can_reshape: bool
+    ) -> None:
+        """How the scheduler rounds, how much of a free slot it needs, and whether it starts requests with
+        less and changes them in its queue: known with its first answer."""
         self.rules = msgspec.structs.replace(
             self.rules,
             time_resolution=time_resolution,
             slot_margin=slot_margin,
+            shrink_margin=shrink_margin,
             may_reshape=can_reshape and self.rules.may_withdraw,
         )
 

@@ -231,9 +231,9 @@ class Journal:
         """Write down what a queued pilot asks for now; `also` as in `add_pilot`. `reason` None: as it was."""
         with self.transaction() as db:
             db.execute(
-                "UPDATE pilot SET p = ?, tr = ?, predicted_start = ?, reason = COALESCE(?, reason)"
+                "UPDATE pilot SET p = ?, tr = ?, least = ?, predicted_start = ?, reason = COALESCE(?, reason)"
                 " WHERE id = ?",
-                (request.p, request.tr, predicted_start, reason, pilot),
+                (request.p, request.tr, request.least, predicted_start, reason, pilot),
             )
             also(db, pilot)
 

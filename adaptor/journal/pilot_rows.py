@@ -35,6 +35,8 @@ class PilotRow(msgspec.Struct, frozen=True):
     state: str
     p: int
     tr: int
+    least: int | None
+    """Seconds with which the scheduler may start it; None: tr."""
     submitted: float
     predicted_start: float | None
     started: float | None
@@ -88,13 +90,14 @@ def insert_pilot(
     """Write the intent to submit a request; the pilot's id, with which its tag ends."""
     row = db.execute(
         "INSERT INTO pilot"
-        " (site, tag, state, p, tr, submitted, predicted_start, reason, bag, donated_node, partition)"
-        " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag, donated_node, partition)"
+        " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             site,
             PilotState.SUBMITTING.value,
             crafted.request.p,
             crafted.request.tr,
+            crafted.request.least,
             now,
             crafted.predicted_start,
             crafted.reason,

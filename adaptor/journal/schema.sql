@@ -92,6 +92,7 @@ CREATE TABLE pilot (
     state           TEXT NOT NULL,
     p               INTEGER NOT NULL,
     tr              INTEGER NOT NULL,
+    least           INTEGER,                -- seconds with which it may start; NULL: tr
     submitted       REAL NOT NULL,          -- when the intent was written
     predicted_start REAL,
     started         REAL,

@@ -40,6 +40,7 @@ class LocalBackend:
 
     time_resolution = 1
     slot_margin = 0
+    shrink_margin: int | None = None
     can_release = False
     can_reshape = False
 

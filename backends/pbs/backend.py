@@ -77,6 +77,11 @@ class PbsBackend:
         return self._server.slot_margin
 
     @property
+    def shrink_margin(self) -> int | None:
+        """See `backends.base.Backend`; None until the dialect is known."""
+        return self._server.shrink_margin
+
+    @property
     def can_reshape(self) -> bool:
         """See `backends.base.Backend`; False until the dialect is known."""
         return self._server.can_reshape
@@ -166,7 +171,7 @@ class PbsBackend:
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
         self._look.forget()
-        command = dialect.changes(order, self._site, shape)
+        command = dialect.changes(order, shape)
         dialect.check_changed(self._server.commands.run("qalter", *command, id))
 
     def release(self, id: str, nodes: Collection[str]) -> None:

@@ -152,9 +152,7 @@ def _check_yielding(queue: PbsQueue, local: PbsQueue, preemption: Preemption | N
         yield ok(f"donation: pilots yield by preempt_order {order}, where preemptive_sched is on")
 
 
-def check_settings(site: SiteConfig, dialect: str) -> Iterator[Finding]:
+def check_settings(site: SiteConfig) -> Iterator[Finding]:
     """That no setting is of another scheduler."""
     if site.qos is not None:
         yield warning("`qos` means nothing to PBS and is left out; use `extra_args` for what qsub should get")
-    if site.shrink_to_fit is not None and dialect != "OpenPBS":
-        yield warning(f"`shrink_to_fit` means nothing to {dialect} and is left out")

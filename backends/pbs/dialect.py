@@ -29,6 +29,8 @@ class Dialect(Protocol):
     """See `backends.base.Backend`."""
     slot_margin: int
     """See `backends.base.Backend`."""
+    shrink_margin: int | None
+    """See `backends.base.Backend`."""
     can_reshape: bool
     """See `backends.base.Backend`."""
     can_release: bool
@@ -74,7 +76,7 @@ class Dialect(Protocol):
             SubmitRefused: a pilot on a donated node could not yield.
         """
 
-    def changes(self, order: PilotOrder, site: SiteConfig, shape: Shape) -> list[str]:
+    def changes(self, order: PilotOrder, shape: Shape) -> list[str]:
         """The arguments of `qalter` for a queued job that is to ask for an order, without its id.
 
         Only where `can_reshape`.

@@ -8,7 +8,7 @@ from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.describing import Described, described
-from backends.findings import Finding, check_limits, error, ok
+from backends.findings import Finding, check_limits, check_shrinking, error, ok
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.pbs.checking import (
@@ -101,11 +101,12 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
 
 def _findings(site: SiteConfig, dialect: Dialect, terms: Terms) -> Iterator[Finding]:
     yield ok(f"{dialect.name} {terms.server.version} answers (server {terms.server.name})")
-    yield from check_settings(site, dialect.name)
+    yield from check_settings(site)
     yield from check_queue(terms)
     yield from check_limits(site, ceilings(terms), "PBS")
     yield from check_nodes(site, terms.site)
     yield from check_server(terms)
     yield check_ordering(terms)
+    yield check_shrinking(dialect.slot_margin, dialect.shrink_margin)
     preempts = site.donation is not None and site.donation.mode == "preemptible"
     yield from check_donation(site, terms, dialect.preemption() if preempts else None)

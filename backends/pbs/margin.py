@@ -9,3 +9,5 @@ OPENPBS_MARGIN = 20
 OpenPBS begins a cycle when a request arrives, and uses a hole to the second. Measured on 23.06.06 in front of
 a planned job on all nodes: 7 of 7 requests whose walltimes left 10 s to -0.3 s of it started within 0.7 s.
 """
+SHRINK_MARGIN = 0
+"""Seconds: OpenPBS cuts a walltime to the second (`tests/backends/pbs/test_shrinking_live.py`)."""

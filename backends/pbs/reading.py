@@ -112,6 +112,7 @@ class Server:
         # Until the dialect is known.
         self.time_resolution = TIME_RESOLUTION
         self.slot_margin = SLOT_MARGIN
+        self.shrink_margin: int | None = None
         self.can_reshape = self.can_release = False
         self._chosen: Dialect | None = None
 
@@ -121,6 +122,7 @@ class Server:
             self._chosen = self._choose(self._site, self.commands)
             self.time_resolution = self._chosen.time_resolution
             self.slot_margin = self._chosen.slot_margin
+            self.shrink_margin = self._chosen.shrink_margin
             self.can_reshape = self._chosen.can_reshape
             self.can_release = self._chosen.can_release
         return self._chosen

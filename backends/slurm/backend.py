@@ -75,6 +75,11 @@ class SlurmBackend:
         """See `backends.base.Backend`."""
         return self._cluster.slot_margin
 
+    @property
+    def shrink_margin(self) -> int | None:
+        """See `backends.base.Backend`; None until Slurm has told its release."""
+        return self._cluster.shrink_margin
+
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.
 
@@ -115,6 +120,7 @@ class SlurmBackend:
             TEMPLATE,
             processors=order.request.p,
             minutes=str(minutes_of(order)),
+            shrinks=str(self.shrink_margin is not None).lower(),
             command=["sbatch", *command],
             environment=order.environment,
             prologue=self._site.prologue,
@@ -148,7 +154,11 @@ class SlurmBackend:
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
         self._look.forget()
-        check_changed(self._cluster.commands.run("scontrol", *changes(id, order, shape)))
+        check_changed(
+            self._cluster.commands.run(
+                "scontrol", *changes(id, order, shape, shrinks=self.shrink_margin is not None)
+            )
+        )
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. Whatever still runs on these nodes is killed.

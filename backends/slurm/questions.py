@@ -30,7 +30,7 @@ from backends.slurm.accounting import (
     parse_qos,
 )
 from backends.slurm.environment import asking_environment, submitting_environment
-from backends.slurm.ordering import slot_margin
+from backends.slurm.ordering import shrink_margin, slot_margin
 from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
 from backends.slurm.placing.licenses import License, parse_license_rows
 from backends.slurm.placing.node_details import NodeDetail, parse_node_details
@@ -214,6 +214,7 @@ class Cluster:
         self.settings: dict[str, str] = {}
         """As last asked."""
         self.slot_margin = slot_margin({})
+        self.shrink_margin: int | None = None
         self._partitions: dict[str, Partition] = {}
         self._until = 0.0
 
@@ -222,6 +223,7 @@ class Cluster:
         if time.monotonic() >= self._until:
             self.settings = self.questions.settings()
             self.slot_margin = slot_margin(self.settings)
+            self.shrink_margin = shrink_margin(self.settings)
             self._partitions = {each.name: each for each in self.questions.partitions()}
             self._until = time.monotonic() + _SETTINGS_KEPT
         return self._partitions

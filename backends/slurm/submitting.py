@@ -45,6 +45,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
         "--parsable",
         f"--job-name={order.tag}",
         f"--time={minutes_of(order)}",
+        *([] if order.request.least is None else [f"--time-min={least_minutes(order)}"]),
         f"--output={escaped(str(order.directory))}/slurm-%j.out",
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts anew would hold processors that the planner does not know of
@@ -83,6 +84,11 @@ def own_reservation(site: SiteConfig) -> str | None:
 
 def minutes_of(order: PilotOrder) -> int:
     return math.ceil(order.request.tr / 60)
+
+
+def least_minutes(order: PilotOrder) -> int:
+    """Of a request that Slurm may start with less than its time limit; 0 of any other."""
+    return math.ceil((order.request.least or 0) / 60)
 
 
 def escaped(path: str) -> str:
@@ -138,7 +144,7 @@ def accepted_id(answer: Answer) -> str:
     raise SubmitRefused(f"Slurm refused the request: {answer.complaint}")
 
 
-def changes(id: str, order: PilotOrder, shape: Shape) -> list[str]:
+def changes(id: str, order: PilotOrder, shape: Shape, *, shrinks: bool) -> list[str]:
     """The arguments of `scontrol` that change a queued job; of whole nodes only the time limit changes.
 
     Seen on Slurm 22.05, 24.11 and 26.05: an owner may change both ways, and the job keeps its age. `NumTasks`
@@ -147,6 +153,8 @@ def changes(id: str, order: PilotOrder, shape: Shape) -> list[str]:
     no, it may still have changed the job ("Requested partition configuration not available now").
     """
     keys = [f"TimeLimit={minutes_of(order)}", f"NumTasks={shape.count}"]
+    if shrinks:
+        keys.insert(1, f"TimeMin={least_minutes(order)}")
     if not shape.whole_nodes:
         keys.append(f"NumCPUs={shape.count * shape.part.processors}")
     return ["update", f"JobId={id}", *keys]

@@ -111,7 +111,7 @@ _PLAIN_SITES: Sites = {
 _PBS_SITES: Sites = {
     **{name or "default": {"partition": name} for name in (None, "express", "limited", "route", "closed")},
     "whole nodes": {"whole_nodes": True, "processors_per_node": 4},
-    "one node": {"nodelist": "node01", "shrink_to_fit": 0.5, "qos": "high"},
+    "one node": {"nodelist": "node01", "qos": "high"},
     "marked": {"constraint": "arch=linux"},
     "donating": {"donation": DonationConfig(mode="preemptible", partition="scavenger")},
     "nowhere": {"partition": "nowhere"},

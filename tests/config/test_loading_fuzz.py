@@ -17,7 +17,7 @@ sites:
     budget: {credits: 100, period: month, zone: Europe/Lisbon}
     donation: {mode: preemptible, partition: lent, hours: ["19:00-07:30"], fit: 0.5}
     environment: {A: b}
-  two: {<<: *far, backend: pbs, shrink_to_fit: 0.5}
+  two: {<<: *far, backend: pbs}
 """
 
 

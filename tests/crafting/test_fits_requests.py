@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.fits import RequestShape, rounds_within
 from adaptor.crafting.situation import Demand, SiteRules
-from adaptor.model import Limits, QueueState
+from adaptor.model import FreeSlot, Limits, QueueState, Request
 from adaptor.resources import TaskSize
 
 
@@ -21,6 +22,7 @@ def shape(
     granularity: int = 1,
     resolution: int = 60,
     margin: int = 0,
+    shrink_margin: int | None = None,
     pad: float = 30,
     per_task: int = 1,
     runtime: float = 60,
@@ -31,6 +33,7 @@ def shape(
             limits=Limits(max_pending_requests=3, max_proc=max_proc, max_tr=max_tr),
             time_resolution=resolution,
             slot_margin=margin,
+            shrink_margin=shrink_margin,
             pad=pad,
             granularity=granularity,
         ),
@@ -81,6 +84,50 @@ def test_a_request_is_shorter_than_its_slot_by_the_margin_and_in_whole_minutes()
     assert shape(margin=30).longest_tr(840) == 780
     assert shape(margin=0).longest_tr(840) == 840
     assert shape(margin=60).longest_tr(59) == 0
+
+
+def test_where_requests_shrink_the_whole_slot_is_asked_for_if_it_surely_holds_a_task() -> None:
+    cut = shape(margin=100, shrink_margin=0, runtime=300)
+    assert cut.longest_tr(840) == 840
+    assert cut.longest_tr(460) == 420
+    assert cut.longest_tr(459) == 300, "a task needs 360 s, and only 359 s are sure"
+    assert cut.longest_tr(459, least=240) == 420, "the least that is of use is what the caller says"
+    assert shape(margin=100, shrink_margin=60, runtime=300).longest_tr(840) == 780
+
+
+def test_a_request_for_now_takes_what_a_task_needs_and_one_that_waits_no_less_than_it_was_promised() -> None:
+    cut = shape(margin=100, shrink_margin=0, runtime=300)
+    now, later = FreeSlot(1000.0, 1230.0, 8), FreeSlot(1001.0, 1230.0, 8)
+    assert cut.request(8, 1200, cut.least_in(now, 1000.0)) == Request(8, 1200, 360)
+    assert cut.request(8, 1200, cut.least_in(later, 1000.0)) == Request(8, 1200, 1080)
+    for_ever = msgspec.structs.replace(later, duration=math.inf)
+    assert cut.request(8, 1200, cut.least_in(for_ever, 1000.0)) == Request(8, 1200), "nothing cuts it"
+    assert shape(margin=100).request(8, 1200, 360) == Request(8, 1200), "the scheduler does not do that"
+
+
+@given(
+    duration=st.one_of(st.integers(0, 9000), st.floats(0, 9000), st.just(math.inf)),
+    runtime=st.floats(1, 5000),
+    max_tr=st.integers(1, 8000),
+    margin=st.integers(0, 200),
+    shrinks=st.integers(0, 200),
+    resolution=st.sampled_from([1, 60]),
+    waits=st.booleans(),
+)
+def test_a_request_that_may_shrink_fits_and_loses_nothing(
+    duration: float, runtime: float, max_tr: int, margin: int, shrinks: int, resolution: int, waits: bool
+) -> None:
+    terms = {"margin": margin, "runtime": runtime, "max_tr": max_tr, "resolution": resolution}
+    plain, cut = shape(**terms), shape(**terms, shrink_margin=min(shrinks, margin))
+    assert cut.longest_tr(duration) >= plain.longest_tr(duration)
+    assert cut.rounds(cut.longest_tr(duration)) >= plain.rounds(plain.longest_tr(duration))
+    assert (cut.longest_tr(duration) >= cut.enough()) == (plain.longest_tr(duration) >= plain.enough())
+    tr = cut.longest_tr(duration)
+    if tr >= cut.enough():
+        request = cut.request(1, tr, cut.least_in(FreeSlot(float(waits), duration, 1), 0.0))
+        surely = tr if request.least is None else request.least
+        assert surely <= max(plain.longest_tr(duration), 0), "it starts where the plain request does"
+        assert cut.enough() <= surely <= request.tr
 
 
 def test_a_request_is_never_longer_than_allowed() -> None:

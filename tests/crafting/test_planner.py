@@ -231,6 +231,37 @@ def test_a_hole_in_front_of_a_planned_job_is_taken_at_once_and_delays_nobody() -
     assert now + first.crafted.request.tr + rules.slot_margin <= now + hole
 
 
+@pytest.mark.parametrize(
+    ("heuristic", "request_", "words"),
+    [
+        ("adaptive", Request(4, 13 * 60, 420), "4 × 7m to 13m"),
+        ("completion", Request(4, 14 * 60, 420), "7m to 14m"),
+    ],
+)
+def test_where_requests_shrink_a_hole_is_taken_to_its_end(
+    heuristic: str, request_: Request, words: str
+) -> None:
+    """As above; 13 minutes are two rounds of tasks."""
+    now, hole = 1000.0, 14 * 60
+    queue = QueueState(
+        now=now,
+        processors=16,
+        running=(RunningJob("local", 12, now + hole),),
+        pending=(PendingJob("planned", 16, 3600, planned_start=now + hole),),
+    )
+    rules = SiteRules(
+        limits=Limits(max_pending_requests=1, max_proc=6, max_tr=3600), time_resolution=60, slot_margin=100,
+        shrink_margin=0, pad=30,
+    )  # fmt: skip
+    view = PlanningView(
+        now=now, queue=queue, rules=rules, heuristic=heuristic, demands=(tasks(80, runtime=6 * 60),)
+    )
+    (first,) = (each for each in plan(view) if isinstance(each, Issue))
+    assert first.crafted.request == request_
+    assert first.crafted.predicted_start == now
+    assert words in first.crafted.reason
+
+
 def test_an_unknown_heuristic_is_an_error() -> None:
     with pytest.raises(KeyError):
         plan(site(tasks(1), heuristic="clever"))

@@ -52,6 +52,30 @@ def test_a_request_that_became_too_short_is_made_longer_in_its_place() -> None:
     assert change.crafted.reason.startswith("was 4 × 10m: 10m is too short for every waiting task")
 
 
+def test_a_request_that_may_shrink_is_another_one() -> None:
+    assert same_request(CHANGING, Request(4, 1800, 600), Request(4, 1799, 600))
+    assert not same_request(CHANGING, Request(4, 1800, 600), Request(4, 1800, 660))
+    assert not same_request(CHANGING, Request(4, 1800, 600), Request(4, 1800))
+
+
+def test_a_request_that_became_too_short_gets_the_hole_that_comes() -> None:
+    """In an hour 4 processors are free for 45 minutes, before a job on all of them."""
+    view = busy(waiting(1, 4, 600), needs=1200.0)
+    assert view.queue is not None
+    end = 1000 + 3600 + 2700
+    queue = msgspec.structs.replace(
+        view.queue,
+        running=(RunningJob("short", 4, 1000 + 3600), RunningJob("long", 4, end)),
+        pending=(*view.queue.pending, PendingJob("planned", 8, 3600, planned_start=end)),
+    )
+    limits = msgspec.structs.replace(CHANGING.limits, max_pending_requests=1)
+    rules = msgspec.structs.replace(CHANGING, limits=limits, slot_margin=100, shrink_margin=0)
+    view = msgspec.structs.replace(view, queue=queue, rules=rules)
+    (change,) = plan(msgspec.structs.replace(view, heuristic="completion"))
+    assert isinstance(change, Reshape)
+    assert change.crafted.request == Request(4, 2700, 2580)
+
+
 @pytest.mark.parametrize(
     "pilot",
     [

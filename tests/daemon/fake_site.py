@@ -30,6 +30,7 @@ LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
 class FakeBackend:
     time_resolution = 1
     slot_margin = 0
+    shrink_margin: int | None = None
     can_release = False
     can_reshape = True
 

@@ -49,10 +49,11 @@ def test_without_tasks_nothing_is_asked_or_requested(site: FakeSite) -> None:
 
 def test_the_margin_that_a_scheduler_tells_with_its_first_answer_holds(site: FakeSite) -> None:
     assert site.state.memory.rules.slot_margin == 0
-    site.backend.slot_margin, site.backend.time_resolution = 20, 5
+    site.backend.slot_margin, site.backend.time_resolution, site.backend.shrink_margin = 20, 5, 3
     site.submit_bag(2)
     steps(site)
-    assert (site.state.memory.rules.slot_margin, site.state.memory.rules.time_resolution) == (20, 5)
+    rules = site.state.memory.rules
+    assert (rules.slot_margin, rules.time_resolution, rules.shrink_margin) == (20, 5, 3)
 
 
 def test_requests_are_written_down_before_they_are_submitted(site: FakeSite) -> None:

@@ -23,6 +23,7 @@ class Scheduler:
 
     time_resolution = 60
     slot_margin = 0
+    shrink_margin: int | None = None
     can_release = True
     can_reshape = True
 
@@ -30,7 +31,7 @@ class Scheduler:
         self.asked: list[tuple[str, ...]] = []
 
     def queue_state(self) -> QueueState:
-        self.slot_margin = 7
+        self.slot_margin, self.shrink_margin = 7, 3
         return QueueState(now=1.0, processors=8)
 
     def nodes(self, lent: Collection[str]) -> list[NodeReport]:
@@ -105,4 +106,4 @@ def test_what_the_scheduler_is_like(both: tuple[Backend, Scheduler, DonatedNodes
     assert (backend.time_resolution, backend.can_release, backend.can_reshape) == (60, True, True)
     assert backend.advertised_limits() == LIMITS
     backend.queue_state()
-    assert backend.slot_margin == 7, "learned with the first answer"
+    assert (backend.slot_margin, backend.shrink_margin) == (7, 3), "learned with the first answer"

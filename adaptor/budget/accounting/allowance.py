@@ -60,9 +60,9 @@ def _largest(allowance: Allowance, wanted: Request, smallest: Request) -> Reques
     if p < wanted.p:
         p -= p % smallest.p
     if p >= smallest.p:
-        return Request(p, wanted.tr)
+        return msgspec.structs.replace(wanted, p=p)
     tr = min(wanted.tr, tariff.affordable_seconds(kind, amount, smallest.p))
-    return Request(smallest.p, tr) if tr >= smallest.tr else None
+    return msgspec.structs.replace(wanted, p=smallest.p).lasting(tr) if tr >= smallest.tr else None
 
 
 def _too_little(allowance: Allowance, smallest: Request, needed: int) -> str:

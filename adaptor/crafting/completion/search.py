@@ -52,6 +52,8 @@ class Fitting(NamedTuple):
     """The number of its place."""
     member: Member
     processors: int
+    sure: int
+    """Seconds, at most its length: surely started in its hole."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,8 +143,10 @@ class Search:
         needed = max(_needed(belief, end - start) for belief, end in zip(self.believed, ends, strict=True))
         needed = max(needed, self.demand.shortest) + rules.pad  # of tasks that were cut more is known
         needed = max(1.0, needed * (1.0 if start > 0 else SPARE), rules.least_tr)
-        tr = min(made.member.length, round_up(needed - TINY, rules.time_resolution))
-        return Request(made.processors, int(tr))
+        tr = int(min(made.member.length, round_up(needed - TINY, rules.time_resolution)))
+        shape = self.shapes[made.place]
+        enough = made.sure if start > 0 else min(made.sure, max(shape.enough(), shape.enough(self._least)))
+        return shape.request(made.processors, tr, enough)
 
     def _best(
         self, withdrawn: PilotView | None, profiles: Sequence[Profile], mark: RequestSet, least: float
@@ -217,7 +221,9 @@ class Search:
             if start - self.now <= offer.member.start + TINY:
                 return offer, start, steps
             if start - self.now <= latest:
-                offers[number] = offer._replace(member=offer.member._replace(start=start - self.now))
+                sure = self.shapes[offer.place].sure_tr(self._held(offer))
+                member = offer.member._replace(start=start - self.now)
+                offers[number] = offer._replace(member=member, sure=sure)
             else:
                 del offers[number]
         return None
@@ -243,7 +249,8 @@ class Search:
                     break
                 if slot.duration < least:
                     continue
-                p, length = shape.fit(int(min(slot.processors, widest))), shape.longest_tr(slot.duration)
+                p = shape.fit(int(min(slot.processors, widest)))
+                length = shape.longest_tr(slot.duration, self._least)
                 if not p or length < least:
                     continue
                 if any(long >= length and wide >= p for long, wide in unbeaten):
@@ -252,14 +259,15 @@ class Search:
                 unbeaten.append((length, p))
                 start, slots = max(0.0, slot.start - self.now), shape.slots(p)
                 slots = min(1, slots) if self.demand.alone else slots
-                found.append(Fitting(number, Member(start, float(length), slots), p))
+                sure = shape.sure_tr(slot.duration)
+                found.append(Fitting(number, Member(start, float(length), slots), p, sure))
                 if length == longest and p == best:  # all that start later are beaten
                     break
         return found
 
     def _held(self, made: Fitting) -> float:
         """Seconds for which its processors must be free."""
-        return made.member.length + self.places[made.place].rules.slot_margin
+        return made.member.length + self.places[made.place].rules.margin
 
     def _take(self, profiles: Sequence[Profile], made: Fitting, start: float) -> None:
         """Of its place, and of those that share nodes with it: which nodes it gets is not known."""

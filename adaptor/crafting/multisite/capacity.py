@@ -81,7 +81,7 @@ class Capacity:
 
     def _requests_in(self, duration: float, whole_tr: bool) -> tuple[float, int]:
         """The number of requests of maxTr that fit in a row, and the rounds of a last, shorter one."""
-        usable = duration - self._shape.rules.slot_margin
+        usable = duration - self._shape.rules.margin
         if math.isinf(usable):
             return math.inf, 0
         full = max(0, math.floor(usable / self._longest))

@@ -11,7 +11,7 @@ from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
 from backends.commands import Answer, Commands, chunks
 from backends.observed.rows import ReservationRow
-from backends.pbs.margin import OPENPBS_MARGIN, TIME_RESOLUTION
+from backends.pbs.margin import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import everyones_jobs
 from backends.pbs.openpbs.own import JOB, OwnJobs
@@ -41,6 +41,7 @@ class OpenPbs:
     name = "OpenPBS"
     time_resolution = TIME_RESOLUTION
     slot_margin = OPENPBS_MARGIN
+    shrink_margin: int | None = SHRINK_MARGIN
     can_reshape = can_release = True
     template = Path(__file__).parent / "pilot.template"
 
@@ -118,9 +119,9 @@ class OpenPbs:
         self._yielding = known
         return known[0]
 
-    def changes(self, order: PilotOrder, site: SiteConfig, shape: Shape) -> list[str]:
+    def changes(self, order: PilotOrder, shape: Shape) -> list[str]:
         """See Dialect."""
-        return changes_of(order, site, shape, type_resource=self._type_resource)
+        return changes_of(order, shape, type_resource=self._type_resource)
 
     def check_changed(self, answer: Answer) -> None:
         """See Dialect."""

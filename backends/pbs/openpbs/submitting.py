@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
+from adaptor.model import Request
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.openpbs.jobs import TAG
@@ -62,7 +63,7 @@ def arguments_of(
     options = ["-f", "-N", order.tag[:LONGEST_NAME], "-v", f"{TAG}={order.tag}"]
     for option, value in (("-q", site.partition), ("-A", site.account)):
         options += [option, value] if value is not None else []
-    for resource in (_select(shape, type_resource), _place(shape), *_walltime(order, site)):
+    for resource in (_select(shape, type_resource), _place(shape), *_walltime(order.request)):
         options += ["-l", resource]
     options += [
         "-r",
@@ -79,14 +80,14 @@ def arguments_of(
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 
-def changes_of(
-    order: PilotOrder, site: SiteConfig, shape: Shape, *, type_resource: str = GPU_TYPES[0]
-) -> list[str]:
+def changes_of(order: PilotOrder, shape: Shape, *, type_resource: str = GPU_TYPES[0]) -> list[str]:
     """The arguments of qalter for a queued job, without its id.
 
-    `select` is always among them: PBS then leaves a job that has started as it is.
+    `select` is always among them: PBS then leaves a job that has started as it is. So are both walltimes: PBS
+    changes a plain walltime to them, and does not take them back from a job that has them.
     """
-    resources = (_select(shape, type_resource), *_walltime(order, site))
+    request = order.request
+    resources = (_select(shape, type_resource), *_from_to(request.least or request.tr, request.tr))
     return [word for resource in resources for word in ("-l", resource)]
 
 
@@ -125,12 +126,13 @@ def _place(shape: Shape) -> str:
     return "place=scatter" if shape.scatter else "place=free"
 
 
-def _walltime(order: PilotOrder, site: SiteConfig) -> list[str]:
-    """Fixed, or where the site wishes it as long as fits: then PBS starts it in a hole that has shrunk."""
-    if site.shrink_to_fit is None:
-        return [f"walltime={order.request.tr}"]
-    least = max(1, math.floor(order.request.tr * site.shrink_to_fit))
-    return [f"min_walltime={least}", f"max_walltime={order.request.tr}"]
+def _walltime(request: Request) -> list[str]:
+    """Fixed, or from the least time on: PBS then starts the job with what the hole holds (shrink-to-fit)."""
+    return [f"walltime={request.tr}"] if request.least is None else _from_to(request.least, request.tr)
+
+
+def _from_to(least: int, most: int) -> list[str]:
+    return [f"min_walltime={least}", f"max_walltime={most}"]
 
 
 def accepted_id(answer: Answer) -> str:

@@ -23,12 +23,14 @@ class WithAgents:
         self._agents = agents
         self.time_resolution = scheduler.time_resolution
         self.slot_margin = scheduler.slot_margin
+        self.shrink_margin = scheduler.shrink_margin
 
     def queue_state(self) -> QueueState:
         state = self._scheduler.queue_state()
         # Some learn them when they are first asked.
         self.time_resolution = self._scheduler.time_resolution
         self.slot_margin = self._scheduler.slot_margin
+        self.shrink_margin = self._scheduler.shrink_margin
         return state
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:

@@ -32,6 +32,7 @@ class Torque:
     name = "Torque"
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
+    shrink_margin: int | None = None
     can_reshape = can_release = False
     template = Path(__file__).with_name("pilot.template")
 
@@ -85,7 +86,7 @@ class Torque:
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
         return submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
 
-    def changes(self, order: PilotOrder, site: SiteConfig, shape: Shape) -> list[str]:  # noqa: ARG002
+    def changes(self, order: PilotOrder, shape: Shape) -> list[str]:  # noqa: ARG002
         """See Dialect."""
         raise ChangeRefused("requests are not changed on Torque")
 

@@ -106,8 +106,8 @@ def test_what_qsub_is_told(order: PilotOrder, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("answering")
 def test_whole_nodes_and_shrinking_to_fit(order: PilotOrder, tmp_path: Path) -> None:
-    backend(whole_nodes=True, shrink_to_fit=0.5).submit(
-        msgspec.structs.replace(order, request=Request(8, 601), task=TaskSize(processors=2))
+    backend(whole_nodes=True).submit(
+        msgspec.structs.replace(order, request=Request(8, 601, 300), task=TaskSize(processors=2))
     )
     told = (tmp_path / "qsub.arguments").read_text().splitlines()
     resources = [word for option, word in itertools.pairwise(told) if option == "-l"]
@@ -483,7 +483,10 @@ def test_a_queued_request_is_changed_by_qalter(fake: Fake, order: PilotOrder) ->
     site.reshape("77.pbshead", order)
     select = "select=2:ncpus=2:mpiprocs=2:mem=3072kb"
     asked = Path("qalter.arguments").read_text().split()
-    assert asked == ["-l", select, "-l", "walltime=600", "77.pbshead"]
+    assert asked == ["-l", select, "-l", "min_walltime=600", "-l", "max_walltime=600", "77.pbshead"]
+    site.reshape("77.pbshead", msgspec.structs.replace(order, request=Request(4, 600, 120)))
+    asked = Path("qalter.arguments").read_text().split()
+    assert asked == ["-l", select, "-l", "min_walltime=120", "-l", "max_walltime=600", "77.pbshead"]
     assert (site.can_reshape, site.can_release) == (True, True)
 
 

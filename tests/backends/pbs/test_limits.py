@@ -211,9 +211,7 @@ def test_a_server_that_hides_and_forgets_is_told() -> None:
 
 
 def test_settings_of_other_schedulers_are_told() -> None:
-    site = SiteConfig(backend="pbs", qos="fast", shrink_to_fit=0.5)
-    assert levels(list(check_settings(site, "OpenPBS"))) == ["warning"]
-    assert levels(list(check_settings(site, "Torque"))) == ["warning", "warning"]
+    assert levels(list(check_settings(SiteConfig(backend="pbs", qos="fast")))) == ["warning"]
 
 
 @pytest.fixture
@@ -232,7 +230,7 @@ def answering(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_site_is_written_for_the_pbs_that_answers() -> None:
     config = parse_config(discover.describe_sites(), "written.yaml")
     assert list(config.sites) == ["workq"]
-    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 7
+    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 8
     assert "vip" not in discover.describe_sites()
 
 

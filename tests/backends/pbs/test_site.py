@@ -27,16 +27,14 @@ def report(recording: str) -> JobReport:
 
 
 def test_a_pbs_site_has_a_pbs_backend(tmp_path: Path) -> None:
-    site = parse_config(f"{SITE}    dialect: openpbs\n    shrink_to_fit: 0.25\n", "c.yaml").sites["hpc"]
-    assert (site.dialect, site.shrink_to_fit) == ("openpbs", 0.25)
+    site = parse_config(f"{SITE}    dialect: openpbs\n", "c.yaml").sites["hpc"]
+    assert site.dialect == "openpbs"
     assert isinstance(make_backend("hpc", site, tmp_path), PbsBackend)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("shrink_to_fit: 0", r"c\.yaml:5: sites\.hpc\.shrink_to_fit: must be more than 0 and at most 1"),
-        ("shrink_to_fit: 1.5", "at most 1, not 1.5"),
         ("dialect: slurm", r"c\.yaml:5: sites\.hpc\.dialect"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from adaptor.crafting.availability import Availability
 from backends.slurm.nodes import find_site
-from backends.slurm.ordering import Ordering, check_ordering, ordering
+from backends.slurm.ordering import Ordering, check_ordering, ordering, shrink_margin
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.queue import Seen, queue_state
 from tests.backends.slurm.slurm_rows import NOW, job, node
@@ -28,7 +28,7 @@ MULTIFACTOR = {"PriorityType": "priority/multifactor", "PriorityMaxAge": "7-00:0
 )
 def test_a_request_loses_its_place_where_waiting_gains_one(settings: dict[str, str], loses: bool) -> None:
     assert ordering(settings).loses_age is loses
-    (told,) = (each.text for each in check_ordering(settings, 4))
+    told, _ = (each.text for each in check_ordering(settings, 4))
     assert told.endswith("loses that" if loses else "loses no place")
 
 
@@ -37,8 +37,28 @@ def test_how_deep_backfill_looks() -> None:
     assert ordering(BACKFILL).tested == 500
     deep = {**BACKFILL, "SchedulerParameters": "bf_max_job_test=20,xbf_max_job_user=1,bf_max_job_user=2"}
     assert (ordering(deep).tested, ordering(deep).tested_of_user) == (20, 2)
-    assert [each.level for each in check_ordering(deep, 4)] == ["ok", "ok", "warning"]
-    assert [each.level for each in check_ordering(deep, 2)] == ["ok", "ok"]
+    assert [each.level for each in check_ordering(deep, 4)] == ["ok", "ok", "ok", "warning"]
+    assert [each.level for each in check_ordering(deep, 2)] == ["ok", "ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("release", "settings", "margin"),
+    [
+        ("26.05.5", BACKFILL, 0),
+        ("26.11.0-0rc1", BACKFILL, 0),
+        ("24.11.5", BACKFILL, None),
+        ("22.05.8", BACKFILL, None),
+        ("", BACKFILL, None),
+        ("26.05.5", {"SchedulerType": "sched/builtin"}, None),
+        ("26.05.5", {**BACKFILL, "SchedulerParameters": "bf_interval=2,time_min_as_soft_limit"}, None),
+    ],
+)
+def test_which_slurm_gives_the_whole_slot(release: str, settings: dict[str, str], margin: int | None) -> None:
+    known = {**settings, "SLURM_VERSION": release}
+    assert shrink_margin(known) == margin
+    told = list(check_ordering(known, 4))[1].text
+    assert ("between the least" in told) == (margin is not None)
+    assert ("1m 40s shorter" in told) == (margin is None and "bf_interval" not in str(settings))
 
 
 def waiting(count: int, tested: int, ours: int | None = None) -> Seen:

@@ -24,6 +24,7 @@ def golden_script() -> str:
         TEMPLATE,
         processors=6,
         minutes="11",
+        shrinks="false",
         command=["sbatch", "--parsable", "--job-name=adaptor-x-7", "/home/u/my pilots/7/pilot.sh"],
         environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
         prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
@@ -50,7 +51,7 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
     fake("squeue", "echo 2000000000")
 
     def run(
-        worker: str, prologue: str = "", gres: str = "", **variables: str
+        worker: str, prologue: str = "", gres: str = "", shrinks: str = "false", **variables: str
     ) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "pilot.sh"
         script.write_text(
@@ -58,6 +59,7 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
                 TEMPLATE,
                 processors=6,
                 minutes="10",
+                shrinks=shrinks,
                 command=["sbatch"],
                 environment={"ADAPTOR_DIRECTORY": str(tmp_path), "ADAPTOR_ODD": "a 'b' \"$c\" \\d"},
                 prologue=prologue,
@@ -197,6 +199,12 @@ def test_an_end_before_the_limit_is_asked_for_again(run: Run, fake: Fake) -> Non
     assert set(run(say, SLURM_JOB_END_TIME=early).stdout.split()) == {"2000000000"}
     fake("squeue", "exit 1")
     assert set(run(say, SLURM_JOB_END_TIME=early).stdout.split()) == {early}
+
+
+def test_where_slurm_gives_less_the_end_is_always_asked_for(run: Run) -> None:
+    """The least time may be longer than what was asked for when the script was written."""
+    said = run('echo "$ADAPTOR_PILOT_END"', shrinks="true", SLURM_JOB_END_TIME=str(int(time.time()) + 900))
+    assert set(said.stdout.split()) == {"2000000000"}
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,11 @@ def test_what_leaves_it_open_is_uncertain(answer: Answer) -> None:
         accepted_id(answer)
 
 
+def test_the_least_time_of_a_request_is_rounded_up_too() -> None:
+    order = msgspec.structs.replace(ORDER, request=Request(6, 601, 121))
+    assert arguments(order)[2:4] == ["--time=11", "--time-min=3"]
+
+
 def test_a_controller_that_was_never_reached_has_no_request() -> None:
     complaint = (
         "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor.model import Request
@@ -25,9 +26,18 @@ ORDER = PilotOrder(
 
 def test_tasks_and_processors_go_together_and_nodes_never() -> None:
     of_tasks = Shape(count=3, part=TaskSize(processors=2))
-    assert changes("7", ORDER, of_tasks) == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
+    asked = changes("7", ORDER, of_tasks, shrinks=False)
+    assert asked == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
     of_nodes = Shape(count=3, part=TaskSize(processors=2), whole_nodes=True)
-    assert changes("7", ORDER, of_nodes) == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3"]
+    assert changes("7", ORDER, of_nodes, shrinks=False) == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3"]
+
+
+def test_the_least_time_goes_with_the_limit_and_is_taken_back() -> None:
+    """Slurm refuses a limit below the least time of the job."""
+    part = Shape(count=3, part=TaskSize(processors=2), whole_nodes=True)
+    assert changes("7", ORDER, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=0"]
+    order = msgspec.structs.replace(ORDER, request=Request(6, 3540, 601))
+    assert changes("7", order, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=11"]
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,7 @@ class SceneBackend:
 
     time_resolution = 1
     slot_margin = 0
+    shrink_margin: int | None = None
     can_release = False
     can_reshape = True
     loopback = True
