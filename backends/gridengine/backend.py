@@ -33,6 +33,7 @@ class GridEngineBackend:
 
     time_resolution = 1
     slot_margin = SLOT_MARGIN
+    shrink_margin = None
     can_reshape = False
     can_release = False
 

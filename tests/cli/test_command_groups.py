@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
-from adaptor.cli.operating.sites import COMMANDS, site
 
 from adaptor import api
 from adaptor.cli.main import ELSEWHERE, SECTIONS, program
+from adaptor.cli.operating.sites import COMMANDS, site
 from tests.cli.fake_control import bag_view, task_view
 from tests.cli.invoking import Cli, Serve
 

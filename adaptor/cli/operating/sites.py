@@ -1,4 +1,4 @@
-"""`adaptor site`: its commands, and of these list and init; packages add more by the group `adaptor.cli.site`."""
+"""`adaptor site`: its commands, and of these list and init; the group `adaptor.cli.site` adds more."""
 
 from __future__ import annotations
 
