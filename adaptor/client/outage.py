@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from adaptor.client.asking import NoAnswerError
 from adaptor.errors import NoDaemonError
+
+T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds to wait for a daemon that has answered before."""
@@ -59,3 +62,11 @@ class Outage:
             self._say(f"adaptor: the daemon does not answer; waiting up to {self._patience:g} s")
         pause, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
         return pause
+
+    def wait_out(self, ask: Callable[[], T]) -> T:
+        """The answer, asked for until it comes. Raises NoDaemonError, NoAnswerError, as `pause` does."""
+        while True:
+            try:
+                return ask()
+            except (NoDaemonError, NoAnswerError) as silence:
+                time.sleep(self.pause(silence))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -90,18 +89,12 @@ class Reader:
 
     def _get_of_a_fresh_daemon(self, question: api.Question[A], locked: JournalError) -> A:
         """A daemon that starts just now holds the journal, and answers soon. Raises `locked`: none does."""
-        outage = Outage(STARTING, was_there=True)
-        while True:
-            try:
-                answer = self.live(question)
-            except NoDaemonError as silence:
-                try:
-                    time.sleep(outage.pause(silence))
-                except NoDaemonError:
-                    raise locked from None
-            else:
-                self.offline = False
-                return answer
+        try:
+            answer = Outage(STARTING, was_there=True).wait_out(lambda: self.live(question))
+        except NoDaemonError:
+            raise locked from None
+        self.offline = False
+        return answer
 
 
 def all_tasks(get: Ask, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:

@@ -70,13 +70,21 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
                 "site": "site",
                 "processors": "p",
                 "walltime": "tr",
-                "start": lambda request: _start(request, found.now),
+                "start": lambda request: (
+                    "now"
+                    if request.start is not None and request.start <= found.now
+                    else clock(request.start, found.now)
+                ),
             },
         )
     for site, why in found.withheld.items():
         yield f"{site}: no request now: {printable(why)}"
     hours = f"{found.work.low / 3600:,.1f} to {found.work.high / 3600:,.1f} processor-hours"
-    yield f"{plural(found.tasks, 'task')}: {hours}{_credits(found)}"
+    credits = ""
+    if found.credits is not None:
+        low, high = amount(found.credits.low), amount(found.credits.high)
+        credits = f", {low} to {high} credits and what is wasted"
+    yield f"{plural(found.tasks, 'task')}: {hours}{credits}"
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"
     for array in found.arrays:
         ends = interval(array.end, found.now)
@@ -85,13 +93,3 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
 
 
 _LIMIT_OF = {"scheduler": "the scheduler's default", "initial_tr": "initial_tr", "time": "--time"}
-
-
-def _start(request: api.PlannedRequestView, now: float) -> str:
-    return "now" if request.start is not None and request.start <= now else clock(request.start, now)
-
-
-def _credits(found: api.PlanView) -> str:
-    if found.credits is None:
-        return ""
-    return f", {amount(found.credits.low)} to {amount(found.credits.high)} credits and what is wasted"

@@ -41,7 +41,9 @@ def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool
     if answer.bag:
         click.echo(f"bag {answer.bag}: {plural(new, 'task')}")
     for each in answer.taken_over:
-        click.echo(f"not run again: {_held(each)}")
+        states = ((each.done, "done"), (each.to_run, "still to run"))
+        held = " and ".join(f"{plural(count, 'task')} {state}" for count, state in states if count)
+        click.echo(f"not run again: {held} in bag {each.bag}")
     if not answer.bag:
         click.echo("nothing is left to run: no new bag")
     elif question.resume and not answer.taken_over:
@@ -58,12 +60,6 @@ def tell_refused(answer: api.Submitted | api.Appended) -> None:
         click.echo(f"  {reason}", err=True)
     if answer.refused > len(answer.reasons):
         click.echo(f"  and {answer.refused - len(answer.reasons):,} more", err=True)
-
-
-def _held(each: api.TakenOver) -> str:
-    done = [f"{plural(each.done, 'task')} done"] if each.done else []
-    to_run = [f"{plural(each.to_run, 'task')} still to run"] if each.to_run else []
-    return f"{' and '.join(done + to_run)} in bag {each.bag}"
 
 
 SUBMIT_TIMEOUT = 300.0

@@ -6,7 +6,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import BinaryIO
 
 import click
 
@@ -51,14 +50,11 @@ def _print_whole(place: Place, name: str) -> None:
         if place.size is None:
             shutil.copyfileobj(file, sys.stdout.buffer)
         else:
-            _copy(file, place.size)
+            left = place.size
+            while left > 0 and (data := file.read(min(left, _CHUNK))):
+                sys.stdout.buffer.write(data)
+                left -= len(data)
     sys.stdout.buffer.flush()
-
-
-def _copy(file: BinaryIO, size: int) -> None:
-    while size > 0 and (data := file.read(min(size, _CHUNK))):
-        sys.stdout.buffer.write(data)
-        size -= len(data)
 
 
 def follow_output(

@@ -87,23 +87,16 @@ def stop(pilots: bool, force: bool, as_json: bool) -> None:
       adaptor daemon stop --pilots
       adaptor daemon stop --force
     """
-    pid = _stop(pilots, force)
-    if as_json:
-        print_json({"stopped": pid})
-    else:
-        click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
-
-
-def _stop(pilots: bool, force: bool) -> int | None:
-    """The process that has ended; None: there was none."""
-    if not force:
-        return stop_daemon(pilots)
-    if pilots:
+    if force and pilots:
         raise UsageError(
             "--force ends a daemon that cannot be asked to cancel its pilots; start one again, then:"
             " adaptor daemon stop --pilots"
         )
-    return end_daemon()
+    pid = end_daemon() if force else stop_daemon(pilots)
+    if as_json:
+        print_json({"stopped": pid})
+    else:
+        click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
 
 
 @daemon.command(short_help="Show the daemon's process, journal and sites.")

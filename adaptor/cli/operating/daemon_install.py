@@ -6,7 +6,6 @@ import getpass
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,9 +19,10 @@ from adaptor.cli.operating.service import Service, cron_lines, scron_lines, this
 from adaptor.cli.options import config_option, confirm
 from adaptor.cli.printing import print_lines
 from adaptor.cli.words import printable
-from adaptor.client.asking import ask
+from adaptor.client.asking import NoAnswerError, ask
+from adaptor.client.outage import Outage
 from adaptor.config.loading import config_path, load_config
-from adaptor.errors import AdaptorError, UsageError
+from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 
 _START_TIMEOUT = 60.0
 """Seconds for the daemon to answer."""
@@ -102,19 +102,13 @@ def _chosen(
 
 
 def _await_daemon(name: str) -> None:
-    until = time.monotonic() + _START_TIMEOUT
-    while True:
-        try:
-            view = ask(api.GetDaemon())
-        except AdaptorError as error:
-            if time.monotonic() > until:
-                raise AdaptorError(
-                    f"the daemon does not answer ({error}); see: journalctl --user -u {name}, or daemon.log"
-                ) from error
-            time.sleep(0.2)
-        else:
-            click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
-            return
+    try:
+        view = Outage(_START_TIMEOUT, was_there=True).wait_out(lambda: ask(api.GetDaemon()))
+    except (NoDaemonError, NoAnswerError) as error:
+        raise AdaptorError(
+            f"the daemon does not answer ({error}); see: journalctl --user -u {name}, or daemon.log"
+        ) from error
+    click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
 
 
 _TIMEOUT = 60.0

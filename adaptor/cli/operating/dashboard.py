@@ -57,12 +57,19 @@ def dashboard(
     if port is not None and access.ANY_HOST in hosts:
         raise UsageError("--host '*' is for sockets: pages of strangers could lead a browser to a port")
 
-    directory, base = state_directory(), _base(base_url)
+    directory, base = state_directory(), base_url.strip("/")
+    base = f"/{base}" if base else ""
     token = None if no_token else access.load_or_make_token(directory)
+    page = f"{base}/" + (f"?token={token}" if token else "")
     names = {host.lower() for host in hosts}
     if port is not None:
         listener = listening.bind_port(bind, port)
-        _tell_port(bind, listener.getsockname()[1], base, token)
+        bound = listener.getsockname()[1]
+        name = f"[{bind}]" if ":" in bind else bind
+        if bind in ("0.0.0.0", "::"):  # noqa: S104  # named, not bound
+            name = socket.gethostname()
+        click.echo(f"listening on {bind} port {bound}")
+        click.echo(f"  http://{name}:{bound}{page}")
         names |= {name.lower() for name in (socket.gethostname(), socket.getfqdn(), bind)}
         listening.run(_application(token, names, base), listener)
         return
@@ -70,7 +77,12 @@ def dashboard(
     path = named or listening.socket_path(directory, os.environ.get("XDG_RUNTIME_DIR"))
     listener = listening.bind_socket(path)
     try:
-        _tell_socket(path, base, token)
+        click.echo(f"listening on {path}")
+        click.echo("on your own machine:")
+        click.echo(
+            f"  ssh -N -L {_FORWARDED}:{shlex.quote(str(path))} {getpass.getuser()}@{socket.gethostname()}"
+        )
+        click.echo(f"  http://localhost:{_FORWARDED}{page}")
         listening.run(_application(token, names, base), listener)
     finally:
         path.unlink(missing_ok=True)
@@ -94,31 +106,6 @@ def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
         hosts=names,
         base=base,
     )
-
-
-def _base(path: str) -> str:
-    stripped = path.strip("/")
-    return f"/{stripped}" if stripped else ""
-
-
-def _address(start: str, base: str, token: str | None) -> str:
-    return f"{start}{base}/" + (f"?token={token}" if token else "")
-
-
-def _tell_socket(path: Path, base: str, token: str | None) -> None:
-    here = f"{getpass.getuser()}@{socket.gethostname()}"
-    click.echo(f"listening on {path}")
-    click.echo("on your own machine:")
-    click.echo(f"  ssh -N -L {_FORWARDED}:{shlex.quote(str(path))} {here}")
-    click.echo(f"  {_address(f'http://localhost:{_FORWARDED}', base, token)}")
-
-
-def _tell_port(bind: str, port: int, base: str, token: str | None) -> None:
-    name = f"[{bind}]" if ":" in bind else bind
-    if bind in ("0.0.0.0", "::"):  # noqa: S104  # named, not bound
-        name = socket.gethostname()
-    click.echo(f"listening on {bind} port {port}")
-    click.echo(f"  {_address(f'http://{name}:{port}', base, token)}")
 
 
 _READABLE = 0o644

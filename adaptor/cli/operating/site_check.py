@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
 from adaptor.cli.printing import print_json
 from adaptor.cli.words import coloured, printable
 from adaptor.config.loading import config_path, load_config
-from adaptor.config.schema import Config, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.protocol.state_directory import state_directory
 from backends.findings import Finding
 from backends.machines.base import Machine
@@ -51,9 +53,12 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
         confirm(f"submit one job of a minute to {', '.join(chosen)}?")
     found = {each: findings(sites[each]) for each in chosen}
     if live:
+        from adaptor.daemon.trial.check import live_check
+
         for each, list_ in found.items():
             if not any(finding.level == "error" for finding in list_):
-                list_ += _live_findings(each, whole, wait)
+                tell = partial(_tell, each)
+                list_ += live_check(each, whole, state_directory(), wait, tell)
     if as_json:
         print_json(
             [
@@ -70,25 +75,15 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
     return int(any(finding.level == "error" for list_ in found.values() for finding in list_))
 
 
-def _live_findings(name: str, config: Config, wait: float) -> list[Finding]:
-    from adaptor.daemon.trial.check import live_check
-
-    def tell(text: str) -> None:
-        click.echo(f"{name}: {text}", err=True)
-
-    return live_check(name, config, state_directory(), wait, tell)
+def _tell(name: str, text: str) -> None:
+    click.echo(f"{name}: {text}", err=True)
 
 
 def findings(site: SiteConfig) -> list[Finding]:
     """What is right, what is doubtful and what is wrong with a site's configuration."""
-    from adaptor.daemon.spool.check import check_spool
-
-    return [*_scheduler_findings(site), *check_spool(site)]
-
-
-def _scheduler_findings(site: SiteConfig) -> list[Finding]:
     from adaptor.config.partitions import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
+    from adaptor.daemon.spool.check import check_spool
     from backends.registry import backend_type
 
     kind = backend_type(site.backend)
@@ -107,4 +102,4 @@ def _scheduler_findings(site: SiteConfig) -> list[Finding]:
             for finding, names in found.items()
         ]
 
-    return check_where_it_is(site, check)
+    return [*check_where_it_is(site, check), *check_spool(site)]
