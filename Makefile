@@ -11,7 +11,7 @@ SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test nightly releases campaign lint bench derose golden snakemake slurm pbs install dev dist pex docs clean
+.PHONY: help demo quick test nightly releases campaign lint bench derose golden snakemake slurm pbs gridengine install dev dist pex docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -26,6 +26,7 @@ help:
 	@echo "make snakemake the plugin for Snakemake, by Snakemake's own tests and more, in an environment of its own"
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
 	@echo "make pbs     a throwaway OpenPBS of 4 nodes, where one is installed in /opt/pbs (needs root)"
+	@echo "make gridengine a throwaway Grid Engine of 4 hosts, which it installs in /opt/gridengine (needs root)"
 	@echo "make install the adaptor command in $(BIN)"
 	@echo "make dist    wheel and source distribution in dist/"
 	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,plots adds extras"
@@ -60,6 +61,7 @@ quick: dev lint
 
 test: dev
 	./tests/clusters/install-slurm
+	./tests/clusters/install-gridengine
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -m 'not nightly' -n 4 --maxschedchunk 1 --durations=10
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
@@ -114,6 +116,10 @@ slurm: dev
 
 pbs: dev
 	$(BIN)/python -m tests.clusters.play_openpbs
+
+gridengine: dev
+	./tests/clusters/install-gridengine
+	$(BIN)/python -m tests.clusters.grid_engine
 
 dist: dev
 	rm -rf dist
