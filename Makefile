@@ -13,7 +13,7 @@ BESIDE := ./experiments ./plugins/donation-agents ./plugins/torque
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test nightly releases campaign lint bench derose golden snakemake slurm pbs install dev dist pex docs clean
+.PHONY: help demo quick test nightly releases campaign lint bench derose golden snakemake slurm pbs gridengine install dev dist pex docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -28,6 +28,7 @@ help:
 	@echo "make snakemake the plugin for Snakemake, by Snakemake's own tests and more, in an environment of its own"
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
 	@echo "make pbs     a throwaway OpenPBS of 4 nodes, where one is installed in /opt/pbs (needs root)"
+	@echo "make gridengine a throwaway Grid Engine of 4 hosts, which it installs in /opt/gridengine (needs root)"
 	@echo "make install the adaptor command in $(BIN)"
 	@echo "make dist    wheels and source distributions in dist/"
 	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,plots adds extras"
@@ -63,6 +64,7 @@ quick: dev lint
 
 test: dev
 	./tests/clusters/install-slurm
+	./tests/clusters/install-gridengine
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -m 'not nightly' -n 4 --maxschedchunk 1 --durations=10
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
@@ -117,6 +119,10 @@ slurm: dev
 
 pbs: dev
 	$(BIN)/python -m tests.clusters.play_openpbs
+
+gridengine: dev
+	./tests/clusters/install-gridengine
+	$(BIN)/python -m tests.clusters.grid_engine
 
 dist: dev
 	rm -rf dist

@@ -12,7 +12,7 @@ from adaptor.reports import JobReport, NodeReport
 from backends.base import TAG_START, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.commands import CommandHung, chunks
-from backends.gridengine.limits import ceilings, refusal
+from backends.gridengine.limits import ceilings, pes_of, refusal
 from backends.gridengine.own import Own
 from backends.gridengine.reading import Master
 from backends.gridengine.state import Seen, queue_state
@@ -22,7 +22,6 @@ from backends.machines.here import HERE
 from backends.observed.state import SecondLook
 from backends.scripts import render
 
-SLOT_MARGIN = 60
 _TEMPLATE = Path(__file__).with_name("pilot.template")
 _LATELY = 6 * 3600.0
 """Seconds for which jobs that have ended are learned from."""
@@ -32,8 +31,8 @@ class GridEngineBackend:
     """Implements `backends.base.Backend`."""
 
     time_resolution = 1
-    slot_margin = SLOT_MARGIN
-    shrink_margin = None
+    slot_margin = 60
+    shrink_margin: int | None = None
     can_reshape = False
     can_release = False
 
@@ -57,9 +56,9 @@ class GridEngineBackend:
         Raises:
             SchedulerError: no answer, or no such queue.
         """
-        return self._second_look.state(self._queue_state)
+        return self._second_look.state(self._look)
 
-    def _queue_state(self) -> QueueState:
+    def _look(self) -> QueueState:
         self._seen = seen = self._master.look.take(f"queue {self._site.partition}")
         return queue_state(seen, seen.queue(self._site.partition))
 
@@ -80,7 +79,7 @@ class GridEngineBackend:
         nodes = seen.nodes(queue.name)
         if problem := refusal(order.request, seen.cell, queue, nodes):
             raise SubmitRefused(problem)
-        pe = choose_pe(order, self._site, queue, seen.cell, nodes)
+        pe = choose_pe(order, self._site, pes_of(seen.cell, queue), nodes)
         script = order.directory / "pilot.sh"
         command = arguments_of(order, self._site, queue.name, pe, script)
         memory = order.task.memory

@@ -37,23 +37,21 @@ def describe_sites(timeout: float = 30.0) -> str:
     """
     master = Master(SiteConfig(backend="gridengine", command_timeout=Duration(timeout)), HERE)
     seen = master.see()
-    names = [name for name, queue in seen.cell.queues.items() if queue.is_batch and seen.nodes(name).machines]
+    names = [name for name in seen.cell.queues if seen.nodes(name).machines]
     if not names:
         raise SchedulerError("Grid Engine answers, but has no queue with hosts")
     names.sort(key=lambda name: name != "all.q")
-    sites = [_described(seen, name) for name in names]
+    sites = [
+        Described(
+            backend="gridengine",
+            scheduler="Grid Engine",
+            nodes=seen.nodes(name),
+            known=ceilings(seen.cell, seen.cell.queues[name], seen.nodes(name)),
+            note="  # the queue",
+        )
+        for name in names
+    ]
     return described(_HEAD.format(version=master.version()), sites, "queues", names)
-
-
-def _described(seen: Seen, name: str) -> Described:
-    nodes = seen.nodes(name)
-    return Described(
-        backend="gridengine",
-        scheduler="Grid Engine",
-        nodes=nodes,
-        known=ceilings(seen.cell, seen.cell.queues[name], nodes),
-        note="  # the queue",
-    )
 
 
 def check_site(site: SiteConfig, machine: Machine) -> list[Finding]:

@@ -13,20 +13,11 @@ from backends.gridengine.state import state_of
 
 TOLD = 128 + 12
 """How a pilot's script ends that was told to leave: as if by SIGUSR2."""
-_BY_SIGNAL = 100
-"""`failed`: Grid Engine ended the job by a signal (sge_status(5), as the next)."""
-_LIMIT = 37
-_RESCHEDULED = (24, 25)
-_JOB_STATES = {
-    "waiting": JobState.QUEUED,
-    "running": JobState.RUNNING,
-    "ending": JobState.RUNNING,
-    "suspended": JobState.RUNNING,
-    "unknown": JobState.UNKNOWN,
-}
-
+_BY_SIGNAL, _AT_LIMIT, _RESCHEDULED = 100, 37, (24, 25)
+"""What `failed` says (sge_status(5)): ended by a signal, or at a limit; put back to run again."""
 _LONGEST = 14 * 86_400.0
-"""Seconds before an end within which a job is taken to have started, where that was not seen."""
+"""Seconds before an end within which a job is taken to have started."""
+_ERROR = "Grid Engine could not start it, and holds it until its error is cleared (`qstat -j`, `qmod -cj`)"
 _LAG = 60.0
 """Seconds after which the record of a job that has ended is there: Grid Engine writes them in batches
 (`flush_time`, 15 s)."""
@@ -40,63 +31,53 @@ class Own:
         self.deleted: set[str] = set()
         """Ids of jobs that were deleted while they waited: of these there are no records."""
         self._ends: dict[str, JobReport] = {}
-        self._starts: dict[str, float] = {}
         self._gone: dict[str, float] = {}
         """When a job was first seen to have ended, without a record."""
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend.jobs`."""
-        ours = [
-            job for job in self._master.own_jobs() if job.number in ids or job.name.startswith(tag_prefix)
-        ]
+        found = self._master.own_jobs()
+        ours = [job for job in found if job.number in ids or job.name.startswith(tag_prefix)]
         live = {job.number: report_of(job) for job in ours if "z" not in job.state}
         gone = {job.number: job for job in ours if job.number not in live}
-        self._starts.update({id: job.start for id, job in live.items() if job.start})
         ended = {*gone, *ids} - live.keys()
-        readable = self._read_ends(ended - self._ends.keys() - self.deleted)
-        for id in gone.keys() & self.deleted:
-            self._ends[id] = JobReport(id=id, tag=gone[id].name, state=JobState.CANCELLED)
-        unknown = {id: job for id, job in gone.items() if id not in self._ends}
-        found = [*live.values(), *(self._ends[id] for id in sorted(ended & self._ends.keys()))]
-        return found + [report for job in unknown.values() for report in self._unrecorded(job, readable)]
+        readable = self._read_ends(ended - self._ends.keys())
+        for id, job in gone.items():
+            if id not in self._ends:
+                self._note_unrecorded(job, readable)
+        known = {**live, **{id: report_of(gone[id]) for id in gone.keys() - self._ends.keys()}}
+        return [*known.values(), *(self._ends[id] for id in sorted(ended & self._ends.keys()))]
 
     def _read_ends(self, ids: Collection[str]) -> bool:
         """Whether we may read the records."""
         if not ids:
             return True
-        earliest = min(self._starts.get(id, time.time() - _LONGEST) for id in ids)
-        records = self._master.records(earliest - 60, self._master.commands.user())
+        records = self._master.records(time.time() - _LONGEST, self._master.commands.user())
         self._ends.update({job.number: ended_report(job) for job in records or () if job.number in ids})
         return records is not None
 
-    def _unrecorded(self, job: GridJob, readable: bool) -> list[JobReport]:
-        """Of a job that the qmaster knows to have ended: unknown until its record must be there.
-
-        One that has none then was deleted while it waited. Where records cannot be read, it is missing.
-        """
+    def _note_unrecorded(self, job: GridJob, readable: bool) -> None:
+        """A job without a record was deleted while it waited, if qdel said so or the record must be there."""
         since = self._gone.setdefault(job.number, time.monotonic())
-        if time.monotonic() - since < _LAG:
-            return [report_of(job)]
-        return [JobReport(id=job.number, tag=job.name, state=JobState.CANCELLED)] if readable else []
+        if job.number in self.deleted or (readable and time.monotonic() - since > _LAG):
+            self._ends[job.number] = JobReport(id=job.number, tag=job.name, state=JobState.CANCELLED)
 
 
 def report_of(job: GridJob) -> JobReport:
     """Of a job in the system, or of one that has ended and is not in the records yet: of unknown state."""
-    waits = state_of(job) == "waiting"
+    state, asked = state_of(job), None if math.isinf(job.limit) else job.limit
+    waits = state == "waiting"
     return JobReport(
         id=job.number,
         tag=job.name,
-        state=_JOB_STATES[state_of(job)],
+        state={"waiting": JobState.QUEUED, "unknown": JobState.UNKNOWN}.get(state, JobState.RUNNING),
         start=None if waits else job.start,
         processors=job.slots,
-        limit=None if math.isinf(job.limit) else job.limit,
-        granted=None if waits or math.isinf(job.limit) else job.limit,
+        limit=asked,
+        granted=None if waits else asked,
         nodes=tuple(dict.fromkeys(host for _, host in job.parts)),
         reason=f"state {job.state}" if set(job.state) & set("hE") else "",
-        never="Grid Engine could not start it and holds it until somebody clears its error (`qstat -j`, "
-        "`qmod -cj`)"
-        if "E" in job.state
-        else "",
+        never=_ERROR if "E" in job.state else "",
     )
 
 
@@ -117,7 +98,7 @@ def ended_report(job: Ended) -> JobReport:
 def _end(job: Ended) -> JobState:
     """Grid Engine does not say who ended a job: one that had its time has met its limit."""
     told = job.failed == _BY_SIGNAL or job.exit_status == TOLD
-    if (told or job.failed == _LIMIT) and job.start and job.end - job.start >= job.limit:
+    if (told or job.failed == _AT_LIMIT) and job.start and job.end - job.start >= job.limit:
         return JobState.WALLTIME
     if told:
         return JobState.CANCELLED

@@ -5,26 +5,20 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 from xml.etree import ElementTree
 
 import msgspec
 
 from backends.base import SchedulerError
-from backends.gridengine.rows import Ended, GridJob, GridQueue, Instance, Pe, Quota
+from backends.gridengine.rows import Ended, GridJob, GridQueue, Instance, Pe
 from backends.gridengine.values import bytes_of, count_of, seconds_of, time_of
 from backends.observed.rows import Amounts, ReservationRow
 
 T = TypeVar("T")
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """What a user may put into a job's name, and XML must not have."""
-_RULE = re.compile(r"^\s*limit\s+(.*?)\s+to\s+(.*)$", re.MULTILINE)
-_BLOCK_END = re.compile(r"^\s*\}\s*$", re.MULTILINE)
-_RECORD = re.compile(r"^=+$", re.MULTILINE)
-_LIMIT = re.compile(r"h_rt=([\d:]+)")
-_NOBODY = "undefined"
 
 
 def _told(parse: Callable[[str], T]) -> Callable[[str], T]:
@@ -119,12 +113,6 @@ def _own(element: ElementTree.Element | None) -> str:
 
 
 @_told
-def reservation_ids(text: str) -> list[str]:
-    """Of `qrstat -xml -u *`."""
-    return [_text(each, "id") for each in _tree(text).iter("ar_summary")]
-
-
-@_told
 def reservations(text: str) -> list[ReservationRow]:
     """Of `qrstat -xml -ar ID,…`."""
     found = []
@@ -140,19 +128,14 @@ def reservations(text: str) -> list[ReservationRow]:
 
 @_told
 def queues(text: str) -> list[GridQueue]:
-    """Of `qconf -sq NAME,…`."""
-    return [_queue(values) for values in _blocks(text, "qname")]
-
-
-def _queue(values: Mapping[str, str]) -> GridQueue:
-    pes = tuple(values.get("pe_list", "NONE").partition(",[")[0].split())
-    return GridQueue(
-        name=values["qname"],
-        seconds=seconds_of(values.get("h_rt", "")),
-        notify=seconds_of(values.get("notify", "60")),
-        pes=() if pes == ("NONE",) else pes,
-        is_batch="BATCH" in values.get("qtype", "BATCH") or pes != ("NONE",),
-    )
+    """Of `qconf -sq NAME,…`: those that run batch jobs, or parallel ones by their environments."""
+    found = []
+    for values in _blocks(text, "qname"):
+        pes = tuple(values.get("pe_list", "NONE").partition(",[")[0].replace("NONE", "").split())
+        if pes or "BATCH" in values.get("qtype", "BATCH"):
+            limit = seconds_of(values.get("h_rt", ""))
+            found.append(GridQueue(name=values["qname"], seconds=limit, pes=pes))
+    return found
 
 
 @_told
@@ -170,82 +153,38 @@ def pe(text: str) -> Pe:
 @_told
 def max_jobs(text: str) -> float:
     """Of `qconf -sconf`: jobs that one user may have."""
-    values = dict(line.split(None, 1) for line in text.splitlines() if len(line.split(None, 1)) == 2)
-    return count_of(values.get("max_u_jobs", "0")) or math.inf
+    found = re.search(r"^max_u_jobs\s+(\d+)", text, re.MULTILINE)
+    return (count_of(found[1]) if found else 0) or math.inf
 
 
 @_told
 def default_memory(text: str) -> int | None:
     """Of `qconf -sc`: bytes of `h_vmem` of a job that names none; None: it is not given as slots are."""
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 7 and words[0] == "h_vmem":
-            return bytes_of(words[6]) if words[5] in ("YES", "HOST") else None
-    return None
-
-
-def quotas(text: str, user: str) -> tuple[Quota, ...]:
-    """Of `qconf -srqs`: limits of slots that bind this user in some queue, whatever else runs.
-
-    A limit for single projects, groups of users, hosts or parallel environments is left out: whether it binds
-    us cannot be told.
-    """
-    found = []
-    for block in _BLOCK_END.split(text):
-        if not re.search(r"^\s*enabled\s+TRUE\s*$", block, re.MULTILINE | re.IGNORECASE):
-            continue
-        name = re.search(r"^\s*name\s+(\S+)", block, re.MULTILINE)
-        for who, what in _RULE.findall(block.replace("\\\n", " ")):
-            slots = re.search(r"(?:^|,)\s*slots=(\d+)\s*(?:,|$)", what)
-            queues = _filtered(who, user)
-            if slots and queues is not None:
-                found.append(Quota(name=name[1] if name else "", slots=int(slots[1]), queues=queues))
-    return tuple(found)
-
-
-def _filtered(filters: str, user: str) -> tuple[str, ...] | None:
-    """The queues of a rule's filters; None: it may not bind us. `{*}` is each of all, `*` all together."""
-    words = filters.split()
-    pairs = dict(zip(words[::2], words[1::2], strict=False))
-    lists = {kind: tuple(value.strip("{}").split(",")) for kind, value in pairs.items() if kind != "name"}
-    if not {user, "*"} & set(lists.pop("users", ("*",))):
-        return None
-    queues = lists.pop("queues", ("*",))
-    return None if any(value != ("*",) for value in lists.values()) else queues
+    found = re.search(r"^h_vmem\s+\S+\s+\S+\s+\S+\s+\S+\s+(?:YES|HOST)\s+(\S+)", text, re.MULTILINE)
+    return bytes_of(found[1]) if found else None
 
 
 @_told
 def ended(text: str) -> list[Ended]:
     """Of `qacct -j`, in its order."""
     found = []
-    for block in _RECORD.split(text):
-        lines = (line.split(None, 1) for line in block.splitlines() if line.strip())
-        values = {words[0]: words[1].strip() if len(words) > 1 else "" for words in lines}
-        if "jobnumber" in values:
-            found.append(_ended(values))
+    for values in _blocks(text, "qname"):
+        limit = re.search(r"h_rt=([\d:]+)", values.get("category", ""))
+        found.append(
+            Ended(
+                number=values["jobnumber"],
+                name=values["jobname"],
+                owner=values["owner"],
+                host=values["hostname"],
+                start=time_of(values["start_time"]),
+                end=time_of(values["end_time"]),
+                failed=count_of(values["failed"].split()[0]),
+                exit_status=count_of(values["exit_status"].split()[0]),
+                slots=count_of(values["slots"]),
+                limit=seconds_of(limit[1]) if limit else math.inf,
+            )
+        )
     return found
-
-
-def _ended(values: Mapping[str, str]) -> Ended:
-    task = values.get("taskid", _NOBODY)
-    limit = _LIMIT.search(values.get("category", ""))
-    return Ended(
-        number=values["jobnumber"],
-        task="" if task == _NOBODY else task,
-        name=values["jobname"],
-        owner=values["owner"],
-        host=values["hostname"],
-        start=_ran(values["start_time"]),
-        end=_ran(values["end_time"]),
-        failed=count_of(values["failed"].split()[0]),
-        exit_status=count_of(values["exit_status"].split()[0]),
-        slots=count_of(values["slots"]),
-        limit=seconds_of(limit[1]) if limit else math.inf,
-    )
-
-
-def _ran(text: str) -> float:
-    return 0.0 if text.startswith("-/-") else time_of(text)
 
 
 def _blocks(text: str, first: str) -> Iterator[dict[str, str]]:
@@ -253,10 +192,11 @@ def _blocks(text: str, first: str) -> Iterator[dict[str, str]]:
     values: dict[str, str] = {}
     for line in text.replace("\\\n", " ").splitlines():
         name, _, value = line.strip().partition(" ")
-        if name == first and values:
-            yield values
+        if name == first:
+            if values:
+                yield values
             values = {}
-        if name:
+        if name and (values or name == first):
             values[name] = " ".join(value.split())
     if values:
         yield values

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from adaptor.config.schema import SiteConfig
 from backends.commands import Commands
 from backends.gridengine import parse
-from backends.gridengine.environment import environment
 from backends.gridengine.rows import Cell, Ended, GridJob
 from backends.gridengine.state import Seen
 from backends.machines.base import Machine
 from backends.observed.rows import ReservationRow
 from backends.sharing import SharedLook
 
+_ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC"}
+"""Plain words, and times in UTC. qsub hands nothing of the environment on (no `-V`)."""
 _CONFIGURED = 600.0
 """Seconds for which what is configured is not asked again."""
-
 _NO_RECORDS = "no jobs running since startup"
 """What qacct says before the first job of a cell has ended."""
 
@@ -29,7 +30,7 @@ class Master:
     """
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:
-        self.commands = Commands(environment, site.command_timeout, machine)
+        self.commands = Commands(lambda own: {**own, **_ENVIRONMENT}, site.command_timeout, machine)
         self.look = SharedLook(self.see)
         self._cell: tuple[float, Cell] | None = None
 
@@ -64,9 +65,7 @@ class Master:
 
     def version(self) -> str:
         """For instance `SGE 8.1.9`."""
-        return next(
-            iter(self.commands.run("qstat", "-help").output.splitlines()), "of unknown version"
-        ).strip()
+        return self.commands.run("qstat", "-help").output.partition("\n")[0].strip() or "of unknown version"
 
     def _ask_cell(self) -> Cell:
         ask = self.commands.ask
@@ -75,14 +74,14 @@ class Master:
         return Cell(
             queues={queue.name: queue for queue in queues},
             pes={name: parse.pe(ask("qconf", "-sp", name)) for name in names},
-            quotas=parse.quotas(self._optional("qconf", "-srqs"), self.commands.user()),
             max_jobs=parse.max_jobs(ask("qconf", "-sconf")),
             default_memory=parse.default_memory(ask("qconf", "-sc")),
         )
 
     def _reservations(self) -> list[ReservationRow]:
-        ids = parse.reservation_ids(self._optional("qrstat", "-xml", "-u", "*"))
-        return parse.reservations(self.commands.ask("qrstat", "-xml", "-ar", ",".join(ids))) if ids else []
+        ids = re.findall(r"<id>(\d+)</id>", self._optional("qrstat", "-xml", "-u", "*"))
+        text = self._optional("qrstat", "-xml", "-ar", ",".join(ids)) if ids else ""
+        return parse.reservations(text) if text else []
 
     def _qstat(self, *options: str) -> str:
         return self.commands.ask("qstat", "-xml", "-f", "-r", *options)

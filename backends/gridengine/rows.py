@@ -38,10 +38,6 @@ class GridJob(msgspec.Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         return f"{self.number}.{self.task}" if self.task and self.parts else self.number
 
-    @property
-    def is_running(self) -> bool:
-        return bool(self.parts)
-
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """A queue on one host."""
@@ -70,12 +66,8 @@ class GridQueue(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     seconds: float = math.inf
     """The longest run time of its jobs (`h_rt`)."""
-    notify: float = 60.0
-    """Seconds from the signal of `-notify` to SIGKILL."""
     pes: tuple[str, ...] = ()
-    """The parallel environments of its jobs."""
-    is_batch: bool = True
-    """Whether it runs batch jobs, or has parallel environments, by which it runs them as well."""
+    """Names of the parallel environments of its jobs."""
 
 
 class Pe(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,22 +84,7 @@ class Pe(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def per_host(self) -> int | None:
         """Slots on each host; None where that is not fixed."""
-        return int(self.rule) if self.rule.isdecimal() and int(self.rule) > 0 else None
-
-    @property
-    def is_spread(self) -> bool:
-        """Whether a job may have slots of any hosts, each as many as is convenient."""
-        return self.rule in ("$fill_up", "$round_robin")
-
-
-class Quota(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit of a resource quota set that may bind us (sge_resource_quota(5))."""
-
-    name: str
-    slots: int
-    """Of all jobs that it binds together."""
-    queues: tuple[str, ...] = ()
-    """Patterns; empty: in all queues."""
+        return int(self.rule) if self.rule.isdecimal() and self.rule.strip("0") else None
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +92,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     queues: Mapping[str, GridQueue]
     pes: Mapping[str, Pe]
-    quotas: tuple[Quota, ...] = ()
     max_jobs: float = math.inf
     """Jobs of one user (`max_u_jobs`), running ones included."""
     default_memory: int | None = None
@@ -126,7 +102,6 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """A record of qacct. Times in epoch seconds, 0 where it never ran."""
 
     number: str
-    task: str = ""
     name: str
     owner: str
     host: str

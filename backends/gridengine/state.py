@@ -7,8 +7,9 @@ slots of its own, and jobs in the others take nothing from ours.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -24,6 +25,8 @@ from backends.observed.site import SiteNode, SiteNodes
 
 _MOST_ELEMENTS = 2000
 """Of an array: as many may run at once where Grid Engine is as it comes (`max_aj_instances`)."""
+
+_UNKNOWN = "unknown job state '{}' (qstat): what such jobs hold counts as held until their limit"
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +44,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             PartitionClosed: there is no such queue, or several and none is named.
         """
-        queues = {name: queue for name, queue in self.cell.queues.items() if queue.is_batch}
+        queues = self.cell.queues
         chosen = name or (next(iter(queues)) if len(queues) == 1 else "all.q")
         if chosen not in queues:
             there = ", ".join(sorted(queues)) or "none at all"
@@ -52,24 +55,24 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     def nodes(self, queue: str) -> SiteNodes:
         """The hosts of a queue."""
         own = [each for each in self.instances if each.queue == queue]
-        hosts = frozenset(each.host for each in own)
-        used: Counter[str] = Counter()
+        used, memory = Counter[str](), Counter[str]()
         for each in self.instances:
             used[each.host] += each.used
-        memory = _memory_held(self.jobs)
+        for job in self.jobs:
+            for (_, host), slots in job.parts.items():
+                memory[host] += slots * job.memory
         nodes = {each.host: _node(each, used[each.host], memory[each.host]) for each in own}
-        shared = frozenset(each.host for each in own if each.host_free is not None)
-        members = {
-            name: frozenset(each.host for each in self.instances if each.queue == name)
-            & (hosts if name == queue else shared)
-            for name in {each.queue for each in self.instances}
-        }
+        shared = {each.host for each in own if each.host_free is not None}
+        members: dict[str, frozenset[str]] = {}
+        for each in self.instances:
+            if each.queue == queue or each.host in shared:
+                members[each.queue] = members.get(each.queue, frozenset()) | {each.host}
         serving = {each.host for each in own if each.in_service}
         default = self.cell.default_memory
         return SiteNodes(
             name=queue,
             listed={name: node for name, node in nodes.items() if name in serving},
-            members={name: there for name, there in members.items() if there},
+            members=members,
             machines=tuple(
                 Node(
                     name=name,
@@ -84,26 +87,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _memory_held(jobs: Collection[GridJob]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for job in jobs:
-        for (_, host), slots in job.parts.items():
-            found[host] += slots * job.memory
-    return found
-
-
 def _node(own: Instance, used: int, memory: int) -> SiteNode:
     """Args: used: slots, and `memory` in bytes, that jobs in all queues of the host have."""
     size, free = own.slots, own.slots - own.used
     if own.host_free is not None:
         size, free = min(size, own.host_free + used), min(free, own.host_free)
-    left = own.memory_free or 0
-    return SiteNode(
-        name=own.host,
-        host=own.host,
-        has=Amounts(size, left + memory if own.memory_free is not None else 0),
-        held=Amounts(max(0, size - free), memory if own.memory_free is not None else 0),
-    )
+    held = Amounts(max(0, size - free), memory if own.memory_free is not None else 0)
+    has = Amounts(size, held.memory + (own.memory_free or 0))
+    return SiteNode(name=own.host, host=own.host, has=has, held=held)
 
 
 def queue_state(seen: Seen, queue: GridQueue) -> QueueState:
@@ -116,7 +107,7 @@ def queue_state(seen: Seen, queue: GridQueue) -> QueueState:
             jobs=[_wanting(job_row(job, seen, site), job, seen, site) for job in seen.jobs],
             reservations=seen.reservations,
             default_limit=None if math.isinf(queue.seconds) else queue.seconds,
-            unknown=sorted({_unknown(job) for job in seen.jobs if state_of(job) == "unknown"}),
+            unknown=sorted({_UNKNOWN.format(job.state) for job in seen.jobs if state_of(job) == "unknown"}),
         )
     )
 
@@ -131,21 +122,15 @@ def state_of(job: GridJob) -> Literal["waiting", "running", "ending", "suspended
     return "ending" if "d" in letters else "suspended" if letters & set("sSTN") else "running"
 
 
-def _unknown(job: GridJob) -> str:
-    return f"job state {job.state or '(none)'}: neither waiting nor running"
-
-
 def job_row(job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
     """A job beside the site's requests."""
     state = state_of(job)
     queues = tuple(dict.fromkeys(queue for queue, _ in job.parts)) or _open_to(job, seen)
     known = [seen.cell.queues[name].seconds for name in queues if name in seen.cell.queues]
-    longest = min if job.parts else max
-    limit = min(job.limit, longest(known, default=math.inf))
-    shared = {name for name, hosts in site.members.items() if hosts}
+    limit = min(job.limit, (min if job.parts else max)(known, default=math.inf))
     holds: dict[str, Amounts] = {}
     for (queue, host), slots in job.parts.items():
-        counted = slots if queue in shared and host in site.members[queue] else 0
+        counted = slots if host in site.members.get(queue, ()) else 0
         holds[host] = Amounts(counted, slots * job.memory) + holds.get(host, Amounts())
     waits = state == "waiting"
     return JobRow(
@@ -182,32 +167,24 @@ def _wanting(row: JobRow, job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
     pe = next((pe for name, pe in seen.cell.pes.items() if fnmatchcase(name, job.pe)), None)
     chunk = job.slots if pe is None or pe.rule == "$pe_slots" else pe.per_host or 1
     every = frozenset(machine.name for machine in site.machines)
-    hosts = every.intersection(*[frozenset().union(*(site.members.get(name, ()) for name in row.queues))])
-    if job.wants:
-        hosts = frozenset(host for host in hosts if any(_is_wanted(host, want) for want in job.wants))
+    found = {host for name in row.queues for host in site.members.get(name, ()) if host in every}
+    # `@@group` may be any host: its members are not known.
+    patterns = [want.partition("@")[2] or "*" for want in job.wants] or ["*"]
+    if not any(pattern.startswith("@") for pattern in patterns):
+        found = {host for host in found if any(fnmatchcase(host, pattern) for pattern in patterns)}
     memory = job.memory or seen.cell.default_memory or 0
     need = Need(
         chunks=math.ceil(job.slots / chunk),
         processors=chunk,
         memory=chunk * memory,
-        nodes=None if hosts == every else hosts,
+        nodes=None if found == every else frozenset(found),
     )
     return msgspec.structs.replace(row, need=need)
-
-
-def _is_wanted(host: str, want: str) -> bool:
-    """Of a group of hosts (`@@name`) its members are not known: all may be."""
-    pattern = want.partition("@")[2]
-    return not pattern or pattern.startswith("@") or fnmatchcase(host, pattern)
 
 
 def _elements(job: GridJob) -> tuple[str, ...]:
     """The ids of the tasks of an array that wait: of `5-9:2` or `1,3`."""
     numbers: list[int] = []
-    for part in job.task.split(",") if job.task else ():
-        span, _, step = part.partition(":")
-        first, _, last = span.partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
-            found = range(int(first), int(last or first) + 1, max(1, int(step) if step.isdecimal() else 1))
-            numbers += found[:_MOST_ELEMENTS]
+    for first, last, step in re.findall(r"(\d{1,9})(?:-(\d{1,9}):(\d{1,9}))?", job.task):
+        numbers += range(int(first), int(last or first) + 1, int(step or 1) or 1)[:_MOST_ELEMENTS]
     return tuple(f"{job.number}.{number}" for number in numbers[:_MOST_ELEMENTS]) or (job.number,)

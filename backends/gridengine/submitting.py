@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import counted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
-from backends.gridengine.limits import pes_of
-from backends.gridengine.rows import Cell, GridQueue, Pe
+from backends.gridengine.rows import Pe
 from backends.observed.site import SiteNodes
 
-_NEVER_ARRIVED = (
-    "unable to send message to qmaster",
-    "unable to contact qmaster",
-    "SGE_ROOT",
-    "cell directory",
-)
+_SPREADING = ("$fill_up", "$round_robin")
+_NEVER_ARRIVED = ("unable to send message", "unable to contact qmaster", "SGE_ROOT", "cell directory")
 """The request did not reach the qmaster."""
-_SAID_NO = (
-    "rejected",
-    "denied",
-    "no suitable queues",
-    "qsub: ",
-    "Unknown option",
-    "does not exist",
-    "not allowed",
-)
+_SAID_NO = ("rejected", "denied", "no suitable queues", "qsub: ", "Unknown option", "does not exist")
 _GONE = ("does not exist", "already in deletion", "has deleted job", "registered the job")
 
 
-def choose_pe(
-    order: PilotOrder, site: SiteConfig, queue: GridQueue, cell: Cell, nodes: SiteNodes
-) -> Pe | None:
+def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNodes) -> Pe | None:
     """The parallel environment of a request, by its rule; None: one slot needs none.
 
     Several processors of a task, and whole nodes, are of one host only with `$pe_slots` or with a fixed
@@ -46,16 +30,14 @@ def choose_pe(
     """
     p, each = order.request.p, order.task.processors
     if order.task.gpus:
-        raise SubmitRefused(
-            "Grid Engine has no common word for GPUs: leave `gpus` out, and ask by `extra_args`"
-        )
+        raise SubmitRefused("Grid Engine has no common word for GPUs: ask by `extra_args` of the site")
     chunk = p // order.spread if order.spread else 0
     if site.whole_nodes:
         chunk = site.processors_per_node or nodes.usual_size
     if p == 1 and chunk <= 1:
         return None
-    found = [pe for pe in pes_of(cell, queue) if pe.slots >= p]
-    fixed = [pe for pe in found if pe.per_host and p % pe.per_host == 0 and _controls(pe, p)]
+    found = [pe for pe in pes if pe.slots >= p]
+    fixed = [pe for pe in found if pe.per_host and p % pe.per_host == 0 and (pe.controls or p == pe.per_host)]
     one = [pe for pe in found if pe.rule == "$pe_slots" and p <= max(nodes.sizes.values(), default=0)]
     if chunk:
         fitting = [pe for pe in fixed if pe.per_host == chunk] or (one if chunk == p else [])
@@ -64,22 +46,15 @@ def choose_pe(
         fitting = one or [pe for pe in fixed if pe.per_host and pe.per_host % each == 0]
         wish = f"the {each} processors of a task on one host (`$pe_slots`, `allocation_rule {each}`)"
     else:
-        fitting = [pe for pe in found if pe.is_spread and pe.controls] or one or fixed
-        wish = (
-            "slots of several hosts (`$fill_up` with `control_slaves TRUE`), nor so many of one (`$pe_slots`)"
-        )
+        fitting = [pe for pe in found if pe.rule in _SPREADING and pe.controls] or one or fixed
+        wish = "slots of any hosts (`$fill_up`, `control_slaves TRUE`), nor so many of one (`$pe_slots`)"
     if not fitting:
         there = ", ".join(f"{pe.name} {pe.rule}" for pe in found) or "none for so many slots"
         raise SubmitRefused(
-            f"no parallel environment of queue {queue.name} gives {counted(p, 'processor')} with {wish}; "
-            f"there are: {there}"
+            f"no parallel environment of queue {nodes.name} gives {counted(p, 'processor')} with {wish}; "
+            f"there are: {there}; for requests of one host lower `limits.max_proc` of this site to its slots"
         )
     return max(fitting, key=lambda pe: pe.slots)
-
-
-def _controls(pe: Pe, processors: int) -> bool:
-    """Whether workers can be started on all hosts."""
-    return pe.controls or pe.per_host == processors
 
 
 def arguments_of(order: PilotOrder, site: SiteConfig, queue: str, pe: Pe | None, script: Path) -> list[str]:
@@ -117,7 +92,7 @@ def accepted_id(answer: Answer) -> str:
     if any(words in answer.errors for words in _NEVER_ARRIVED):
         raise SchedulerError(problem)
     if answer.status > 0 and any(words in answer.errors for words in _SAID_NO):
-        raise SubmitRefused(f"Grid Engine refused the request: {answer.complaint}")
+        raise SubmitRefused(f"Grid Engine refused the request: {answer.complaint} (see `qsub -w v`)")
     raise SubmitUncertain(problem)
 
 
@@ -127,12 +102,7 @@ def deleted_waiting(answer: Answer) -> list[str]:
     Raises:
         SchedulerError: some other job could not be deleted.
     """
-    lines = [*_lines(answer.output), *_lines(answer.errors)]
-    strange = [line for line in lines if not any(words in line for words in _GONE)]
-    if answer.status and (strange or not lines):
+    lines = [line for line in f"{answer.output}\n{answer.errors}".splitlines() if line.strip()]
+    if answer.status and not (lines and all(any(words in line for words in _GONE) for line in lines)):
         raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
     return [line.split()[-1] for line in lines if "has deleted job" in line]
-
-
-def _lines(text: str) -> Iterable[str]:
-    return filter(None, map(str.strip, text.splitlines()))

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ from tests.clusters.grid_engine_conf import (
 )
 from tests.clusters.pbs_network import Network
 from tests.clusters.processes import kill_all
-from tests.clusters.throwaway import ClusterError, Throwaway
+from tests.clusters.throwaway import ClusterError, Throwaway, play
 
 _SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MASTER = "sge_qmaster"
@@ -219,3 +220,29 @@ class ThrowawayGridEngine(Throwaway):
             complaint = (done.stderr or done.stdout).strip()
             raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {complaint}")
         return done.stdout
+
+
+_HOW_TO = """\
+A throwaway Grid Engine runs: hosts {cluster.nodes} of 4 slots and 4 GB; queues all.q and short.q.
+In another terminal:
+
+    export SGE_ROOT={cluster.root} SGE_QMASTER_PORT=6444 SGE_EXECD_PORT=6445 PATH={binaries}:$PATH
+    qhost
+    adaptor site init --output site.yaml
+    adaptor --config site.yaml run FILE
+
+Ctrl-C here stops it and ends its jobs."""
+
+
+def main() -> int:
+    """A throwaway Grid Engine for a person to play with: `python -m tests.clusters.grid_engine`."""
+    reason = unavailable()
+    if reason:
+        print(reason, file=sys.stderr)
+        return 1
+    cluster = ThrowawayGridEngine()
+    return play(cluster, _HOW_TO.format(cluster=cluster, binaries=BINARIES))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

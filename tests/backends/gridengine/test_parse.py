@@ -11,7 +11,6 @@ from hypothesis import given
 
 from backends.base import SchedulerError
 from backends.gridengine import parse, values
-from backends.gridengine.rows import Quota
 from tests.backends.gridengine.recorded_cell import GIB, cell, recorded
 from tests.fuzzing import damaged, fuzz, survives
 from tests.fuzzing import recorded as texts
@@ -62,15 +61,6 @@ def test_what_is_configured() -> None:
         ("$pe_slots", True, 999),
     ]
     assert (known.max_jobs, known.default_memory) == (math.inf, GIB)
-    assert known.quotas == (Quota(name="per_user", slots=14, queues=("all.q",)),)
-
-
-def test_only_quotas_that_bind_this_user_count() -> None:
-    text = recorded("qconf-srqs.txt").replace("projects * to", "projects p to")
-    assert len(parse.quotas(text, "alice")) == 1
-    assert parse.quotas(recorded("qconf-srqs.txt"), "alice")[1] == Quota(
-        name="per_user", slots=2, queues=("*",)
-    )
 
 
 def test_how_jobs_ended() -> None:
@@ -83,7 +73,6 @@ def test_how_jobs_ended() -> None:
 
 
 def test_reservations_by_host() -> None:
-    assert parse.reservation_ids(recorded("qrstat.xml")) == ["2"]
     (held,) = parse.reservations(recorded("qrstat-ar.xml"))
     assert {name: amounts.processors for name, amounts in held.nodes.items() if amounts} == {"n1": 4, "n2": 2}
     assert held.end - held.start == 600
@@ -125,7 +114,6 @@ _PARSERS: tuple[Callable[[str], Any], ...] = (
     parse.max_jobs,
     parse.default_memory,
     parse.ended,
-    lambda text: parse.quotas(text, "alice"),
 )
 
 

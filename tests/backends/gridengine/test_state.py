@@ -127,7 +127,8 @@ def test_the_letters_of_states(letters: str, state: str) -> None:
 
 def test_a_state_that_is_not_known_is_told() -> None:
     cell = _with(seen(), GridJob(number="1", name="x", owner="bob", state="P"))
-    assert queue_state(cell, cell.queue(None)).unknown == ("job state P: neither waiting nor running",)
+    (told,) = queue_state(cell, cell.queue(None)).unknown
+    assert told.startswith("unknown job state 'P'")
 
 
 def test_a_queue_that_is_not_there_is_named_with_those_that_are() -> None:

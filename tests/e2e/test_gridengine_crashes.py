@@ -1,0 +1,87 @@
+"""A bag on a real Grid Engine, through `kill -9` of the daemon and of the qmaster, and a deleted pilot."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clusters.grid_engine import ThrowawayGridEngine
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+pytestmark = [pytest.mark.gridengine, pytest.mark.timeout(400)]
+
+SITE = """
+    sites:
+      hpc:
+        backend: gridengine
+        partition: all.q
+        limits: {max_pending_requests: 3, max_proc: 8, max_tr: 20m}
+        initial_tr: 30s
+        idle_timeout: 10
+        poll_interval: 2
+        command_timeout: 10
+    daemon:
+      worker_timeout: 8
+"""
+TASKS = 40
+FREE = 12
+"""Tasks that run at once; the others wait until they are released."""
+
+
+@pytest.fixture
+def busy(gridengine: ThrowawayGridEngine, lab: Lab) -> Lab:
+    lab.configure(SITE)
+    lab.bag([f"{lab.hold_after(FREE)}; sleep 1; echo $ADAPTOR_TASK_ID"] * TASKS)
+    lab.submit("tasks.bag")
+    until(lambda: lab.status()["done"] >= 5, "the bag is under way")
+    return lab
+
+
+def jobs(gridengine: ThrowawayGridEngine) -> str:
+    return gridengine.run(["qstat", "-u", "*"], check=False).strip()
+
+
+def running(lab: Lab) -> list[str]:
+    return [pilot["job"] for pilot in lab.pilots() if pilot["state"] == "running"]
+
+
+def test_daemon_and_qmaster_are_killed_and_a_pilot_is_deleted(
+    gridengine: ThrowawayGridEngine, busy: Lab
+) -> None:
+    victim = until(lambda: running(busy), "a pilot runs")[0]
+    gridengine.run(["qdel", victim])
+    gridengine.stop_master()
+    busy.kill_daemon()
+    busy.run("daemon", "start")
+    before = busy.status()["done"]
+    busy.release()
+    gridengine.start_master()
+    until(lambda: busy.status()["done"] > before + 3, "tasks finish")
+    busy.wait(timeout=300)
+    exactly_one_result_each(busy, 1, TASKS)
+    (ended,) = (pilot for pilot in busy.pilots() if pilot["job"] == victim)
+    assert ended["state"] == "cancelled"
+    until(lambda: not jobs(gridengine), "no pilot is left in the queue", timeout=100)
+
+
+def test_pilots_go_over_several_hosts(gridengine: ThrowawayGridEngine, busy: Lab) -> None:
+    def is_wide() -> bool:
+        shown = gridengine.run(["qstat", "-xml", "-f"])
+        return any(shown.count(f"<JB_job_number>{job}<") > 1 for job in running(busy))
+
+    until(is_wide, "a pilot has slots of several hosts")
+    busy.release()
+    busy.wait(timeout=300)
+    exactly_one_result_each(busy, 1, TASKS)
+    assert list(busy.state.rglob("gridengine-pbs*.out")), "workers on other hosts were started by qrsh"
+
+
+@pytest.mark.parametrize("options", [("--mem", "2G"), ("--cpus", "3")], ids=["memory", "processors"])
+def test_tasks_of_which_few_fit_on_a_host_run(
+    gridengine: ThrowawayGridEngine, lab: Lab, options: tuple[str, ...]
+) -> None:
+    """Slots are of one host where a task needs several, and each has as much `h_vmem` as its task needs."""
+    lab.configure(SITE.replace("max_proc: 8", "max_proc: 4"))
+    lab.bag(["sleep 1"] * 12)
+    lab.submit(*options, "tasks.bag")
+    lab.wait(timeout=200)
+    exactly_one_result_each(lab, 1, 12)
