@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from adaptor import api
 from adaptor.protocol.access import Access, AccessError, Identity, read_access
 from adaptor.protocol.keys import Keys, load_or_make_keys
+from adaptor.protocol.maildir import (
+    file_name,
+    parse_connection,
+    parse_daemon_file,
+    parse_worker_file,
+)
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
 from adaptor.protocol.spool import frames
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import Exchange
-from adaptor.protocol.spool.layout import (
-    parse_connection,
-    parse_daemon_file,
-    parse_worker_file,
-    worker_file_name,
-)
 from adaptor.protocol.spool.seal import Envelope, Seal, SealError
 from tests.examples import examples
 from tests.protocol.test_messages import from_worker, to_worker
@@ -144,7 +144,7 @@ def test_spool_files_with_the_right_seal(content: bytes) -> None:
 def test_names_in_a_spool(name: str) -> None:
     found = parse_worker_file(name)
     if found is not None:
-        again = parse_worker_file(worker_file_name(found[0].name, found[1]))
+        again = parse_worker_file(file_name(found[0].name, found[1]))
         assert again == found
     parse_daemon_file(name)
     parse_connection(name)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
+from adaptor.protocol.maildir import Connection, file_name, from_workers, remove_folder, write_next
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import Exchange, SpoolError
-from adaptor.protocol.spool.files import remove_folder, write_file
-from adaptor.protocol.spool.layout import Connection, from_workers, worker_file_name
 from backends.findings import Finding, error, ok
 
-_TRIAL_FILE = worker_file_name(Connection(0, "00000000", 1).name, 1)
+_TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
 
 
 def check_spool(site: SiteConfig) -> list[Finding]:
@@ -22,7 +21,7 @@ def check_spool(site: SiteConfig) -> list[Finding]:
     trial = folder / "check"
     try:
         spool = DirectorySpool(trial)
-        write_file(from_workers(trial) / _TRIAL_FILE, b"a trial")
+        write_next(from_workers(trial), _TRIAL_FILE, b"a trial")
         found = [file.data for file in spool.run(Exchange()).files]
     except (SpoolError, OSError) as problem:
         return [error(f"spool: {problem}")]

@@ -9,9 +9,9 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.remote.machines import python_of
 from adaptor.errors import AdaptorError
 from adaptor.processes.python_commands import module_command
+from adaptor.protocol.maildir import LATENCY
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import Spool, SpoolError
-from adaptor.protocol.spool.layout import LATENCY
 from adaptor.protocol.spool.remote import RemoteSpool, Talk
 
 Start = Callable[[Sequence[str]], Talk]
