@@ -117,8 +117,8 @@ class Tasks:
             if held.lease.takes_part:
                 self._parts.begin(held.key)
                 self.started.append(held.key)
-            else:
-                self._start(held, now, partial(self.runner.start, held, deadline, now))
+            elif not self._start(held, now, partial(self.runner.start, held, deadline, now)):
+                self.slots.requeue(held.key)
         if self._short:
             self.runner.prepare(self.slots.queue.values())
 
@@ -131,8 +131,14 @@ class Tasks:
 
     def start_opened(self, now: float) -> None:
         """Start attempts whose files have been opened since their turn came."""
-        for opening in self.runner.opened():
-            self._start(opening.held, now, partial(self.runner.start_opened, opening))
+        openings = self.runner.opened()
+        short = [
+            opening.held.key
+            for opening in openings
+            if not self._start(opening.held, now, partial(self.runner.start_opened, opening))
+        ]
+        for key in reversed(short):  # each goes to the head of the queue
+            self.slots.requeue(key)
 
     def tidy(self) -> None:
         """After the starts of a turn, and before its results are reported."""
@@ -177,19 +183,23 @@ class Tasks:
         """The running attempts with their wall seconds, and the nodes kept for others."""
         return [*self.runner.loads(now), *self._parts.loads(now)]
 
-    def _start(self, held: HeldTask, now: float, start: Callable[[], bool]) -> None:
-        """`start` returns whether the attempt runs, or waits for its file system."""
+    def _start(self, held: HeldTask, now: float, start: Callable[[], bool]) -> bool:
+        """Returns False if the machine can start no more processes now.
+
+        `start` returns whether the attempt runs, or waits for its file system.
+        """
         try:
             if start():
                 self.started.append(held.key)
                 self._watch(held, now)
         except ShortageError:
-            self.slots.requeue(held.key)
             self._short_of_processes = True
             self._shortage.set(now + _PAUSE)
+            return False
         except CannotStartError as error:
             self.slots.end(held.key)
             self.outbox.add(Result(held.key, Ending.NOT_STARTED, error=str(error), exit_code=error.exit_code))
+        return True
 
     def _watch(self, held: HeldTask, now: float) -> None:
         """Look in time at what an attempt that has just begun is limited by, and signalled for."""
