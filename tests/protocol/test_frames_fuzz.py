@@ -38,9 +38,7 @@ from tests.protocol.test_messages import from_worker, to_worker
 pytestmark = pytest.mark.fuzz
 
 PATH = "in/1-0123abcd-1.00000001"
-ENVELOPES = st.builds(
-    Envelope, st.text(max_size=8), st.lists(st.binary(max_size=30), max_size=3), st.integers(0, 2**63)
-)
+ENVELOPES = st.builds(Envelope, st.text(max_size=8), st.lists(st.binary(max_size=30), max_size=3))
 NAMES = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=40),
     st.from_regex(r"\A[0-9]{1,20}-[0-9a-f]{8}-[0-9]{1,10}\.[0-9]{1,13}\Z"),

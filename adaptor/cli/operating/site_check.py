@@ -89,7 +89,7 @@ def _live_findings(name: str, config: Config, wait: float) -> list[Finding]:
 
 def findings(site: SiteConfig) -> list[Finding]:
     """What is right, what is doubtful and what is wrong with a site's configuration."""
-    from adaptor.daemon.spool.check import check_spool
+    from adaptor.daemon.spool.setup import check_spool
 
     return [*_scheduler_findings(site), *check_spool(site)]
 
