@@ -66,21 +66,19 @@ def _check_folder(status: os.stat_result, *, ours: bool) -> None:
         raise NotOursError(f"it belongs to user {status.st_uid}")
 
 
-def open_output(name: str, folder: int, *, there: bool = False, append: bool = False) -> int:
+def open_output(name: str, folder: int, *, append: bool = False) -> int:
     """A file for writing in an open folder, empty unless `append`.
 
     Args:
         append: whether to keep what the file holds, and to write behind it.
-        there: whether it is there already; if not, it is made where it is missing.
 
     Raises:
         NotOursError: what has this name is no plain file of this user's with one name.
         OSError: it cannot be made or written.
     """
     behind = os.O_APPEND if append else 0
-    if not there:
-        with contextlib.suppress(FileExistsError):
-            return os.open(name, _NEW | behind, 0o666, dir_fd=folder)
+    with contextlib.suppress(FileExistsError):
+        return os.open(name, _NEW | behind, 0o666, dir_fd=folder)
     try:
         handle = os.open(name, _EXISTING | behind, dir_fd=folder)
     except OSError as error:

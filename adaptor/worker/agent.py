@@ -40,12 +40,13 @@ from adaptor.worker.lifecycle import (
     save_unreachable,
 )
 from adaptor.worker.link import Link
-from adaptor.worker.parts import NodeFiles, Parts
+from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
-from adaptor.worker.scripts.copies import Scripts
+from adaptor.worker.scripts import Scripts
 from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import Tasks
+from adaptor.worker.timers import NEVER, Timers
 
 UNREACHABLE = 75
 """Exit code of a worker that never reached its daemon (EX_TEMPFAIL of sysexits.h)."""
@@ -56,7 +57,8 @@ _SOFT = 0.6
 """The part of the grace time between SIGTERM and SIGKILL; the rest is for the report."""
 _FAREWELL = 2.0
 """Seconds for the daemon to acknowledge the last results."""
-_LONGEST_PAUSE = 60.0
+_CLOCK_LOOK = 10.0
+"""Seconds after which the worker looks at the time of day again, at most: somebody may set the clock."""
 
 
 class Agent:
@@ -80,18 +82,18 @@ class Agent:
         files = NodeFiles(settings.directory)
         node = NodeEnvironment(environment, self._read_before())
         scripts = Scripts(settings.directory, settings.node, environment)
-        runner = Runner(node, devices, files, scripts, self._given.processors)
+        self._timers = Timers()
+        runner = Runner(node, devices, files, scripts, self._given.processors, self._timers)
         self._news = select.epoll()
-        """Readable with every signal and every answer of a call."""
-        for handle in (self._wakeup.fd, runner.warm.fd):
+        """Readable with every signal, and when an attempt has answered or may start."""
+        for handle in (self._wakeup.fd, *runner.fds):
             self._news.register(handle, select.EPOLLIN)
         self._link = Link(settings.access, identity, self._news.fileno(), self._log.say)
-        self._tasks = Tasks(slots, runner, Parts(files))
+        self._tasks = Tasks(slots, runner, files, self._timers)
         self._devices = devices
         self._terms = _UNTIL_WELCOME
         self._reporter = Reporter(self._tasks, self._terms.heartbeat)
         self._idle_timer = IdleTimer()
-        self._began = time.monotonic()
         self._heard: float | None = None
         """Time of the daemon's last message."""
         self._greeted: float | None = None
@@ -99,6 +101,14 @@ class Agent:
         self._leaving: Leaving | None = None
         self._left_at = 0.0
         """When the worker decided to leave."""
+        self._unreachable = False
+        """Whether it has tried long enough to reach its daemon for the first time."""
+        self._leave_timer = self._timers.new(self._leave_in_time)
+        self._idle = self._timers.new(self._leave_idle)
+        self._reach = self._timers.new(self._give_up_reaching)
+        self._connecting = self._timers.new(self._connect)
+        self._silence = self._timers.new(self._reconnect)
+        self._reporting = self._timers.new(lambda _now: None)  # it only ends the wait: `_report` is the last
 
     def run(self) -> int:
         """Work until there is a reason to leave. Returns the exit code."""
@@ -111,10 +121,12 @@ class Agent:
         if self._given.shortfalls:
             self._log.say(gave_less(settings.node, self._given.shortfalls))
         try:
+            self._leave_timer.set(0.0)
+            self._connecting.set(0.0)
+            self._reach.set(time.monotonic() + settings.reach_timeout)
             while self._leaving is None or not self._tasks.idle:
                 self._turn()
-                waited = time.monotonic() - self._began
-                if self._leaving is None and self._heard is None and waited >= settings.reach_timeout:
+                if self._unreachable:
                     return self._give_up()
             self._say_goodbye(self._leaving)
             return 0
@@ -125,49 +137,71 @@ class Agent:
         now = time.monotonic()
         self._check_signal()  # before failures are judged: it may explain them
         self._tasks.tend(now)
-        self._tasks.signal_early(now, now + self._leave_at() - time.time())
-        self._consider_leaving(now)
+        self._tasks.ends = now + self._leave_at() - time.time()
+        self._timers.run(now)
+        self._tasks.start_opened(now)
         if self._leaving is None:
             self._tasks.start(now, self._leave_at())
         self._tasks.tidy()
-        if self._leaving is not None and self._tasks.idle:
+        if self._unreachable or (self._leaving is not None and self._tasks.idle):
             return
-        self._keep_link(now)
-        if self._link.welcomed and now >= self._reporter.next_due():
-            self._link.send(self._reporter.compose(now, leaving=self._leaving is not None))
-        for data in self._link.wait(self._pause()):
+        if self._link.note_break(now):
+            self._log.say(f"the connection to the daemon is lost: {self._link.problem}; reconnecting")
+        self._report(now)
+        self._set_timers(now)
+        pause = min(self._timers.next_due() - time.monotonic(), _CLOCK_LOOK)
+        for data in self._link.wait(max(0.0, pause)):
             self._handle(data)
         self._wakeup.drain()
 
-    def _pause(self) -> float:
-        """Seconds until something is due even without a message or a signal."""
-        now = time.monotonic()
-        dues = [now + _LONGEST_PAUSE, self._tasks.next_due()]
-        if self._leaving is None:
-            dues += [self._idle_timer.ends(self._terms), now + self._leave_at() - time.time()]
-        if self._link.welcomed:
-            dues += [self._reporter.next_due(), self._silent_at()]
-        else:
-            dues.append(self._link.next_try)
-        if self._heard is None:
-            dues.append(self._began + self._settings.reach_timeout)
-        return min(dues) - now
+    def _set_timers(self, now: float) -> None:
+        """Those that anything in a turn may have moved. What they call looks again."""
+        welcomed = self._link.welcomed
+        self._idle_timer.note(now, idle=self._tasks.idle, connected=welcomed)
+        self._idle.set(self._idle_timer.ends(self._terms) if self._leaving is None else NEVER)
+        self._connecting.set(NEVER if welcomed else self._link.next_try)
+        self._silence.set(self._silent_at() if welcomed else NEVER)
+        self._reporting.set(self._reporter.next_due() if welcomed else NEVER)
 
     def _leave_at(self) -> float:
         """Epoch seconds."""
         return leave_at(self._settings.deadline, self._terms.grace_time)
 
     def _silent_at(self) -> float:
-        return (self._heard or self._began) + _SILENT_HEARTBEATS * self._terms.heartbeat
+        return (self._heard or 0.0) + _SILENT_HEARTBEATS * self._terms.heartbeat
 
-    def _consider_leaving(self, now: float) -> None:
-        if self._leaving is not None:
-            return
-        self._idle_timer.note(now, idle=self._tasks.idle, connected=self._link.welcomed)
-        if time.time() >= self._leave_at():
+    def _leave_in_time(self, now: float) -> None:
+        left = self._leave_at() - time.time()
+        if left <= 0:
             self._leave(Leaving.TIME_UP, "the pilot's time is up")
-        elif self._heard is not None and (why := self._idle_timer.reason_to_leave(now, self._terms)):
+        else:
+            self._leave_timer.set(now + min(left, _CLOCK_LOOK))
+
+    def _leave_idle(self, now: float) -> None:
+        self._idle_timer.note(now, idle=self._tasks.idle, connected=self._link.welcomed)
+        if self._heard is not None and (why := self._idle_timer.reason_to_leave(now, self._terms)):
             self._leave(why, "no work" if why is Leaving.IDLE else "no work, and no answer from the daemon")
+
+    def _give_up_reaching(self, _now: float) -> None:
+        self._unreachable = self._leaving is None and self._heard is None
+
+    def _report(self, now: float) -> None:
+        """After all else in a turn: the output of what is reported has been settled."""
+        if self._link.welcomed and now >= self._reporter.next_due():
+            self._link.send(self._reporter.compose(now, leaving=self._leaving is not None))
+
+    def _reconnect(self, now: float) -> None:
+        if self._link.welcomed and now >= self._silent_at():
+            self._log.say("the daemon is silent: reconnecting")
+            self._link.lost(now)
+
+    def _connect(self, now: float) -> None:
+        if self._link.welcomed or now < self._link.next_try:
+            return
+        if self._link.reach(now):
+            self._say_hello()
+        else:
+            self._log.say(self._link.problem)
 
     def _check_signal(self) -> None:
         if self._wakeup.told_to_leave:
@@ -182,18 +216,6 @@ class Agent:
         grace = grace_left(time.time(), self._settings.deadline, self._terms.grace_time)
         now = time.monotonic()
         self._tasks.end_all(now, now + _SOFT * grace)
-
-    def _keep_link(self, now: float) -> None:
-        if self._link.note_break(now):
-            self._log.say(f"the connection to the daemon is lost: {self._link.problem}; reconnecting")
-        if self._link.welcomed and now >= self._silent_at():
-            self._log.say("the daemon is silent: reconnecting")
-            self._link.lost(now)
-        if not self._link.welcomed and now >= self._link.next_try:
-            if self._link.reach(now):
-                self._say_hello()
-            else:
-                self._log.say(self._link.problem)
 
     def _say_hello(self) -> None:
         settings = self._settings
@@ -230,6 +252,7 @@ class Agent:
             self._terms = message
             self._tasks.grace = min(message.grace_time, LAST_SECONDS)
             self._greeted = None
+            self._leave_timer.set(0.0)
             self._link.heard()
             self._reporter.renew(message.heartbeat)
         else:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptor.worker.binding import bound
-from adaptor.worker.output import TaskFiles
+from adaptor.worker.output import SHORTAGES, CannotStartError, ShortageError, TaskFiles
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
 
 if TYPE_CHECKING:
     import subprocess

@@ -1,229 +1,267 @@
-"""Attempts whose folders and files are being opened: the output folder of each bag in a thread of its own.
+"""The folders and files of attempts are opened, settled and removed by a thread for each output folder.
 
-A folder on a file system that hangs keeps the attempts that need it, and no other ones.
+The worker never waits for a file to be opened. A file system that hangs keeps the attempts that need it, and
+no other ones.
 """
 
 from __future__ import annotations
 
-import time
+import contextlib
+import os
+import queue
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import groupby, islice
-from operator import itemgetter
-from typing import Any, Protocol
+from itertools import islice
+from typing import Protocol
 
 from adaptor.protocol.messages import AttemptKey, BagContext
-from adaptor.worker.file_thread import Call, FileThread
-from adaptor.worker.output import OutputFolder, TaskFiles
+from adaptor.worker.output import CannotStartError, OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.start_errors import CannotStartError
+from adaptor.worker.timers import NEVER, Timers
 
 MOMENT = 1.0
-"""Seconds for which the worker waits for a file system that has answered so far."""
+"""Seconds for which the worker waits until a file system that has answered so far has settled the output."""
 LONGEST = 120.0
 """Seconds after which an attempt fails whose files could not be opened; file servers restart in less."""
-LOOK_INTERVAL = 0.1
 AHEAD = 16
 """Attempts at most whose files are opened before they start; each has three descriptors."""
+_IDLE = 10.0
+"""Seconds without work after which a thread ends; the next work starts another."""
 
 
 class Output(Protocol):
     """Opens the files of a bag's attempts. Every method may hang as the file system does."""
 
-    @property
-    def has_spare(self) -> bool: ...
     def open(self, held: HeldTask) -> TaskFiles: ...
     def name(self, names: tuple[str, str], key: AttemptKey) -> None: ...
+    def released(self, names: tuple[str, str], key: AttemptKey) -> None: ...
     def discarded(self, held: HeldTask) -> None: ...
-    def ended(self, key: AttemptKey, *, spare: bool) -> None: ...
+    def ended(self, key: AttemptKey, *, alone: bool) -> None: ...
     def tidy(self) -> None: ...
 
 
 class Opening:
-    """One attempt that waits for its files."""
+    """The files of an attempt that starts, or will start soon."""
 
-    def __init__(
-        self, held: HeldTask, environment: dict[str, str], call: Call[TaskFiles], until: float
-    ) -> None:
+    def __init__(self, held: HeldTask) -> None:
         self.held = held
-        self.environment = environment
-        self._call = call
-        self._until = until
-
-    def over(self, now: float) -> bool:
-        """Whether its files are open, cannot be opened, or were waited for long enough."""
-        return self._call.ended or now >= self._until
+        self.environment: dict[str, str] = {}
+        self.until = NEVER
+        """When the attempt fails that waits for them, monotonic seconds; NEVER: it does not wait."""
+        self.dropped = False
+        """Whether they are not needed any more."""
+        self.outcome: TaskFiles | Exception | None = None
+        """None: they are not open yet."""
 
     def files(self) -> TaskFiles:
         """Raises CannotStartError or ShortageError."""
-        if self._call.ended:
-            return self._call.value()
-        self._call.drop()
-        folders = dict.fromkeys((self.held.cwd, self.held.bag.output))
-        raise CannotStartError(
-            f"{' or '.join(folders)}: the task's folder or its output folder could not be opened: "
-            f"the file system has not answered for {LONGEST:.0f} s"
-        )
-
-    def drop(self) -> None:
-        self._call.drop()
+        if isinstance(self.outcome, TaskFiles):
+            return self.outcome
+        assert self.outcome is not None, "they are not open yet"
+        raise self.outcome
 
 
 class _Folder:
-    """An output folder, its thread, and the call for which the worker has waited in vain, if any."""
+    """An output folder and its thread, which does in order what it is given."""
 
     def __init__(self, output: Output) -> None:
         self.output = output
-        self.thread = FileThread()
-        self.later: deque[Callable[[], None]] = deque()
-        """What has become of files; the next call of the thread takes it in."""
-        self.prepared: dict[AttemptKey, Call[TaskFiles]] = {}
-        """Attempts that will start soon; their files are being opened, or are open."""
-        self._hanging: Call[Any] | None = None
+        self.prepared: dict[AttemptKey, Opening] = {}
+        """By attempts that will start soon."""
+        self.later: list[Callable[[], None]] = []
+        """Work for which the thread is not woken: it takes it with the next."""
+        self._work: queue.SimpleQueue[list[Callable[[], None]]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._runs = False
+        self._settled = threading.Event()
+        self._settled.set()
 
-    @property
-    def untidy(self) -> bool:
-        """Whether empty files may be left that no start has used."""
-        return bool(self.later) or self.output.has_spare
+    def do(self, *work: Callable[[], None]) -> None:
+        with self._lock:
+            self._work.put([*self.later, *work])
+            self.later = []
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name="files", daemon=True).start()
 
-    def prepare(self, many: Sequence[HeldTask]) -> None:
-        """Have the files of attempts opened, one attempt after the other."""
-        calls = [Call(partial(self._open, held), TaskFiles.close) for held in many]
-        self.prepared.update(zip((held.key for held in many), calls, strict=True))
-        self.thread.carry_out(calls)
+    def settle(self) -> None:
+        """Have all done, and wait a moment for it; if the file system hangs already, only have it done."""
+        if self._settled.is_set():
+            self._settled = threading.Event()
+            self.do(self.output.tidy, self._settled.set)
+            self._settled.wait(MOMENT)
+        else:
+            self.do(self.output.tidy)
 
-    def open(self, held: HeldTask) -> Call[TaskFiles]:
-        """Have an attempt's files opened, unless they are already.
-
-        What was missing ahead of the start may be there by now.
-        """
-        ahead = self.prepared.pop(held.key, None)
-        if ahead is not None and not (self.answers(ahead) and ahead.failed):
-            return ahead
-        self.prepare([held])
-        return self.prepared.pop(held.key)
-
-    def tidy(self) -> None:
-        """In the thread."""
-        self.take_in()
-        self.output.tidy()
-
-    def take_in(self) -> None:
-        """In the thread."""
-        while self.later:
-            self.later.popleft()()
-
-    def _open(self, held: HeldTask) -> TaskFiles:
-        """In the thread. Raises CannotStartError or ShortageError."""
-        self.take_in()
-        return self.output.open(held)
-
-    def answers(self, call: Call[Any]) -> bool:
-        """Wait a moment for a call; returns whether it has ended."""
-        hangs = self._hanging is not None and not self._hanging.ended
-        if call.wait(0 if hangs else MOMENT):
-            return True
-        if not hangs:
-            self._hanging = call
-        return False
+    def _run(self) -> None:
+        while True:
+            try:
+                for work in self._work.get(timeout=_IDLE):
+                    with contextlib.suppress(Exception):  # one attempt's output must not keep the others'
+                        work()
+            except queue.Empty:
+                with self._lock:
+                    if self._work.empty():
+                        self._runs = False
+                        return
 
 
 class Openings:
     """`now` is monotonic seconds throughout."""
 
-    def __init__(self, output_of: Callable[[BagContext], Output] = OutputFolder) -> None:
+    def __init__(self, timers: Timers, output_of: Callable[[BagContext], Output] = OutputFolder) -> None:
         """`output_of`: makes the object that opens the files of a bag."""
         self._output_of = output_of
         self._folders: dict[tuple[int, str], _Folder] = {}
         self._untidy: set[_Folder] = set()
         self._waiting: dict[AttemptKey, Opening] = {}
-
-    def __contains__(self, key: AttemptKey) -> bool:
-        return key in self._waiting
+        self._opened: deque[tuple[Opening, TaskFiles | Exception]] = deque()
+        """By the threads."""
+        self.fd, self._bell = os.pipe()
+        """`fd` is readable when attempts that wait may start."""
+        for end in (self.fd, self._bell):
+            os.set_blocking(end, False)
+        self._rang = False
+        self._give_up = timers.new(self._give_up_late)
 
     def keys(self) -> list[AttemptKey]:
+        """The attempts that wait for their files."""
         return list(self._waiting)
 
-    def prepare(self, queue: Iterable[HeldTask]) -> None:
-        """Begin to open the files of the attempts that start next, so that `open` need not wait for them.
+    def prepare(self, many: Iterable[HeldTask]) -> None:
+        """Begin to open the files of the attempts that start next, so that they need not wait for them.
 
         Several at once: to wake a thread costs as much as to open the files.
         """
-        heads = [(held, self._folder(held)) for held in islice(queue, AHEAD)]
+        heads = [(held, self._folder(held)) for held in islice(many, AHEAD)]
         fresh = [(held, folder) for held, folder in heads if held.key not in folder.prepared]
         if len(fresh) >= AHEAD // 2:
-            for folder, group in groupby(fresh, itemgetter(1)):
-                folder.prepare([held for held, _ in group])
+            for folder in dict.fromkeys(folder for _, folder in fresh):
+                openings = [Opening(held) for held, its in fresh if its is folder]
+                folder.prepared.update((opening.held.key, opening) for opening in openings)
+                folder.do(*(partial(self._open, folder.output, opening) for opening in openings))
 
     def discard(self, held: HeldTask) -> None:
         """An attempt needs no files after all; it may have been prepared."""
-        folder = self._folder(held)
-        call = folder.prepared.pop(held.key, None)
-        if call is not None:
-            call.drop()
-            folder.later.append(partial(folder.output.discarded, held))
-            self._untidy.add(folder)
+        opening = self._folder(held).prepared.pop(held.key, None)
+        if opening is not None:
+            self._drop(opening)
 
-    def open(self, held: HeldTask, environment: dict[str, str]) -> Opening | None:
-        """Open the files of an attempt; None: that takes longer, and `take_over` will return it."""
+    def open(self, held: HeldTask, environment: dict[str, str], now: float) -> Opening | None:
+        """Open the files of an attempt; None: they are not open yet, and `take_over` will return it.
+
+        What was missing ahead of the start may be there by now.
+        """
         folder = self._folder(held)
-        call = folder.open(held)
-        opening = Opening(held, environment, call, time.monotonic() + LONGEST)
-        if folder.answers(call):
+        self._note_opened()
+        opening = folder.prepared.pop(held.key, None)
+        if opening is None or isinstance(opening.outcome, Exception):
+            opening = Opening(held)
+            folder.do(partial(self._open, folder.output, opening))
+        opening.environment = environment
+        if opening.outcome is not None:
+            return opening
+        opening.until = now + LONGEST
+        self._note_opened()  # the thread wakes the worker only for those that wait already
+        if opening.outcome is not None:
             return opening
         self._waiting[held.key] = opening
+        self._give_up.advance(opening.until)
         return None
 
-    def take_over(self, now: float) -> list[Opening]:
-        """Take out those that are over."""
-        over = [opening for opening in self._waiting.values() if opening.over(now)]
+    def take_over(self) -> list[Opening]:
+        """Take out those whose files are open, or cannot be opened."""
+        if self._rang:
+            self._rang = False
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.fd, 4096)
+        self._note_opened()
+        over = [opening for opening in self._waiting.values() if opening.outcome is not None]
         for opening in over:
             del self._waiting[opening.held.key]
         return over
 
-    def next_look(self) -> float:
-        return time.monotonic() + LOOK_INTERVAL if self._waiting else float("inf")
-
     def forget(self, key: AttemptKey) -> bool:
         """Give up an attempt. Returns False if it does not wait here."""
         opening = self._waiting.pop(key, None)
-        if opening is None:
-            return False
-        opening.drop()
-        self.ended(opening.held, spare=False)
-        return True
+        if opening is not None:
+            self._drop(opening)
+        return opening is not None
 
-    def ended(self, held: HeldTask, *, spare: bool) -> None:
-        """See `OutputFolder.ended`. It wakes no thread: the next call takes it in."""
-        folder = self._folder(held)
-        folder.later.append(partial(folder.output.ended, held.key, spare=spare))
-        self._untidy.add(folder)
+    def ended(self, held: HeldTask, *, alone: bool) -> None:
+        """See `OutputFolder.ended`."""
+        self._later(held, lambda output: output.ended(held.key, alone=alone))
 
     def name(self, held: HeldTask, names: tuple[str, str]) -> None:
         """See `OutputFolder.name`. The worker does not wait for it."""
         folder = self._folder(held)
-        folder.later.append(partial(folder.output.name, names, held.key))
-        folder.thread.call(folder.take_in)
+        folder.do(partial(folder.output.name, names, held.key))
 
     def release(self, held: HeldTask, names: tuple[str, str]) -> None:
-        """Unnamed files are not needed any more; what is in them is the output of this attempt."""
-        self.name(held, names)
-        self.ended(held, spare=False)
+        """See `OutputFolder.released`."""
+        self._later(held, lambda output: output.released(names, held.key))
 
     def tidy(self) -> None:
-        """Remove the empty files of ended attempts, if their file systems answer in a moment.
+        """Settle the output of ended attempts, if their file systems answer in a moment.
 
-        Where attempts are prepared, those that are prepared next use them.
+        Where attempts are prepared, the thread does it with the next of them.
         """
         idle = {folder for folder in self._untidy if not folder.prepared}
         self._untidy -= idle
-        calls = [(folder, folder.thread.call(folder.tidy)) for folder in idle if folder.untidy]
-        for folder, call in calls:
-            folder.answers(call)
+        for folder in idle:
+            folder.settle()
+        self._note_opened()  # closes what was opened in vain
+
+    def _later(self, held: HeldTask, work: Callable[[Output], None]) -> None:
+        folder = self._folder(held)
+        folder.later.append(partial(work, folder.output))
+        self._untidy.add(folder)
 
     def _folder(self, held: HeldTask) -> _Folder:
         place = (held.bag.bag, held.bag.output)
         if place not in self._folders:
             self._folders[place] = _Folder(self._output_of(held.bag))
         return self._folders[place]
+
+    def _open(self, output: Output, opening: Opening) -> None:
+        """In a thread."""
+        if opening.dropped:
+            return
+        outcome: TaskFiles | Exception
+        try:
+            outcome = output.open(opening.held)
+        except Exception as error:
+            outcome = error
+        self._opened.append((opening, outcome))
+        if opening.until < NEVER:
+            with contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
+                os.write(self._bell, b"!")
+            self._rang = True
+
+    def _note_opened(self) -> None:
+        while self._opened:
+            opening, outcome = self._opened.popleft()
+            if not opening.dropped:
+                opening.outcome = outcome
+            elif isinstance(outcome, TaskFiles):
+                outcome.close()
+
+    def _drop(self, opening: Opening) -> None:
+        opening.dropped = True
+        if isinstance(opening.outcome, TaskFiles):
+            opening.outcome.close()
+        self._later(opening.held, lambda output: output.discarded(opening.held))
+
+    def _give_up_late(self, now: float) -> None:
+        for opening in self._waiting.values():
+            if opening.until <= now and opening.outcome is None:
+                opening.dropped = True
+                folders = dict.fromkeys((opening.held.cwd, opening.held.bag.output))
+                opening.outcome = CannotStartError(
+                    f"{' or '.join(folders)}: the task's folder or its output folder could not be opened: "
+                    f"the file system has not answered for {LONGEST:.0f} s"
+                )
+        waiting = (opening.until for opening in self._waiting.values() if opening.outcome is None)
+        self._give_up.set(min(waiting, default=NEVER))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from adaptor.atomic_file import write_private
@@ -18,7 +18,8 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import send
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.worker.environment import NODEFILE
-from adaptor.worker.start_errors import CannotStartError
+from adaptor.worker.output import CannotStartError
+from adaptor.worker.timers import Timers
 
 _LOOK = 0.2
 """Seconds between two looks for processes of a task that is to end."""
@@ -64,12 +65,14 @@ class NodeFiles:
 class Parts:
     """The leases for which this node is kept. `now` and `kill_at` are monotonic seconds."""
 
-    def __init__(self, files: NodeFiles) -> None:
+    def __init__(self, files: NodeFiles, timers: Timers, ended: Callable[[Result], None]) -> None:
+        """`ended` gets the result of a part when nothing of it runs here any more."""
         self._files = files
+        self._ended = ended
+        self._look = timers.new(self._find_ended)
         self._began: dict[AttemptKey, tuple[float, float]] = {}
         """Epoch and monotonic seconds."""
         self._ending: dict[AttemptKey, tuple[Ending, float]] = {}
-        self._next_look = 0.0
 
     def __contains__(self, key: AttemptKey) -> bool:
         return key in self._began
@@ -82,33 +85,23 @@ class Parts:
         return [(key, now - began) for key, (_, began) in self._began.items()]
 
     def end(self, keys: Iterable[AttemptKey], ending: Ending, kill_at: float) -> None:
-        """Ask what the tasks run here to end, and kill it at `kill_at`; `tend` then returns the results."""
+        """Ask what the tasks run here to end, and kill it at `kill_at`."""
         for key in keys:
             if key in self._began and key not in self._ending:
                 self._ending[key] = (ending, kill_at)
-                self._next_look = 0.0
+                self._look.set(0.0)
                 for process in self._files.processes(key):
                     send(process, signal.SIGTERM)
 
     def end_all(self, ending: Ending, kill_at: float) -> None:
         self.end(list(self._began), ending, kill_at)
 
-    def tend(self, now: float) -> list[Result]:
-        """The parts that have ended, once nothing of theirs runs here."""
-        if not self._ending or now < self._next_look:
-            return []
-        self._next_look = now + _LOOK
-        return [
-            self._ended(key, ending, now)
-            for key, (ending, kill_at) in list(self._ending.items())
-            if now >= kill_at or not self._files.processes(key)
-        ]
-
-    def next_due(self) -> float:
-        return self._next_look if self._ending else float("inf")
-
-    def _ended(self, key: AttemptKey, ending: Ending, now: float) -> Result:
-        self._files.kill(key)
-        del self._ending[key]
-        started, began = self._began.pop(key)
-        return Result(key, ending, started=started, wall=now - began)
+    def _find_ended(self, now: float) -> None:
+        for key, (ending, kill_at) in list(self._ending.items()):
+            if now >= kill_at or not self._files.processes(key):
+                self._files.kill(key)
+                del self._ending[key]
+                started, began = self._began.pop(key)
+                self._ended(Result(key, ending, started=started, wall=now - began))
+        if self._ending:
+            self._look.set(now + _LOOK)

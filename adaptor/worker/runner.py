@@ -15,7 +15,6 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
-from adaptor.worker.calls.unnamed_outputs import UnnamedOutputs
 from adaptor.worker.calls.warm import Answer
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.devices import Devices
@@ -23,11 +22,14 @@ from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_se
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by
 from adaptor.worker.openings import Opening, Openings
-from adaptor.worker.output import TaskFiles
+from adaptor.worker.output import CannotStartError, ShortageError, TaskFiles
 from adaptor.worker.parts import NodeFiles
-from adaptor.worker.scripts.copies import Scripts
+from adaptor.worker.scripts import Scripts
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.start_errors import CannotStartError, ShortageError
+from adaptor.worker.timers import NEVER, Timers
+
+NAMED_AFTER = 1.0
+"""Seconds after its begin at which a call's output files get its names: people look at what runs for long."""
 
 
 class Running:
@@ -40,14 +42,16 @@ class Running:
         self.began = time.monotonic()
         self.ending: Ending | None = None
         """Why the worker ends it, if it does."""
-        self.kill_at = float("inf")
+        self.kill_at = NEVER
         """Monotonic seconds."""
-        self.terminate_at = float("inf")
+        self.terminate_at = NEVER
         """The same for SIGTERM, of an attempt that got the signal of its bag when the worker had to leave."""
-        self.limit = float("inf")
+        self.limit = NEVER
         """Seconds after which it was ended, if that is why."""
         self.signalled = False
         """Whether it got the signal of its bag."""
+        self.unnamed: tuple[str, str] | None = None
+        """The names of a call's output files as long as they are not its own."""
 
 
 class Runner:
@@ -60,10 +64,13 @@ class Runner:
         files: NodeFiles,
         scripts: Scripts,
         processors: int,
+        timers: Timers,
     ) -> None:
-        self._openings = Openings(scripts.output_of)
-        self.warm = WarmProcesses(processors, self._openings.release)
-        self._unnamed = UnnamedOutputs()
+        self._openings = Openings(timers, scripts.output_of)
+        self.warm = WarmProcesses(timers, processors, self._openings.release)
+        self._kills = timers.new(self._kill_due)
+        self._chores = timers.new(self._do_chores)
+        self._naming = timers.new(self._name_outputs)
         self._devices = devices
         self._files = files
         self._scripts = scripts
@@ -76,10 +83,12 @@ class Runner:
         self._by_pid: dict[int, Running] = {}
         self._by_key: dict[AttemptKey, Running] = {}
         self._unattributed = False
-        """Whether some orphans could not be attributed to a task; `chores` looks again."""
+        """Whether some orphans could not be attributed to a task; `_do_chores` looks again."""
 
-    def __len__(self) -> int:
-        return len(self._by_pid)
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """Descriptors that are readable while there is an answer of a call, or attempts may start."""
+        return self.warm.fd, self._openings.fd
 
     def loads(self, now: float) -> list[tuple[AttemptKey, float]]:
         """The running attempts with their wall seconds."""
@@ -97,7 +106,7 @@ class Runner:
 
     @property
     def opening(self) -> list[AttemptKey]:
-        """Attempts that are not started yet because a file system has not answered."""
+        """Attempts that are not started yet because their files are not open."""
         return self._openings.keys()
 
     def prepare(self, queue: Iterable[HeldTask]) -> None:
@@ -110,10 +119,10 @@ class Runner:
         """An attempt will not start after all; it may have been prepared."""
         self._openings.discard(held)
 
-    def start(self, held: HeldTask, deadline: float) -> bool:
+    def start(self, held: HeldTask, deadline: float, now: float) -> bool:
         """Start an attempt that will be ended at `deadline` (epoch seconds).
 
-        Returns whether it runs; False: a file system does not answer, `take_over` will return it.
+        Returns whether it runs; False: its files are not open yet, `opened` will return it.
         Raises CannotStartError or ShortageError.
         """
         if held.lease.call is not None and self._go_on(held, deadline):
@@ -127,7 +136,7 @@ class Runner:
             path = self._files.write(held.key, held.lease.nodes)
             environment.update(on_several(environment, held.lease.nodes, str(path)))
         environment = self._scripts.environment(environment, held.bag, held.lease)
-        opening = self._openings.open(held, environment)
+        opening = self._openings.open(held, environment, now)
         return opening is not None and self.start_opened(opening)
 
     def _go_on(self, held: HeldTask, deadline: float) -> bool:
@@ -139,9 +148,9 @@ class Runner:
         self._note(Running(held, child))
         return True
 
-    def take_over(self, now: float) -> list[Opening]:
-        """Those of `opening` that a file system has answered, or has not for too long; for `start_opened`."""
-        return self._openings.take_over(now)
+    def opened(self) -> list[Opening]:
+        """Take out the attempts that waited for their files and can start, or fail, now."""
+        return self._openings.take_over()
 
     def start_opened(self, opening: Opening) -> bool:
         """Returns True. Raises CannotStartError or ShortageError."""
@@ -153,7 +162,7 @@ class Runner:
             finally:
                 files.close()
         except (CannotStartError, ShortageError):
-            self._openings.ended(held, spare=False)
+            self._openings.ended(held, alone=False)
             raise
         self._note(running)
         return True
@@ -162,9 +171,10 @@ class Runner:
         """It runs."""
         pid, held = running.child.pid, running.held
         self._by_pid[pid] = self._by_key[held.key] = running
-        names = self.warm.names(pid) if held.lease.call is not None else None
-        if names is not None:
-            self._unnamed.began(pid, held, names, running.began)
+        if held.lease.call is not None:
+            running.unnamed = self.warm.names(pid)
+            self._naming.advance(running.began + NAMED_AFTER)
+        self._chores.advance(running.began + INTERVAL)
 
     def _begin(self, held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
         """Raises CannotStartError or ShortageError."""
@@ -183,10 +193,6 @@ class Runner:
         self.tidy()
         self._scripts.remove()
 
-    def next_look(self) -> float:
-        """When `take_over` is due."""
-        return self._openings.next_look()
-
     def reap(self) -> list[Result]:
         """Wait for all children that have ended; end what ended attempts have left behind."""
         results = [self._answered(pid, answer) for pid, answer in self.warm.answers()]
@@ -199,7 +205,6 @@ class Runner:
                 # While its leader is a zombie, no other process group can have this id.
                 signal_group(pid, signal.SIGKILL)
                 self.warm.gone(pid)
-                self._unnamed.ended(pid)
             if running is not None and running.held.lease.nodes:
                 self._files.kill(running.held.key)
                 self._files.remove(running.held.key)
@@ -211,11 +216,11 @@ class Runner:
             self._oom.forget()
         alone = self.sweep() if reaped else True
         for held in ended:
-            self._openings.ended(held, spare=alone)
+            self._openings.ended(held, alone=alone)
         return results
 
     def tidy(self) -> None:
-        """Remove the empty files of ended attempts that no start could use."""
+        """Settle the output of ended attempts."""
         self._openings.tidy()
 
     def sweep(self) -> bool:
@@ -259,6 +264,7 @@ class Runner:
             self._signal(running)
             self._mark(running, ending, kill_at)
             running.terminate_at = (now + kill_at) / 2
+            self._kills.advance(running.terminate_at)
         if early:
             self.end(
                 [running.held.key for running in self._by_pid.values() if not running.ending], ending, kill_at
@@ -274,7 +280,7 @@ class Runner:
 
         `ends`: when the worker ends its tasks, monotonic seconds.
         """
-        next_due = float("inf")
+        next_due = NEVER
         for running in self._by_pid.values():
             wanted = running.held.bag.signal
             if wanted is None or running.signalled or running.ending:
@@ -298,7 +304,7 @@ class Runner:
 
         `limits`: seconds by bag, for leases that have no limit of their own.
         """
-        late, next_due = [], float("inf")
+        late, next_due = [], NEVER
         for key, running in self._by_key.items():
             limit = running.held.limit(limits)
             if limit is None or running.ending:
@@ -311,39 +317,40 @@ class Runner:
         self.end(late, Ending.TIMED_OUT, kill_at)
         return next_due
 
-    def next_naming(self) -> float:
-        """When `name_outputs` is due."""
-        return self._unnamed.due()
-
-    def name_outputs(self, now: float) -> None:
+    def _name_outputs(self, now: float) -> None:
         """Give the output files of calls that run for long their names."""
-        for held, names in self._unnamed.take_due(now):
-            self._openings.name(held, names)
+        unnamed = [running for running in self._by_pid.values() if running.unnamed is not None]
+        for running in unnamed:
+            if running.began + NAMED_AFTER <= now and running.unnamed is not None:
+                self._openings.name(running.held, running.unnamed)
+                running.unnamed = None
+        dues = (running.began + NAMED_AFTER for running in unnamed if running.unnamed is not None)
+        self._naming.set(min(dues, default=NEVER))
 
-    def next_kill(self) -> float:
-        dues = (min(running.kill_at, running.terminate_at) for running in self._by_pid.values())
-        return min(min(dues, default=float("inf")), self.warm.next_due())
-
-    def kill_due(self, now: float) -> None:
-        self.warm.tend(now)
+    def _kill_due(self, now: float) -> None:
         terminated = [running for running in self._by_pid.values() if running.terminate_at <= now]
         for running in terminated:
-            running.terminate_at = float("inf")
-        self.end([running.held.key for running in terminated], Ending.ENDED, float("inf"))
+            running.terminate_at = NEVER
+        self.end([running.held.key for running in terminated], Ending.ENDED, NEVER)
         for pid, running in self._by_pid.items():
             if running.kill_at <= now:
                 signal_group(pid, signal.SIGKILL)
-                running.kill_at = float("inf")
+                running.kill_at = NEVER
+        dues = (min(running.kill_at, running.terminate_at) for running in self._by_pid.values())
+        self._kills.set(min(dues, default=NEVER))
 
-    def next_chores(self) -> float:
-        """When `chores` is due; attempts that end sooner cost no sampling."""
+    def _do_chores(self, now: float) -> None:
+        """Sample the memory of running attempts, and look again at orphans without a known task.
+
+        Attempts that end sooner cost no sampling.
+        """
         oldest = next(iter(self._by_pid.values()), None)
         if oldest is None:
-            return float("inf")
-        return max(self._meter.next_sample, oldest.began + INTERVAL)
-
-    def chores(self) -> None:
-        """Sample the memory of running attempts, and look again at orphans without a known task."""
+            return
+        due = max(self._meter.next_sample, oldest.began + INTERVAL)
+        if now < due:
+            self._chores.set(due)
+            return
         trees = self._meter.sample(set(self._by_pid))
         for pid, tree in trees.items():
             if self._exceeds_memory(pid, tree):
@@ -352,6 +359,7 @@ class Runner:
         self._gpu_meter.sample({pid: [each.pid for each in trees[pid]] for pid in with_gpus})
         if self._unattributed:
             self.sweep()
+        self._chores.set(self._meter.next_sample)
 
     def _exceeds_memory(self, pid: int, tree: Iterable[Process]) -> bool:
         """Whether an attempt holds more memory than it may. What its processes share is counted once."""
@@ -362,7 +370,7 @@ class Runner:
         return held_by(tree) > most
 
     def _kill_for_memory(self, running: Running, tree: Iterable[Process]) -> None:
-        self._mark(running, Ending.OUT_OF_MEMORY, float("inf"))
+        self._mark(running, Ending.OUT_OF_MEMORY, NEVER)
         for process in tree:
             send(process, signal.SIGKILL)
 
@@ -376,10 +384,10 @@ class Runner:
         failed_alone = status != 0 and not self._by_pid
         return (by_kill or by_shell or failed_alone) and self._oom.take()
 
-    @staticmethod
-    def _mark(running: Running, ending: Ending, kill_at: float) -> None:
+    def _mark(self, running: Running, ending: Ending, kill_at: float) -> None:
         running.ending = running.ending or ending
         running.kill_at = min(running.kill_at, kill_at)
+        self._kills.advance(running.kill_at)
 
     def _orphans(self) -> list[int]:
         """Processes that others have left to the worker."""
@@ -423,13 +431,13 @@ class Runner:
     def _settle_files(self, running: Running, answer: Answer) -> None:
         """Either the call has its output files for good, or the next one gets them, or nobody needs them."""
         pid = running.child.pid
-        named = self.warm.names(pid) is not None and not self._unnamed.ended(pid)
+        named = self.warm.names(pid) is not None and running.unnamed is None
         if answer.kept:
             self.warm.was_silent(pid, named=named)
         else:
             self.warm.wrote(pid)
             alone = answer.alone and not (answer.reaped and self._orphans())
-            self._openings.ended(running.held, spare=alone)
+            self._openings.ended(running.held, alone=alone)
 
     def _result(self, running: Running, status: int, usage: resource.struct_rusage) -> Result:
         pid = running.child.pid

@@ -1,4 +1,4 @@
-"""The connection to the daemon through a spool: files in a shared folder (see `adaptor.protocol.spool`)."""
+"""The connection to the daemon through a spool: files in a shared folder (see `adaptor.protocol.maildir`)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,27 @@ import time
 from pathlib import Path
 
 from adaptor.protocol.access import Access
-from adaptor.protocol.spool.files import remove_file, remove_folder, write_file
-from adaptor.protocol.spool.flow import Outgoing
-from adaptor.protocol.spool.layout import (
+from adaptor.protocol.maildir import (
     LATENCY,
+    QUICKEST,
+    UNREAD,
     Connection,
+    NotOursError,
+    Outgoing,
+    Pace,
+    file_name,
     folder_at,
     for_worker,
     from_workers,
-    worker_file_name,
+    names_in,
+    parse_daemon_file,
+    read_file,
+    remove_file,
+    remove_folder,
+    write_next,
 )
-from adaptor.protocol.spool.pace import QUICKEST, Pace
-from adaptor.protocol.spool.seal import Envelope, Seal
+from adaptor.protocol.spool.seal import Envelope, Seal, SealError
 from adaptor.safe_open import open_folder
-from adaptor.worker.answers import Answers
 from adaptor.worker.transport import Say, TransportError
 
 
@@ -48,9 +55,8 @@ class SpoolConnector:
         connection = Connection(self._pilot, self._token, self._connections).name
         try:
             folder = folder_at(address)
-            os.close(
-                open_folder(str(folder), ours=True)
-            )  # its messages are for the daemon of this user alone
+            # Its messages are for the daemon of this user alone.
+            os.close(open_folder(str(folder), ours=True))
             for_worker(folder, connection).mkdir(mode=0o700)
         except (OSError, ValueError) as error:
             raise TransportError(f"{address}: {error}") from error
@@ -94,32 +100,26 @@ class SpoolTransport:
         while True:
             now = time.monotonic()
             self._write(now)
-            if now >= self._next_look and (messages := self._look(now)):
+            if now >= self._next_look and (messages := self._look()):
                 return messages
-            if now >= until or self._poll.poll(math.ceil(1000 * max(0.0, self._due(until) - now))):
+            dues = [until, self._next_look, *([self._next_file] if self._outgoing.due() else [])]
+            if now >= until or self._poll.poll(math.ceil(1000 * max(0.0, min(dues) - now))):
                 return []
 
     def close(self, linger: float) -> None:
         if linger > 0:
-            while self._write(time.monotonic(), all=True):
+            while self._write(time.monotonic(), anyhow=True):
                 pass
         else:  # the daemon must not read messages of a connection that was given up
-            for number in self._outgoing.unread:
+            for number in range(max(1, self._outgoing.written + 1 - UNREAD), self._outgoing.written + 1):
                 with contextlib.suppress(OSError):
-                    remove_file(from_workers(self._folder) / worker_file_name(self._connection, number))
+                    remove_file(from_workers(self._folder) / file_name(self._connection, number))
         remove_folder(for_worker(self._folder, self._connection))
 
-    def _due(self, until: float) -> float:
-        """Monotonic seconds at which the next look or write is due."""
-        dues = [until, self._next_look]
-        if self._outgoing.due(self._answers.last) is not None:
-            dues.append(self._next_file)
-        return min(dues)
-
-    def _look(self, now: float) -> list[bytes]:
+    def _look(self) -> list[bytes]:
         """Read the daemon's files."""
         try:
-            messages = self._answers.fetch(now)
+            messages = self._answers.fetch()
         except OSError as error:
             self.problem = f"{self._folder}: {error.strerror or error}"
             messages = []
@@ -128,24 +128,78 @@ class SpoolTransport:
             self.problem = ""
         else:
             self._pace.slow_down()
-        self._outgoing.note_read(self._answers.read_by_daemon)
         self._next_look = time.monotonic() + self._pace.pause
         return messages
 
-    def _write(self, now: float, *, all: bool = False) -> bool:
-        """Write the next file if it is due. Returns whether it did; after an error it is due again later."""
-        file = self._outgoing.due(self._answers.last, all=all)
-        if file is None or (now < self._next_file and not all):
+    def _write(self, now: float, *, anyhow: bool = False) -> bool:
+        """Write the next file if it is due. Returns whether it did; else it is due again later."""
+        messages = self._outgoing.due()
+        if not messages or (now < self._next_file and not anyhow):
             return False
         self._next_file = now + QUICKEST
-        name = worker_file_name(self._connection, file.number)
-        envelope = Envelope(self._worker, file.messages, file.oldest, self._answers.read(file.read))
-        data = self._seal.close(f"in/{name}", envelope)
+        name = file_name(self._connection, self._outgoing.written + 1)
+        data = self._seal.close(f"in/{name}", Envelope(self._worker, messages))
         try:
-            write_file(from_workers(self._folder) / name, data)
+            if not write_next(from_workers(self._folder), name, data, anyhow=anyhow):
+                return False
         except OSError as error:
             self.problem = f"{self._folder}: {error.strerror or error}"
             self._next_file = now + self._pace.slowest
             return False
-        self._outgoing.written()
+        self._outgoing.done()
         return True
+
+
+class Answers:
+    """The daemon's files for one connection: read in order, verified and removed."""
+
+    def __init__(self, folder: Path, connection: str, seal: Seal, say: Say) -> None:
+        self._folder = folder
+        self._connection = connection
+        self._seal = seal
+        self._say = say
+        self._taken: dict[str, int] = {}
+        """By run of the daemon, the present one last: the number of the file that was taken last."""
+        self._strange: set[str] = set()
+
+    def fetch(self) -> list[bytes]:
+        """The messages in all files present, in order. Raises OSError."""
+        messages: list[bytes] = []
+        for run, number in self._files():
+            self._taken.setdefault(run, 0)
+            path = self._folder / file_name(run, number)
+            try:
+                if run == next(reversed(self._taken)) and number > self._taken[run]:
+                    messages += self._open(path)
+                    self._taken[run] = number
+                remove_file(path)
+            except OSError:
+                if not messages:
+                    raise
+                return messages  # the next look brings the rest, or the error again
+        return messages
+
+    def _files(self) -> list[tuple[str, int]]:
+        """Run and number of each file: those of the runs before first, and a run's by their numbers."""
+        found: list[tuple[str, int]] = []
+        strange: set[str] = set()
+        for name in names_in(self._folder):
+            parsed = parse_daemon_file(name)
+            if parsed is not None:
+                found.append(parsed)
+            elif not name.startswith("."):
+                strange.add(name)
+        for name in strange - self._strange:
+            self._say(f"{self._folder}: {name!r} is not the daemon's: left alone")
+        self._strange = strange
+        return sorted(found, key=lambda file: (file[0] not in self._taken, *file))
+
+    def _open(self, path: Path) -> list[bytes]:
+        try:
+            data = read_file(path)
+            if data is None:
+                return []
+            return self._seal.open(f"out/{self._connection}/{path.name}", data).messages
+        except (NotOursError, SealError) as error:
+            self._say(f"ignored: {error}")
+            return []

@@ -16,6 +16,7 @@ from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
 from adaptor.model import CraftedRequest, PilotState, Request
+from adaptor.protocol.maildir import LATENCY
 from adaptor.protocol.messages import (
     FromWorker,
     Goodbye,
@@ -29,7 +30,6 @@ from adaptor.protocol.messages import (
     encode,
 )
 from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.layout import LATENCY
 from adaptor.protocol.spool.seal import Seal
 from adaptor.scheduling.broker import NO_TIME
 from tests.daemon.fake_site import LIMITS, FakeSite

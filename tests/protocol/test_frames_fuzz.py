@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from adaptor import api
 from adaptor.protocol.access import Access, AccessError, Identity, read_access
 from adaptor.protocol.keys import Keys, load_or_make_keys
+from adaptor.protocol.maildir import (
+    file_name,
+    parse_connection,
+    parse_daemon_file,
+    parse_worker_file,
+)
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
 from adaptor.protocol.spool import frames
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import Exchange
-from adaptor.protocol.spool.layout import (
-    parse_connection,
-    parse_daemon_file,
-    parse_worker_file,
-    worker_file_name,
-)
 from adaptor.protocol.spool.seal import Envelope, Seal, SealError
 from tests.examples import examples
 from tests.protocol.test_messages import from_worker, to_worker
@@ -38,9 +38,7 @@ from tests.protocol.test_messages import from_worker, to_worker
 pytestmark = pytest.mark.fuzz
 
 PATH = "in/1-0123abcd-1.00000001"
-ENVELOPES = st.builds(
-    Envelope, st.text(max_size=8), st.lists(st.binary(max_size=30), max_size=3), st.integers(0, 2**63)
-)
+ENVELOPES = st.builds(Envelope, st.text(max_size=8), st.lists(st.binary(max_size=30), max_size=3))
 NAMES = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=40),
     st.from_regex(r"\A[0-9]{1,20}-[0-9a-f]{8}-[0-9]{1,10}\.[0-9]{1,13}\Z"),
@@ -144,7 +142,7 @@ def test_spool_files_with_the_right_seal(content: bytes) -> None:
 def test_names_in_a_spool(name: str) -> None:
     found = parse_worker_file(name)
     if found is not None:
-        again = parse_worker_file(worker_file_name(found[0].name, found[1]))
+        again = parse_worker_file(file_name(found[0].name, found[1]))
         assert again == found
     parse_daemon_file(name)
     parse_connection(name)

@@ -13,7 +13,7 @@ import pytest
 
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import CLIENT_ACCESS, AccessError, read_access, worker_access
-from adaptor.protocol.spool.layout import worker_file_name
+from adaptor.protocol.maildir import file_name
 from adaptor.protocol.spool.seal import Envelope, Seal
 from adaptor.protocol.state_directory import private_directory
 from tests.e2e.lab import until
@@ -155,12 +155,12 @@ def read_spool(world: World) -> None:
 
 @probe("writing into the spool", DENIED)
 def write_spool(world: World) -> None:
-    denied(lambda: (world.inbox / worker_file_name("9-0123abcd-1", 1)).touch())
+    denied(lambda: (world.inbox / file_name("9-0123abcd-1", 1)).touch())
 
 
 def _planted(world: World, plant: Callable[[Path], object]) -> None:
     """Something with a worker file's name, as he could put there if the spool were open: it is removed."""
-    path = world.inbox / worker_file_name(f"9-{os.urandom(4).hex()}-1", 1)
+    path = world.inbox / file_name(f"9-{os.urandom(4).hex()}-1", 1)
     world.placed(path, plant, MALLORY)
     until(lambda: not os.path.lexists(path), "the spool is rid of it")
     world.well()
@@ -202,8 +202,8 @@ def spool_giants(world: World) -> None:
 @probe("a message in the spool that is sealed with another key", "removed; nothing of it is believed")
 def spool_forgery(world: World) -> None:
     """Even if it is the victim's own file."""
-    name = worker_file_name(f"1-{os.urandom(4).hex()}-1", 1)
-    forged = Seal("his own key").close(f"in/{name}", Envelope("1-n-1", [b"\x81"], 1))
+    name = file_name(f"1-{os.urandom(4).hex()}-1", 1)
+    forged = Seal("his own key").close(f"in/{name}", Envelope("1-n-1", [b"\x81"]))
 
     def write(path: Path) -> None:
         path.touch(mode=0o600)

@@ -9,11 +9,12 @@ import pytest
 from adaptor.protocol.messages import BagContext
 from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment
-from adaptor.worker.parts import NodeFiles, Parts
+from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
-from adaptor.worker.scripts.copies import Scripts
+from adaptor.worker.scripts import Scripts
 from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import Tasks
+from adaptor.worker.timers import Timers
 from tests.worker.fake_daemon import Harness
 
 
@@ -35,10 +36,12 @@ def bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BagContext:
 @pytest.fixture
 def tasks(bag: BagContext, tmp_path: Path) -> Tasks:
     files = NodeFiles(Path(bag.output))
+    timers = Timers()
     made = Tasks(
         Slots(2, 1000, time.time() + 1000),
-        Runner(NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2),
-        Parts(files),
+        Runner(NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2, timers),
+        files,
+        timers,
     )
     made.know(bag)
     return made

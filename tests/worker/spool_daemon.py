@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.protocol.maildir import address_of
 from adaptor.protocol.messages import ToWorker, decode_from_worker, encode
 from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.layout import address_of
 from adaptor.protocol.spool.seal import Seal
 from tests.worker.fake_daemon import FakeDaemon
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.protocol.maildir import SCHEME, from_workers
 from adaptor.protocol.messages import Leaving, Orders, Welcome
-from adaptor.protocol.spool.layout import SCHEME, from_workers
 from tests.worker.fake_daemon import Harness, key, task, wait_for
 from tests.worker.spool_daemon import SpoolDaemon
 

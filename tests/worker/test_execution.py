@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.execution import Child, execute, plain_words, program_of
-from adaptor.worker.output import OutputFolder
+from adaptor.worker.output import CannotStartError, OutputFolder, ShortageError
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.start_errors import CannotStartError, ShortageError
 from tests.worker.attempts import KEY, failing
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 
 from adaptor.protocol.messages import Ending, Lease, Leaving, Welcome
 from adaptor.worker.lifecycle import GAP, LAST_SECONDS, IdleTimer, Reporter, grace_left, leave_at
 from adaptor.worker.tasks import Tasks
-from tests.worker.attempts import KEY, tend_until
+from tests.worker.attempts import KEY, start, tend_until
 
 TERMS = Welcome(heartbeat=1, idle_timeout=10, grace_time=5, patience=100)
 
@@ -58,7 +57,7 @@ def test_news_are_reported_soon_and_heartbeats_in_time(tasks: Tasks) -> None:
     assert reporter.next_due() == 110.0
     tasks.accept(Lease(KEY, ["/bin/true"], 0.0))
     assert reporter.next_due() == 100.0 + GAP
-    tasks.start(time.monotonic(), 0.0)
+    start(tasks)
     report = reporter.compose(101.0)
     assert (report.started, report.free_processors, report.queued, report.load) == ([KEY], 1, 0, [])
     assert reporter.next_due() == 111.0

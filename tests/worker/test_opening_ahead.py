@@ -13,7 +13,7 @@ from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
 from adaptor.worker import tasks as tasks_module
 from adaptor.worker.openings import AHEAD
 from adaptor.worker.tasks import Tasks
-from tests.worker.attempts import tend_until
+from tests.worker.attempts import start, tend_until, turn
 
 MANY = 2 * AHEAD
 
@@ -28,9 +28,9 @@ def accept(tasks: Tasks, command: str) -> list[AttemptKey]:
 def one_ends(tasks: Tasks, bag: BagContext) -> None:
     """Two start, one of them ends, and the next one starts."""
     accept(tasks, f"until mkdir {bag.cwd}/taken || test -e {bag.cwd}/over; do sleep 0.01; done 2>/dev/null")
-    tasks.start(time.monotonic(), 0.0)
+    start(tasks)
     tend_until(tasks, lambda: len(tasks.outbox) == 1)
-    tasks.start(time.monotonic(), 0.0)
+    start(tasks)
 
 
 def names(bag: BagContext) -> set[str]:
@@ -53,7 +53,7 @@ def test_every_attempt_has_its_own_output(tasks: Tasks, bag: BagContext) -> None
     limit = time.monotonic() + 20
     while len(tasks.outbox) < 2 * MANY:
         assert time.monotonic() < limit
-        tasks.tend(time.monotonic())
+        turn(tasks)
         tasks.start(time.monotonic(), 0.0)
         tasks.tidy()
     assert {name: Path(bag.output, name).read_text() for name in names(bag)} == {
@@ -100,6 +100,6 @@ def test_a_folder_that_was_missing_ahead_may_be_there_at_the_start(tasks: Tasks,
     limit = time.monotonic() + 20
     while len(tasks.outbox) < MANY:
         assert time.monotonic() < limit
-        tasks.tend(time.monotonic())
+        turn(tasks)
         tasks.start(time.monotonic(), 0.0)
     assert {result.ending for result in tasks.outbox.results()} == {Ending.EXITED}

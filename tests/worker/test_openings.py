@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from collections.abc import Iterator
@@ -15,14 +16,15 @@ from adaptor.worker import openings
 from adaptor.worker.output import OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.tasks import Tasks
-from tests.worker.attempts import tend_until
+from adaptor.worker.timers import Timers
+from tests.worker.attempts import tend_until, turn
 
 HUNG = AttemptKey(1, 1, 1)
 FINE = AttemptKey(2, 1, 1)
 
 
 class Hang:
-    """Keeps every call to one output folder until it is over."""
+    """Keeps the files of one output folder from being opened until it is over."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,22 +48,18 @@ def hang(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hang]:
 
     monkeypatch.setattr(OutputFolder, "open", open)
     monkeypatch.setattr(TaskFiles, "close", close)
-    monkeypatch.setattr(openings, "MOMENT", 0.5)
     yield made
     made.over.set()
 
 
 @pytest.fixture
-def two_bags(
-    tasks: Tasks, bag: BagContext, tmp_path: Path, hang: Hang, monkeypatch: pytest.MonkeyPatch
-) -> Tasks:
+def two_bags(tasks: Tasks, bag: BagContext, tmp_path: Path, hang: Hang) -> Tasks:
     """The task of the first bag waits for its file system, the one of the second was started."""
     tasks.know(msgspec.structs.replace(bag, bag=2, output=str(tmp_path / "fine")))
     tasks.accept(Lease(HUNG, "echo done", 0.0))
-    tasks.start(time.monotonic(), 0.0)
-    monkeypatch.setattr(openings, "MOMENT", 20.0)  # the other one answers, sooner or later
     tasks.accept(Lease(FINE, "echo done", 0.0))
     tasks.start(time.monotonic(), 0.0)
+    tend_until(tasks, lambda: tasks.started)
     return tasks
 
 
@@ -71,7 +69,6 @@ def test_the_others_go_on_and_it_starts_when_its_file_system_answers(
     assert two_bags.started == two_bags.running == [FINE]
     assert set(two_bags.holding) == {HUNG, FINE}
     tend_until(two_bags, lambda: FINE in two_bags.outbox)
-    assert two_bags.next_due() <= time.monotonic() + openings.LOOK_INTERVAL
     hang.over.set()
     tend_until(two_bags, lambda: HUNG in two_bags.outbox)
     assert two_bags.started == [FINE, HUNG]
@@ -80,7 +77,7 @@ def test_the_others_go_on_and_it_starts_when_its_file_system_answers(
 
 
 def test_it_fails_after_a_while_and_says_where(two_bags: Tasks, bag: BagContext, hang: Hang) -> None:
-    two_bags.tend(time.monotonic() + openings.LONGEST)
+    turn(two_bags, time.monotonic() + openings.LONGEST)
     (result,) = (each for each in two_bags.outbox.results() if each.key == HUNG)
     assert result.ending is Ending.NOT_STARTED
     assert f"{bag.output}: the task's folder or its output folder could not be opened" in (result.error or "")
@@ -101,18 +98,53 @@ def test_it_goes_back_uncharged_when_it_is_no_longer_wanted(
     tend_until(two_bags, lambda: two_bags.idle)
 
 
-def test_a_folder_that_hangs_is_waited_for_once(bag: BagContext, hang: Hang) -> None:
-    many = openings.Openings()
+def test_a_folder_that_hangs_is_not_waited_for(bag: BagContext, hang: Hang) -> None:
+    many = openings.Openings(Timers())
     held = [HeldTask(Lease(AttemptKey(1, n, 1), "true", 0.0), bag) for n in range(200)]
-    waited = [many.open(each, {}) for each in held]
-    assert waited == [None] * 200
+    assert [many.open(each, {}, time.monotonic()) for each in held] == [None] * 200
     hang.over.set()
     found: list[AttemptKey] = []
     limit = time.monotonic() + 20
     while len(found) < 200:
-        assert time.monotonic() < limit
-        for opening in many.take_over(time.monotonic()):
+        assert select.select([many.fd], [], [], limit - time.monotonic())[0], "the worker sleeps on"
+        for opening in many.take_over():
             opening.files().close()
             found.append(opening.held.key)
-        time.sleep(0.005)
     assert found == [each.key for each in held]
+
+
+def test_output_that_cannot_be_settled_is_waited_for_once(
+    bag: BagContext, hang: Hang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each result would be late by a moment otherwise."""
+    monkeypatch.setattr(openings, "MOMENT", 0.01)
+    many = openings.Openings(Timers())
+    held = HeldTask(Lease(HUNG, "true", 0.0), bag)
+    many.open(held, {}, time.monotonic())
+    many.ended(held, alone=True)
+    many.tidy()
+    monkeypatch.setattr(openings, "MOMENT", threading.TIMEOUT_MAX)
+    many.ended(held, alone=True)
+    many.tidy()
+
+
+def test_work_is_done_in_order_also_by_the_threads_after_the_first(
+    bag: BagContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle thread ends, and the next work starts another."""
+    monkeypatch.setattr(openings, "_IDLE", 0.01)
+    monkeypatch.setattr(openings, "MOMENT", 20.0)
+    many = openings.Openings(Timers())
+    for n in range(3):
+        held = HeldTask(Lease(AttemptKey(1, n, 1), "true", 0.0), bag)
+        opening = many.open(held, {}, time.monotonic())
+        while opening is None:
+            assert select.select([many.fd], [], [], 20)[0]
+            opening = next(iter(many.take_over()), None)
+        opening.files().close()
+        many.ended(held, alone=True)
+        many.tidy()
+        assert not list(Path(bag.output).iterdir())
+        for thread in threading.enumerate():
+            if thread.name == "files":
+                thread.join(20)

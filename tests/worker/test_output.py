@@ -14,9 +14,8 @@ import pytest
 from adaptor.outputs.finding import Outputs, open_place
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.safe_open import open_output
-from adaptor.worker.output import OutputFolder
+from adaptor.worker.output import CannotStartError, OutputFolder, ShortageError
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.start_errors import CannotStartError, ShortageError
 from tests.worker.attempts import KEY
 
 STRANGER = 54321
@@ -174,11 +173,11 @@ def test_a_folder_that_vanishes_before_its_files_are_made_is_made_again(
 ) -> None:
     removed: list[str] = []
 
-    def late(name: str, folder: int, *, there: bool) -> int:
+    def late(name: str, folder: int) -> int:
         if not removed:
             removed.append(bag.output)
             Path(bag.output).rmdir()
-        return open_output(name, folder, there=there)
+        return open_output(name, folder)
 
     monkeypatch.setattr("adaptor.worker.output.open_output", late)
     write(bag)
@@ -201,7 +200,7 @@ def test_no_descriptor_is_left_open(bag: BagContext) -> None:
         write(bag, key=AttemptKey(1, 2, 1))
     with pytest.raises(CannotStartError):
         write(msgspec.structs.replace(bag, output="/dev/null"))
-    OutputFolder(bag).ended(KEY, spare=False)
+    OutputFolder(bag).ended(KEY, alone=False)
     assert descriptors() == before
 
 
@@ -210,10 +209,10 @@ def test_a_spare_file_becomes_the_next_attempts(bag: BagContext) -> None:
     held = HeldTask(Lease(KEY, "true", 0.0), bag)
     folder.open(held).close()
     inode = Path(bag.output, "1.err").stat().st_ino
-    folder.ended(KEY, spare=True)
+    folder.ended(KEY, alone=True)
     folder.open(HeldTask(Lease(AttemptKey(1, 2, 1), "true", 0.0), bag)).close()
     assert Path(bag.output, "2.out").stat().st_ino == inode
-    folder.ended(AttemptKey(1, 2, 1), spare=True)
+    folder.ended(AttemptKey(1, 2, 1), alone=True)
     folder.tidy()
     assert list(Path(bag.output).iterdir()) == []
 
@@ -225,7 +224,7 @@ def ended(folder: OutputFolder, bag: BagContext, task: int) -> None:
     if task % 2 == 0:
         os.write(files.out, f"out {task}".encode())
     files.close()
-    folder.ended(key, spare=True)
+    folder.ended(key, alone=True)
 
 
 def test_packed_outputs_are_few_files(bag: BagContext) -> None:
@@ -236,7 +235,6 @@ def test_packed_outputs_are_few_files(bag: BagContext) -> None:
     assert len(list(Path(bag.output).iterdir())) < 40
     folder.tidy()
     assert len(list(Path(bag.output).iterdir())) == 2
-    assert not folder.has_spare
     found = Outputs(bag.output)
     place = found.find(98, 1, "stdout")
     assert place is not None
@@ -249,7 +247,7 @@ def test_what_a_process_may_still_write_to_is_not_packed(bag: BagContext) -> Non
     folder = OutputFolder(packed)
     files = folder.open(HeldTask(Lease(KEY, "true", 0.0), packed))
     os.write(files.out, b"text")
-    folder.ended(KEY, spare=False)
+    folder.ended(KEY, alone=False)
     folder.tidy()
     os.write(files.out, b" and more")
     files.close()

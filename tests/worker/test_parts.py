@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
+from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease, Result
 from adaptor.resources import TaskSize
 from adaptor.worker.parts import NODEFILE, NodeFiles, Parts
 from adaptor.worker.tasks import Tasks
+from adaptor.worker.timers import Timers
 from tests.e2e.lab import until
+from tests.worker.attempts import turn
 from tests.worker.fake_daemon import Harness
 
 KEY = AttemptKey(1, 2, 1)
@@ -47,12 +49,17 @@ def test_a_node_file_has_a_host_a_line_and_is_private(files: NodeFiles) -> None:
 def test_what_an_attempt_left_on_a_node_is_asked_to_end(
     files: NodeFiles, stray: subprocess.Popen[bytes]
 ) -> None:
-    parts = Parts(files)
+    timers, ended = Timers(), list[Result]()
+    parts = Parts(files, timers, ended.append)
     parts.begin(KEY)
-    now = time.monotonic()
-    parts.end([KEY], Ending.ABORTED, now + 100)
+    parts.end([KEY], Ending.ABORTED, time.monotonic() + 100)
     assert stray.wait(30) == -15
-    (result,) = until(lambda: parts.tend(time.monotonic()), "nothing runs there", pause=0.01)
+
+    def looked() -> list[Result]:
+        timers.run(time.monotonic())
+        return ended
+
+    (result,) = until(looked, "nothing runs there", pause=0.01)
     assert (result.key, result.ending) == (KEY, Ending.ABORTED)
     assert KEY not in parts
 
@@ -65,23 +72,28 @@ def test_what_does_not_end_is_killed(files: NodeFiles) -> None:
     )
     assert stubborn.stdout is not None
     stubborn.stdout.readline()
-    parts = Parts(files)
+    timers, ended = Timers(), list[Result]()
+    parts = Parts(files, timers, ended.append)
     parts.begin(KEY)
     now = time.monotonic()
     parts.end([KEY], Ending.ENDED, now + 100)
-    assert parts.tend(now + 50) == []
-    (result,) = parts.tend(now + 101)
+    timers.run(now + 50)
+    assert not ended
+    timers.run(now + 101)
+    (result,) = ended
     assert result.ending is Ending.ENDED
     assert stubborn.wait(30) == -9
     stubborn.stdout.close()
 
 
 def test_another_attempt_is_left_alone(files: NodeFiles, stray: subprocess.Popen[bytes]) -> None:
-    parts = Parts(files)
+    timers, ended = Timers(), list[Result]()
+    parts = Parts(files, timers, ended.append)
     other = AttemptKey(1, 2, 2)
     parts.begin(other)
     parts.end([other], Ending.ABORTED, time.monotonic())
-    assert len(parts.tend(time.monotonic())) == 1
+    timers.run(time.monotonic())
+    assert len(ended) == 1
     assert stray.poll() is None
 
 
@@ -90,10 +102,10 @@ def test_a_node_that_takes_part_runs_nothing_and_is_not_idle(tasks: Tasks, bag: 
     tasks.accept(Lease(KEY, [], 0.0, nodes=["n1", "n2"], takes_part=True))
     tasks.start(time.monotonic(), time.time() + 100)
     assert (tasks.holding, tasks.running, tasks.started) == ([KEY], [KEY], [KEY])
-    assert (len(tasks.runner), tasks.slots.free_processors, tasks.idle) == (0, 0, False)
+    assert (tasks.runner.loads(0.0), tasks.slots.free_processors, tasks.idle) == ([], 0, False)
     assert [key for key, _ in tasks.loads(time.monotonic())] == [KEY]
     tasks.abort([KEY], time.monotonic() + 5)
-    tasks.tend(time.monotonic())
+    turn(tasks)
     assert tasks.idle
     assert [result.ending for result in tasks.outbox.results()] == [Ending.ABORTED]
 

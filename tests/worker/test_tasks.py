@@ -11,8 +11,8 @@ import pytest
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Lease, Result
-from adaptor.worker.tasks import MOMENT, SuspectFailures, Tasks, is_suspect
-from tests.worker.attempts import failing, tend_until
+from adaptor.worker.tasks import Tasks, is_suspect
+from tests.worker.attempts import failing, start, tend_until
 
 FAILED = Result(AttemptKey(1, 1, 1), Ending.SIGNALLED, signal=15)
 
@@ -31,36 +31,49 @@ def test_only_failures_are_suspect(result: Result, expected: bool) -> None:
     assert is_suspect(result) is expected
 
 
-def test_a_failure_counts_after_a_moment() -> None:
-    suspects = SuspectFailures()
-    assert suspects.due() == float("inf")
-    suspects.add(FAILED, 10.0)
-    assert suspects.keys() == [FAILED.key]
-    assert suspects.due() == 10.0 + MOMENT
-    assert suspects.take_due(10.0 + MOMENT / 2) == []
-    assert suspects.take_due(10.0 + MOMENT) == [FAILED]
-    assert len(suspects) == 0
+def failed(tasks: Tasks) -> float:
+    """An attempt fails; returns monotonic seconds before its end was seen."""
+    tasks.accept(Lease(FAILED.key, ["/bin/false"], 0.0))
+    start(tasks)
+    before = time.monotonic()
+    tend_until(tasks, lambda: not tasks.slots.running)
+    return before
 
 
-def test_the_end_of_the_pilot_explains_it() -> None:
-    suspects = SuspectFailures()
-    suspects.add(FAILED, 10.0)
-    (explained,) = suspects.take_as_ended()
-    assert (explained.ending, explained.signal) == (Ending.ENDED, 15)
-    assert len(suspects) == 0
+def test_a_failure_counts_after_a_moment(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptor.worker.tasks.MOMENT", 1000.0)
+    before = failed(tasks)
+    tasks.timers.run(before + 999.0)
+    assert not tasks.outbox.has_unsent
+    assert tasks.holding == tasks.running == [FAILED.key], "the daemon must not give it to another worker"
+    assert not tasks.idle
+    tasks.timers.run(time.monotonic() + 1000.0)
+    assert [result.ending for result in tasks.outbox.results()] == [Ending.EXITED]
+    assert tasks.idle
+
+
+def test_the_end_of_the_pilot_explains_it(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptor.worker.tasks.MOMENT", 1000.0)
+    failed(tasks)
+    tasks.end_all(time.monotonic(), time.monotonic())
+    (explained,) = tasks.outbox.results()
+    assert (explained.ending, explained.exit_code) == (Ending.ENDED, 1)
+    tasks.timers.run(time.monotonic() + 2000.0)
+    assert len(tasks.outbox) == 1
 
 
 def test_a_shortage_is_waited_out(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = time.monotonic()
     for number in (1, 2):
         tasks.accept(Lease(AttemptKey(1, number, 1), ["/bin/true"], 0.0))
+    monkeypatch.setattr("adaptor.worker.tasks._PAUSE", 60.0)
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_spawn", failing(BlockingIOError(11, "Resource temporarily unavailable")))
-        tasks.start(now, 0.0)
+        start(tasks)
     assert [key.task for key in tasks.slots.queue] == [1, 2]
-    tasks.start(now + 0.5, 0.0)
+    start(tasks)
     assert not tasks.started
-    tasks.start(now + 1.0, 0.0)
+    tasks.timers.run(time.monotonic() + 60.0)
+    start(tasks)
     assert [key.task for key in tasks.started] == [1, 2]
     tend_until(tasks, lambda: len(tasks.outbox) == 2)
     assert tasks.idle
@@ -73,7 +86,7 @@ def test_one_look_at_the_processes_does_for_all_attempts_of_an_order(
     keys = [AttemptKey(1, number, 1) for number in range(1, 4)]
     for key in keys:
         tasks.accept(Lease(key, ["/bin/sleep", "300"], 0.0))
-    tasks.start(time.monotonic(), time.time() + 600)
+    start(tasks, deadline=time.time() + 600)
     running = list(tasks.slots.running)
     looks = []
 

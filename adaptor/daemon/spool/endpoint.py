@@ -12,11 +12,18 @@ from collections.abc import Awaitable, Callable, Collection
 from adaptor.backoff import Backoff
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.ports.server import Message
+from adaptor.protocol.maildir import (
+    QUICKEST,
+    SLOWEST,
+    Connection,
+    Outgoing,
+    Pace,
+    address_of,
+    file_name,
+    parse_worker_file,
+)
 from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
-from adaptor.protocol.spool.flow import Arrival, Incoming, Outgoing
-from adaptor.protocol.spool.layout import Connection, address_of, daemon_file_name, parse_worker_file
-from adaptor.protocol.spool.pace import QUICKEST, SLOWEST, Pace
-from adaptor.protocol.spool.seal import Envelope, Read, Seal, SealError
+from adaptor.protocol.spool.seal import Envelope, Seal, SealError
 
 log = logging.getLogger(__name__)
 
@@ -33,34 +40,17 @@ class Channel:
         self.connection = connection
         self.worker = b""
         """The worker's name, known from its first file on."""
-        self.incoming = Incoming()
+        self.last = 0
+        """The number of the worker's file that was taken last."""
         self.outgoing = Outgoing()
 
-    @property
-    def due(self) -> bool:
-        """Whether there is a file to write."""
-        return self.outgoing.due(self.incoming.last) is not None
-
-    def judge(self, number: int, envelope: Envelope, now: float) -> Arrival:
-        """What to do with a file of the worker. `now`: monotonic seconds."""
-        self.incoming.begin_at(envelope.oldest)
-        return self.incoming.judge(number, now)
-
-    def take(self, number: int, envelope: Envelope, run: str) -> None:
-        """Note that a file of the worker was read. `run`: the id of this run of the daemon."""
-        self.incoming.took(number)
-        self.worker = envelope.worker.encode()
-        if envelope.read is not None and envelope.read.run == run:
-            self.outgoing.note_read(envelope.read.number)
-
     def next_file(self, run: str, seal: Seal) -> DaemonFile | None:
-        """The next file for the worker, if one is due."""
-        file = self.outgoing.due(self.incoming.last)
-        if file is None:
+        """The next file for the worker, if one is due. `run`: the id of this run of the daemon."""
+        messages = self.outgoing.due()
+        if not messages:
             return None
-        name = daemon_file_name(run, file.number)
-        read = Read(self.connection.name, file.read)
-        envelope = Envelope(self.worker.decode(), file.messages, file.oldest, read)
+        name = file_name(run, self.outgoing.written + 1)
+        envelope = Envelope(self.worker.decode(), messages)
         data = seal.close(f"out/{self.connection.name}/{name}", envelope)
         return DaemonFile(self.connection.name, name, data)
 
@@ -186,18 +176,18 @@ class SpoolEndpoint:
         self._problem = ""
         self._failures.succeeded()
         self._taken = []
-        self._written(exchange.write, frozenset(outcome.gone))
+        self._written(exchange.write, frozenset(outcome.gone), frozenset(outcome.full))
         for remark in outcome.remarks:
             log.warning("%s", remark)
         return outcome
 
-    def _written(self, files: list[DaemonFile], gone: frozenset[str]) -> None:
+    def _written(self, files: list[DaemonFile], gone: frozenset[str], full: frozenset[str]) -> None:
         by_name = {connection.name: channel for connection, channel in self._channels.items()}
         for file in files:
             channel = by_name.get(file.connection)
-            if channel is not None and file.connection not in gone:
-                channel.outgoing.written()
-                if channel.due:
+            if channel is not None and file.connection not in gone | full:
+                channel.outgoing.done()
+                if channel.outgoing.due():
                     self._news.set()
         self._forget([connection for connection in self._channels if connection.name in gone])
 
@@ -231,13 +221,11 @@ class SpoolEndpoint:
             self._taken.append(file.name)
             return []
         channel = self._channels.setdefault(connection, Channel(connection))
-        arrival = channel.judge(number, envelope, time.monotonic())
-        if arrival is Arrival.EARLY:
-            return []
         self._taken.append(file.name)
-        if arrival is Arrival.PAST:
+        channel.worker = envelope.worker.encode()
+        if number <= channel.last:
             return []
-        channel.take(number, envelope, self._run)
+        channel.last = number
         if not self._make_current(channel):
             return []
         return [(channel.worker, message) for message in envelope.messages]

@@ -1,4 +1,4 @@
-"""Which sites have a spool, and where it is."""
+"""Which sites have a spool, where it is, and whether it can be used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.remote.machines import python_of
 from adaptor.errors import AdaptorError
 from adaptor.processes.python_commands import module_command
+from adaptor.protocol.maildir import LATENCY, Connection, file_name, from_workers, remove_folder, write_next
 from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import Spool, SpoolError
-from adaptor.protocol.spool.layout import LATENCY
+from adaptor.protocol.spool.exchange import Exchange, Spool, SpoolError
 from adaptor.protocol.spool.remote import RemoteSpool, Talk
+from backends.findings import Finding, error, ok
 
+_TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
 Start = Callable[[Sequence[str]], Talk]
 """Starts a long-lived process on the site's machine."""
 
@@ -46,3 +48,24 @@ def open_spool(name: str, config: SiteConfig, instance: str, start: Start) -> Sp
         return DirectorySpool(Path(folder).expanduser())
     except SpoolError as error:
         raise AdaptorError(f"sites.{name}.spool: {error}") from error
+
+
+def check_spool(site: SiteConfig) -> list[Finding]:
+    """Whether the site's spool can be used: a file is written, read and removed.
+
+    No findings if the site has no spool on this machine.
+    """
+    if site.spool is None or site.ssh is not None:
+        return []
+    folder = Path(site.spool).expanduser()
+    trial = folder / "check"
+    try:
+        spool = DirectorySpool(trial)
+        write_next(from_workers(trial), _TRIAL_FILE, b"a trial")
+        found = [file.data for file in spool.run(Exchange()).files]
+    except (SpoolError, OSError) as problem:
+        return [error(f"spool: {problem}")]
+    remove_folder(trial)
+    if b"a trial" not in found:
+        return [error(f"spool: {folder}: a file written there cannot be read at once; is it cached?")]
+    return [ok(f"spool {folder} is private and writable; the nodes must see it, too")]

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from adaptor.errors import AdaptorError
-from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, SpoolError, WorkerFile
-from adaptor.protocol.spool.files import (
+from adaptor.protocol.maildir import (
+    Connection,
     NotOursError,
+    for_worker,
+    from_workers,
     names_in,
+    parse_connection,
+    parse_daemon_file,
+    parse_worker_file,
     read_file,
     remove_file,
     remove_folder,
-    write_file,
+    write_next,
 )
-from adaptor.protocol.spool.layout import (
-    Connection,
-    for_worker,
-    from_workers,
-    parse_connection,
-    parse_worker_file,
-)
+from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, SpoolError, WorkerFile
 from adaptor.protocol.state_directory import private_directory
 
 _MOST_FILES = 1000
@@ -62,23 +63,27 @@ class DirectorySpool:
         for name in exchange.remove:
             if parse_worker_file(name):
                 remove_file(from_workers(self._folder) / name)
-        gone = {file.connection for file in exchange.write if not self._write(file)}
+        gone, full = set[str](), set[str]()
+        for file in exchange.write:
+            self._write(file, gone, full)
         if exchange.pilots is not None:
             self._sweep(frozenset(exchange.pilots))
         if not exchange.collect:
-            return Outcome(gone=sorted(gone))
-        return self._collect(gone)
+            return Outcome(gone=sorted(gone), full=sorted(full))
+        collected = self._collect()
+        return msgspec.structs.replace(collected, gone=sorted(gone), full=sorted(full))
 
-    def _write(self, file: DaemonFile) -> bool:
-        """Returns whether the worker's folder exists."""
+    def _write(self, file: DaemonFile, gone: set[str], full: set[str]) -> None:
+        """Where the worker has no folder, its connection is `gone`; with too much unread in it, `full`."""
         folder = for_worker(self._folder, file.connection)
-        if not parse_connection(file.connection) or not folder.is_dir():
-            return False
+        if not parse_connection(file.connection) or not parse_daemon_file(file.name) or not folder.is_dir():
+            gone.add(file.connection)
+            return
         try:
-            write_file(folder / file.name, file.data)
+            if not write_next(folder, file.name, file.data):
+                full.add(file.connection)
         except FileNotFoundError:  # the worker left at this moment
-            return False
-        return True
+            gone.add(file.connection)
 
     def _sweep(self, pilots: frozenset[int]) -> None:
         """Remove what workers of ended pilots left: their folders, and half-written files."""
@@ -92,7 +97,7 @@ class DirectorySpool:
             if found and found[0].pilot not in pilots:
                 remove_file(from_workers(self._folder) / name)
 
-    def _collect(self, gone: set[str]) -> Outcome:
+    def _collect(self) -> Outcome:
         files: list[WorkerFile] = []
         remarks: list[str] = []
         size = 0
@@ -105,7 +110,7 @@ class DirectorySpool:
             if size >= _MOST_BYTES:
                 break
         more = len(names) > _MOST_FILES or size >= _MOST_BYTES
-        return Outcome(files=files, more=more, gone=sorted(gone), remarks=remarks)
+        return Outcome(files=files, more=more, remarks=remarks)
 
     def _worker_files(self, remarks: list[str]) -> list[str]:
         """Names of all worker files, sorted by number."""

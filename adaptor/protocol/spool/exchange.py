@@ -55,6 +55,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the reply leaves some worker files out for the next exchange."""
     gone: list[str] = []
     """Connections in `write` that their worker has removed."""
+    full: list[str] = []
+    """Connections in `write` whose worker has left too many files unread: nothing was written."""
     remarks: list[str] = []
     """For the log: what was passed over, and why."""
 

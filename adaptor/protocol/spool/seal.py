@@ -25,21 +25,11 @@ class SealError(AdaptorError):
     """A file is torn, or neither our daemon nor its workers wrote it to this path."""
 
 
-class Read(msgspec.Struct, frozen=True, array_like=True):
-    """The last file of the other side that the writer has read."""
-
-    run: str
-    number: int
-
-
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
     """The content of one file: several messages, in order."""
 
     worker: str
     messages: list[bytes]
-    oldest: int
-    """The number of the oldest file of this writer that the reader may not have read."""
-    read: Read | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(Envelope)

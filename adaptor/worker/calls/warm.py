@@ -14,9 +14,8 @@ import msgspec
 from adaptor.bag_spec import Interpreter
 from adaptor.worker.calls.server import ANSWER, CALL
 from adaptor.worker.execution import Child, start_python
-from adaptor.worker.output import TaskFiles, output_names
+from adaptor.worker.output import SHORTAGES, CannotStartError, ShortageError, TaskFiles, output_names
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
 
 INLINE = 64 * 1024
 """Bytes of a pickled result that go over the link; a larger one is written into the output folder."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 
 from adaptor.worker.calls.warm import Answer, Place, WarmProcess
 from adaptor.worker.execution import Child
-from adaptor.worker.output import TaskFiles
+from adaptor.worker.output import CannotStartError, TaskFiles
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.start_errors import CannotStartError
+from adaptor.worker.timers import NEVER, Timers
 
 IDLE = 30.0
 """Seconds without a call after which a process ends."""
@@ -24,12 +24,15 @@ _GRACE = 5.0
 class WarmProcesses:
     """Times are monotonic seconds, passed in."""
 
-    def __init__(self, most: int, release: Callable[[HeldTask, tuple[str, str]], None]) -> None:
+    def __init__(
+        self, timers: Timers, most: int, release: Callable[[HeldTask, tuple[str, str]], None]
+    ) -> None:
         """
         Args:
             most: attempts that run and processes that wait for calls, together.
             release: gets the names of output files that a process does not need any more, with its last call.
         """
+        self._tend = timers.new(self._end_due)
         self._most = most
         self._release = release
         self._idle: dict[int, tuple[float, WarmProcess]] = {}
@@ -133,6 +136,7 @@ class WarmProcesses:
             self.end_bag(process.place.bag, now)
         else:
             self._idle[pid] = (now, process)
+            self._tend.advance(now + IDLE)
 
     def gone(self, pid: int) -> None:
         """A process has ended."""
@@ -162,11 +166,7 @@ class WarmProcesses:
         for process in [*self._busy.values(), *(process for _, process in self._idle.values())]:
             self._close(process)
 
-    def next_due(self) -> float:
-        oldest = min((since + IDLE for since, _ in self._idle.values()), default=float("inf"))
-        return min([oldest, *self._ending.values()])
-
-    def tend(self, now: float) -> None:
+    def _end_due(self, now: float) -> None:
         """End those that have been idle for long, and kill those that have not ended in time."""
         for pid, (since, _) in list(self._idle.items()):
             if since + IDLE <= now:
@@ -174,7 +174,9 @@ class WarmProcesses:
         for pid, kill_at in self._ending.items():
             if kill_at <= now:
                 _kill(pid)
-                self._ending[pid] = float("inf")
+                self._ending[pid] = NEVER
+        dues = (since + IDLE for since, _ in self._idle.values())
+        self._tend.advance(min([*dues, *self._ending.values()], default=NEVER))
 
     def leads(self, pid: int) -> bool:
         """Whether a process is in the session of one that waits for calls: what an earlier call left."""
@@ -224,6 +226,7 @@ class WarmProcesses:
 
     def _end(self, process: WarmProcess, kill_at: float) -> None:
         self._ending[process.child.pid] = kill_at
+        self._tend.advance(kill_at)
         self._close(process)
 
     def _close(self, process: WarmProcess) -> None:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from adaptor.protocol.spool.layout import Connection, from_workers, worker_file_name
+from adaptor.protocol.maildir import Connection, file_name, from_workers
 from adaptor.protocol.spool.remote import RemoteSpool
 
 CONNECTION = Connection(7, "0123abcd", 1)
@@ -54,6 +54,6 @@ def distant(spool: Path, timeout: float = 120.0) -> RemoteSpool:
 
 def put_worker_file(spool: Path, data: bytes, number: int = 1, connection: Connection = CONNECTION) -> str:
     """Write as a worker does; the file's name."""
-    name = worker_file_name(connection.name, number)
+    name = file_name(connection.name, number)
     (from_workers(spool) / name).write_bytes(data)
     return name

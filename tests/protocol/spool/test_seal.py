@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.protocol.spool.seal import Envelope, Read, Seal, SealError
+from adaptor.protocol.spool.seal import Envelope, Seal, SealError
 
 SEAL = Seal("the workers' key")
-ENVELOPE = Envelope("7-n1-42", [b"one", b"two"], 2, Read("01234567", 3))
+ENVELOPE = Envelope("7-n1-42", [b"one", b"two"])
 
 
 @given(st.text(), st.lists(st.binary(max_size=50), max_size=5), st.text(max_size=40))
 def test_what_is_closed_can_be_opened(worker: str, messages: list[bytes], place: str) -> None:
-    envelope = Envelope(worker, messages, 1)
+    envelope = Envelope(worker, messages)
     assert SEAL.open(place, SEAL.close(place, envelope)) == envelope
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Spool, SpoolError
-from adaptor.protocol.spool.layout import (
+from adaptor.protocol.maildir import (
     LARGEST,
+    UNREAD,
     Connection,
-    daemon_file_name,
+    file_name,
     for_worker,
     from_workers,
-    worker_file_name,
 )
+from adaptor.protocol.spool.directory import DirectorySpool
+from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Spool, SpoolError
 from tests.protocol.spool.spools import CONNECTION, distant, put_worker_file
 
 RUN = "89abcdef"
@@ -70,7 +70,7 @@ def test_worker_files_come_by_number_until_they_are_done(folder: Path, spool: Sp
 
 def test_posts_reach_boxes_and_are_whole_and_private(folder: Path, spool: Spool) -> None:
     for_worker(folder, CONNECTION.name).mkdir()
-    files = [DaemonFile(CONNECTION.name, daemon_file_name(RUN, number), b"x" * number) for number in (1, 2)]
+    files = [DaemonFile(CONNECTION.name, file_name(RUN, number), b"x" * number) for number in (1, 2)]
     assert spool.run(Exchange(write=files)).gone == []
     found = sorted(for_worker(folder, CONNECTION.name).iterdir())
     assert [path.read_bytes() for path in found] == [b"x", b"xx"]
@@ -78,9 +78,17 @@ def test_posts_reach_boxes_and_are_whole_and_private(folder: Path, spool: Spool)
 
 
 def test_a_box_that_is_gone_is_told(folder: Path, spool: Spool) -> None:
-    outcome = spool.run(Exchange(write=[DaemonFile(CONNECTION.name, daemon_file_name(RUN, 1), b"x")]))
+    outcome = spool.run(Exchange(write=[DaemonFile(CONNECTION.name, file_name(RUN, 1), b"x")]))
     assert outcome.gone == [CONNECTION.name]
     assert list((folder / "out").iterdir()) == []
+
+
+def test_a_box_in_which_much_lies_unread_is_told(folder: Path, spool: Spool) -> None:
+    for_worker(folder, CONNECTION.name).mkdir()
+    files = [DaemonFile(CONNECTION.name, file_name(RUN, number), b"x") for number in range(1, UNREAD + 2)]
+    assert spool.run(Exchange(write=files[:UNREAD])).full == []
+    assert spool.run(Exchange(write=files[UNREAD:])).full == [CONNECTION.name]
+    assert len(list(for_worker(folder, CONNECTION.name).iterdir())) == UNREAD
 
 
 def test_an_exchange_that_does_not_collect_brings_nothing(folder: Path, spool: Spool) -> None:
@@ -93,15 +101,15 @@ def test_what_ended_pilots_left_is_swept_away_and_worker_files_stay(folder: Path
     gone = Connection(8, "0123abcd", 1)
     for connection in (CONNECTION, gone):
         for_worker(folder, connection.name).mkdir()
-        (for_worker(folder, connection.name) / daemon_file_name(RUN, 1)).write_bytes(b"x")
-        (from_workers(folder) / f".{worker_file_name(connection.name, 1)}").write_bytes(b"half")
+        (for_worker(folder, connection.name) / file_name(RUN, 1)).write_bytes(b"x")
+        (from_workers(folder) / f".{file_name(connection.name, 1)}").write_bytes(b"half")
     put_worker_file(folder, b"last words", connection=gone)
     (folder / "out" / "somebody's").mkdir()
     spool.run(Exchange(pilots=[7], collect=False))
     assert sorted(path.name for path in (folder / "out").iterdir()) == [CONNECTION.name, "somebody's"]
     assert {path.name for path in from_workers(folder).iterdir()} == {
-        f".{worker_file_name(CONNECTION.name, 1)}",
-        worker_file_name(gone.name, 1),
+        f".{file_name(CONNECTION.name, 1)}",
+        file_name(gone.name, 1),
     }
     (folder / "out" / "somebody's").rmdir()
 
@@ -119,11 +127,11 @@ def test_strange_files_are_remarked_on_once_and_left_alone(folder: Path, spool: 
 
 
 def test_what_bears_a_worker_files_name_and_is_none_is_removed_and_told(folder: Path, spool: Spool) -> None:
-    huge = from_workers(folder) / worker_file_name(CONNECTION.name, 1)
+    huge = from_workers(folder) / file_name(CONNECTION.name, 1)
     with huge.open("wb") as file:
         file.truncate(LARGEST + 1)
-    (from_workers(folder) / worker_file_name(CONNECTION.name, 2)).mkdir()
-    (from_workers(folder) / worker_file_name(CONNECTION.name, 3)).symlink_to("/etc/passwd")
+    (from_workers(folder) / file_name(CONNECTION.name, 2)).mkdir()
+    (from_workers(folder) / file_name(CONNECTION.name, 3)).symlink_to("/etc/passwd")
     outcome = spool.run(Exchange())
     assert outcome.files == []
     assert len(outcome.remarks) == 3
@@ -163,9 +171,7 @@ def test_a_great_many_worker_files_come_in_portions(folder: Path, spool: Spool) 
         put_worker_file(folder, b"x", number)
     first = spool.run(Exchange())
     assert first.more
-    assert [each.name for each in first.files] == [
-        worker_file_name(CONNECTION.name, n) for n in range(1, 1001)
-    ]
+    assert [each.name for each in first.files] == [file_name(CONNECTION.name, n) for n in range(1, 1001)]
     second = spool.run(Exchange(remove=[each.name for each in first.files]))
     assert not second.more
     assert len(second.files) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shlex
 import shutil
@@ -9,12 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from adaptor.atomic_file import write_atomically
-from adaptor.batch_script import element_of
+from adaptor.batch_script import Element, element_of
 from adaptor.protocol.messages import BagContext, Lease
-from adaptor.worker.output import OutputFolder
-from adaptor.worker.scripts.output import ScriptOutput
-from adaptor.worker.scripts.variables import of_pbs, of_slurm
-from adaptor.worker.start_errors import CannotStartError
+from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
 
 _EXECUTABLE = 0o700
 _SRUN = "srun.sh"
@@ -105,3 +103,55 @@ class Scripts:
             write_atomically(path, data, temporary=temporary, mode=_EXECUTABLE, sync=False)
         except OSError as error:
             raise CannotStartError(f"{path}: the script cannot be copied: {error.strerror}") from error
+
+
+def of_slurm(element: Element, node: str, processors: int) -> dict[str, str]:
+    """The variables of sbatch(1), "OUTPUT ENVIRONMENT VARIABLES", that a node knows."""
+    short = node.partition(".")[0]
+    told = {
+        "ENVIRONMENT": "BATCH",
+        "HOSTNAME": short,
+        "SLURMD_NODENAME": short,
+        "SLURM_CPUS_ON_NODE": str(processors),
+        "SLURM_GTIDS": "0",
+        "SLURM_JOBID": str(element.job),
+        "SLURM_JOB_CPUS_PER_NODE": str(processors),
+        "SLURM_JOB_GID": str(os.getgid()),
+        "SLURM_JOB_ID": str(element.job),
+        "SLURM_JOB_NODELIST": short,
+        "SLURM_JOB_NUM_NODES": "1",
+        "SLURM_JOB_UID": str(os.getuid()),
+        "SLURM_JOB_USER": getpass.getuser(),
+        "SLURM_LOCALID": "0",
+        "SLURM_NNODES": "1",
+        "SLURM_NODEID": "0",
+        "SLURM_NODELIST": short,
+        "SLURM_PRIO_PROCESS": "0",
+        "SLURM_PROCID": "0",
+    }
+    if element.index is not None:
+        told["SLURM_ARRAY_JOB_ID"] = str(element.array_job)
+    return told
+
+
+def of_pbs(element: Element, processors: int) -> dict[str, str]:
+    """The variables of qsub(1B) that a node knows."""
+    told = {
+        "ENVIRONMENT": "BATCH",
+        "NCPUS": str(processors),
+        "OMP_NUM_THREADS": str(processors),
+        "PBS_ENVIRONMENT": "PBS_BATCH",
+        "PBS_JOBDIR": os.path.expanduser("~"),  # noqa: PTH111
+        "PBS_JOBID": pbs_job(element),
+        "PBS_NODENUM": "0",
+        "PBS_O_SYSTEM": os.uname().sysname,
+        "PBS_TASKNUM": "1",
+    }
+    if element.index is not None:
+        told["PBS_ARRAY_ID"] = f"{element.array_job}[].adaptor"
+    return told
+
+
+def pbs_job(element: Element) -> str:
+    index = "" if element.index is None else f"[{element.index}]"
+    return f"{element.array_job}{index}.adaptor"

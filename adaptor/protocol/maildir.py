@@ -1,0 +1,254 @@
+"""Messages as files in a folder that daemon and workers share, where no socket is possible.
+
+    <spool>/in/<connection>.<number>           from workers: one folder, so that one look finds everything
+    <spool>/out/<connection>/<run>.<number>    for one worker, which makes and removes the folder
+
+A **connection** is one attempt of a worker to reach the daemon, `<pilot>-<token>-<n>`: the worker draws
+the token once and counts its connections with n. A **run** is one run of the daemon. A writer numbers its
+files from 1 for each connection (and run): no name occurs twice, so no cached listing can mislead.
+
+A file is written under another name and renamed. The reader sorts each writer's numbers, takes those after
+the last one that it has taken, and removes what it has taken and what is older. So the order is kept, and
+no file is taken twice; one that a file server shows after its successor is lost, and the protocol above
+repeats what it said.
+
+Made for NFS as it is usually mounted: a listing may be out of date by the run of an attribute cache
+(30 s and more), no other machine's clock is asked, a file may vanish between listing and opening
+(ESTALE), and a rename whose answer was lost may be reported as failed although it was done.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import stat
+from pathlib import Path
+
+import msgspec
+
+from adaptor.atomic_file import PRIVATE, write_atomically
+from adaptor.errors import AdaptorError
+
+SCHEME = "spool://"
+LATENCY = 5.0
+"""Seconds that a message usually takes, at most, from one side to the other."""
+LARGEST = 65 * 1024 * 1024
+"""Bytes of a file, at most; neither side writes a larger one."""
+TARGET = 1024 * 1024
+"""Bytes after which a file is full; one message may be larger."""
+MEMORY = 128 * 1024 * 1024
+"""Bytes of the messages that wait in memory, at most."""
+UNREAD = 8
+"""Files of one writer that may lie unread; further messages wait in memory."""
+QUICKEST = 0.1
+"""Seconds between two looks, and between two files of one writer."""
+SLOWEST = 2.0
+_GROWTH = 1.5
+_GONE = frozenset({errno.ENOENT, errno.ESTALE})
+
+_CONNECTION = r"(?P<connection>(?P<pilot>\d{1,18})-(?P<token>[0-9a-f]{8})-(?P<n>\d{1,9}))"
+_WORKER_FILE = re.compile(_CONNECTION + r"\.(?P<number>\d{8,12})", re.ASCII)
+_CONNECTION_ALONE = re.compile(_CONNECTION, re.ASCII)
+_DAEMON_FILE = re.compile(r"(?P<run>[0-9a-f]{8})\.(?P<number>\d{8,12})", re.ASCII)
+
+
+class NotOursError(AdaptorError):
+    """Neither the daemon nor a worker can have written this file."""
+
+
+class Connection(msgspec.Struct, frozen=True):
+    """One connection of one worker."""
+
+    pilot: int
+    token: str
+    n: int
+    """How many connections the worker has opened, this one included."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.pilot}-{self.token}-{self.n}"
+
+
+def address_of(spool: Path) -> str:
+    """The address of a spool in an access file."""
+    return f"{SCHEME}{spool}"
+
+
+def folder_at(address: str) -> Path:
+    """The folder of a spool's address. Raises ValueError: this is no such address."""
+    path = Path(address.removeprefix(SCHEME))
+    if not address.startswith(SCHEME) or not path.is_absolute():
+        raise ValueError(f"{address}: not {SCHEME}/an/absolute/folder")
+    return path
+
+
+def from_workers(spool: Path) -> Path:
+    """The folder into which all workers write."""
+    return spool / "in"
+
+
+def for_worker(spool: Path, connection: str) -> Path:
+    """The folder into which the daemon writes for one connection of a worker."""
+    return spool / "out" / connection
+
+
+def file_name(writer: str, number: int) -> str:
+    """`writer`: a worker's connection, or a run of the daemon."""
+    return f"{writer}.{number:08d}"
+
+
+def parse_worker_file(name: str) -> tuple[Connection, int] | None:
+    """Connection and number of a file from a worker; None for any other name."""
+    match = _WORKER_FILE.fullmatch(name)
+    return (_connection(match), int(match["number"])) if match else None
+
+
+def parse_daemon_file(name: str) -> tuple[str, int] | None:
+    """The daemon's run and number of a file for a worker; None for any other name."""
+    match = _DAEMON_FILE.fullmatch(name)
+    return (match["run"], int(match["number"])) if match else None
+
+
+def parse_connection(name: str) -> Connection | None:
+    match = _CONNECTION_ALONE.fullmatch(name)
+    return _connection(match) if match else None
+
+
+def _connection(match: re.Match[str]) -> Connection:
+    return Connection(int(match["pilot"]), match["token"], int(match["n"]))
+
+
+def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) -> bool:
+    """Write the next 0600 file of a writer in one step; repeating it does no harm. Raises OSError.
+
+    No fsync: the sender repeats what a crash of the machine loses.
+
+    Args:
+        anyhow: even if `UNREAD` files of the writer lie there.
+
+    Returns:
+        False: so many lie there, and nothing was written.
+    """
+    writer, _, number = name.rpartition(".")
+    if not anyhow and int(number) > UNREAD and _is_there(folder / file_name(writer, int(number) - UNREAD)):
+        return False
+    # The sweep knows the temporary name; each file has one writer.
+    write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE, sync=False)
+    return True
+
+
+def _is_there(path: Path) -> bool:
+    """Asked by opening it: the file server answers that, and no cache."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+    except OSError as error:
+        return error.errno not in _GONE
+    return True
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder as of now. Raises OSError.
+
+    Setting the mode that the folder has anyway goes past every cache: the file server's reply carries the
+    folder's present state, and the client drops an outdated listing.
+    """
+    folder.chmod(0o700)
+    return [path.name for path in folder.iterdir()]
+
+
+def read_file(path: Path) -> bytes | None:
+    """The content; None: it is gone.
+
+    Raises:
+        NotOursError: it is a link, no plain file, too large, or another user's.
+        OSError: it cannot be read now.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            _check(path, os.fstat(handle))
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                return file.read(LARGEST)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno in _GONE:
+            return None
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
+            raise NotOursError(f"{path}: not a plain file of ours") from error
+        raise
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+        raise NotOursError(f"{path}: not a plain file of ours")
+    if status.st_size > LARGEST:
+        raise NotOursError(f"{path}: {status.st_size} bytes; ours have at most {LARGEST}")
+
+
+def remove_file(path: Path) -> None:
+    """Raises OSError: it is there and stays there."""
+    try:
+        path.unlink()
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
+
+
+def remove_folder(path: Path) -> None:
+    """With all that is in it, as far as that can be done."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+class Outgoing:
+    """The messages of one writer to one reader: what waits goes into the next file. Pure."""
+
+    def __init__(self) -> None:
+        self.written = 0
+        """The number of the last file in place."""
+        self._waiting: list[bytes] = []
+        self._bytes = 0
+        self._next: list[bytes] = []
+        """The messages of the next file, as long as it is not in place."""
+
+    def add(self, message: bytes) -> bool:
+        """Returns False if the memory for waiting messages is full."""
+        if self._bytes + len(message) > MEMORY:
+            return False
+        self._waiting.append(message)
+        self._bytes += len(message)
+        return True
+
+    def due(self) -> list[bytes]:
+        """The messages of file `written + 1`, the same until `done` is called; none: nothing waits."""
+        if not self._next:
+            size = count = 0
+            while count < len(self._waiting) and (count == 0 or size + len(self._waiting[count]) <= TARGET):
+                size += len(self._waiting[count])
+                count += 1
+            self._next, self._waiting = self._waiting[:count], self._waiting[count:]
+            self._bytes -= size
+        return self._next
+
+    def done(self) -> None:
+        """The file that was due is in place."""
+        self._next = []
+        self.written += 1
+
+
+class Pace:
+    """The pause between two looks, seconds: short while messages pass, longer while none does. Pure."""
+
+    def __init__(self, slowest: float = SLOWEST) -> None:
+        self.slowest = slowest
+        self.pause = QUICKEST
+
+    def speed_up(self) -> None:
+        """The last look found something, or an answer is expected."""
+        self.pause = QUICKEST
+
+    def slow_down(self) -> None:
+        """The last look found nothing."""
+        self.pause = min(self.slowest, self.pause * _GROWTH)
