@@ -22,7 +22,7 @@ from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, Wake
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
-from adaptor.decisions.pilots import Arrival, Pilot
+from adaptor.decisions.pilots import Arrival, Pilot, request_told
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory, SiteSettings
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -179,6 +179,8 @@ class SimulatedDriver:
         match what:
             case Ask.PILOTS:
                 news = [PilotNews(pilot=pilot, report=report) for pilot, report in simulated.news()]
+                for each in news:
+                    self._take_in(self.sites[site], each, now)
                 return Reply(now=now, pilots=news)
             case Ask.NODES:
                 return Reply(now=now, nodes=simulated.nodes())
@@ -192,6 +194,15 @@ class SimulatedDriver:
         decision = self._decider(self.snapshot(site, now))
         self.log += [Decided(now, site, action) for action in decision.actions]
         return decision
+
+    def _take_in(self, memory: SiteMemory, news: PilotNews, now: float) -> None:
+        """What a request got when it started, which may be less than its tr; as the daemon takes it in."""
+        pilot = memory.pilots[news.pilot]
+        assert news.report is not None
+        got = request_told(pilot, news.report, pilot.request, pilot.request)
+        if not pilot.node and got != pilot.request:
+            memory.keep(pilot.reshaped_to(got, now))
+            self.ledger.change(pilot.id, billed(memory.rules, got), now, within=False)
 
     def _charge(self, pilot: Pilot, now: float) -> None:
         """Charge a pilot that has ended."""
@@ -323,7 +334,7 @@ class _GridJob:
         look = min(self._next_try(), self._next_look(), NEVER - 1)
         if not self._site.in_system and look == NEVER - 1:
             raise ReplayError(f"no request is made for the waiting tasks: {self._withheld}")
-        self._cluster.advance_to_change(self._tasks.ahead(look))
+        self._cluster.advance_to_change(self._tasks.ahead(int(min(look, self._site.next_cut()))))
         return self._tasks.settle(self._cluster.now) or self._cluster.now >= look
 
     def _next_try(self) -> int:

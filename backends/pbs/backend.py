@@ -30,7 +30,7 @@ from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.jobs import report_of, was_put_back_to_yield
-from backends.pbs.limits import ceilings, refusal
+from backends.pbs.limits import ceilings, refusal, with_least
 from backends.pbs.reading import Server, Terms, ask, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import Shape, shape_of
@@ -121,7 +121,7 @@ class PbsBackend:
         dialect = self._dialect()
         if order.node:
             order = shortened(order, self._longest_donation())
-        shape = self._shape(order)
+        shape, order = self._shape(order), self._with_least(order)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
         command = dialect.arguments(order, terms, shape, script)
@@ -167,7 +167,7 @@ class PbsBackend:
         """See `backends.base.Backend`."""
         dialect = self._dialect()
         try:
-            shape = self._shape(order)
+            shape, order = self._shape(order), self._with_least(order)
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
         self._look.forget()
@@ -258,6 +258,12 @@ class PbsBackend:
                 f"queue {queue.name} takes no {counted(request.p, 'processor')} for {request.tr} s: "
                 + "; ".join(reasons)
             )
+
+    def _with_least(self, order: PilotOrder) -> PilotOrder:
+        """Queues take no least time below what they take of a walltime."""
+        terms = self._known_terms()
+        request = with_least(order.request, execution_queues(terms.site.queue, terms.queues))
+        return msgspec.structs.replace(order, request=request)
 
     def _longest_donation(self) -> float:
         """Seconds."""

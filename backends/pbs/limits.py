@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+
+import msgspec
 
 from adaptor.model import Request
 from backends.ceilings import Bound, Ceilings
@@ -55,6 +58,14 @@ def refusal(queue: PbsQueue, request: Request) -> str:
     if request.tr < queue.min_seconds:
         return f"{name} takes at least {queue.min_seconds:g} s: raise `pad` {site} to that"
     return ""
+
+
+def with_least(request: Request, queues: Iterable[PbsQueue]) -> Request:
+    """The request with a least time that those of these queues take which take the request."""
+    if request.least is None:
+        return request
+    bounds = [math.ceil(each.min_seconds) for each in queues if not refusal(each, request)]
+    return msgspec.structs.replace(request, least=max([request.least, *bounds])).lasting(request.tr)
 
 
 def _bounds(server: PbsServer, queue: PbsQueue, entry: PbsQueue, *names: str) -> list[Bound]:

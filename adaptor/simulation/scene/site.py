@@ -23,6 +23,7 @@ from adaptor.simulation.nodes.machine import Machine, lay_out
 from adaptor.simulation.nodes.queue_view import node_queue
 from adaptor.simulation.pilot_requests import Cluster, among, reshape, submit
 from adaptor.simulation.queue_view import queue_state
+from adaptor.simulation.scene.shrinking import start_cut
 from backends.partitions import together
 
 Show = Callable[[], QueueState]
@@ -55,6 +56,8 @@ class _Job(msgspec.Struct):
     pilot: int
     request: Request
     node: str
+    task: TaskSize
+    partition: str
     number: int | None = None
     """In the cluster; None on a donated node, of which its scheduler knows nothing."""
     started: int | None = None
@@ -128,6 +131,10 @@ class SimulatedSite:
         """Requests that wait or run."""
         return len(self._live)
 
+    def next_cut(self) -> float:
+        """When a request may next be started with less than its tr; `math.inf`: none waits for that."""
+        return self.next_event() if any(map(self._may_be_cut, self._live.values())) else math.inf
+
     @property
     def some_queued(self) -> bool:
         """Whether a request waits."""
@@ -169,7 +176,9 @@ class SimulatedSite:
             )
             number = submit(self._cluster, rules, task, request, nodes)
         id = f"{self.name}-{pilot}" if number is None else str(number)
-        job = self._jobs[id] = self._live[id] = self._news[id] = _Job(id, tag, pilot, request, node, number)
+        job = self._jobs[id] = self._live[id] = self._news[id] = _Job(
+            id, tag, pilot, request, node, task, partition, number
+        )
         if node:
             job.started, job.state = self.now, JobState.RUNNING
             self._used[_place(node)] = job
@@ -185,7 +194,7 @@ class SimulatedSite:
         rules = rules_in(self.place.settings.rules, partition)
         if not reshape(self._cluster, job.number, rules, task, request, nodes):
             return False
-        job.request = request
+        job.request, job.task, job.partition = request, task, partition
         return True
 
     def jobs(self) -> list[JobReport]:
@@ -227,12 +236,27 @@ class SimulatedSite:
         """Take in what started and ended in this second."""
         if self._processors is not None:
             self._look_at_nodes(self._processors)
+        for job in filter(self._may_be_cut, self._live.values()):
+            self._start_cut(job)
         if self._seen == self._cluster.changes:
             return
         self._seen = self._cluster.changes
         for job in list(self._live.values()):
             if job.number is not None:
                 self._follow(job, job.number)
+
+    def _may_be_cut(self, job: _Job) -> bool:
+        """Whether a job waits and this site's scheduler starts it with less than its tr."""
+        shrinks = self.place.settings.rules.shrink_margin is not None
+        return shrinks and job.started is None and job.request.least is not None
+
+    def _start_cut(self, job: _Job) -> None:
+        assert job.number is not None
+        rules = rules_in(self.place.settings.rules, job.partition)
+        nodes = self.place.partitions.get(job.partition)
+        queue = among(_queue_of(self._cluster), nodes)
+        got = start_cut(self._cluster, queue, job.number, job.request, rules, job.task, nodes)
+        job.request = got or job.request
 
     def _look_at_nodes(self, processors: Processors[Simulation] | Processors[NodeCluster]) -> None:
         ended, started = processors.changes()
@@ -263,6 +287,8 @@ def _report(job: _Job) -> JobReport:
         state=job.state,
         start=None if job.started is None else float(job.started),
         end=None if job.ended is None else float(job.ended),
+        granted=None if job.started is None else float(job.request.tr),
+        limit=float(job.request.tr),
     )
 
 

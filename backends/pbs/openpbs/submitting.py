@@ -132,7 +132,8 @@ def _walltime(request: Request) -> list[str]:
 
 
 def _from_to(least: int, most: int) -> list[str]:
-    return [f"min_walltime={least}", f"max_walltime={most}"]
+    """With a walltime too, or PBS holds its default against the bounds of the queue, and refuses the job."""
+    return [f"min_walltime={least}", f"max_walltime={most}", f"walltime={most}"]
 
 
 def accepted_id(answer: Answer) -> str:

@@ -116,6 +116,7 @@ def test_whole_nodes_and_shrinking_to_fit(order: PilotOrder, tmp_path: Path) -> 
         "place=scatter:excl",
         "min_walltime=300",
         "max_walltime=601",
+        "walltime=601",
     ]
 
 
@@ -481,12 +482,16 @@ def test_a_queued_request_is_changed_by_qalter(fake: Fake, order: PilotOrder) ->
     assert (site.can_reshape, site.can_release) == (False, False), "no dialect is known yet"
     fake("qalter", "printf '%s\\n' \"$@\" >qalter.arguments")
     site.reshape("77.pbshead", order)
+
+    def words(least: int, most: int) -> tuple[str, ...]:
+        return "-l", f"min_walltime={least}", "-l", f"max_walltime={most}", "-l", f"walltime={most}"
+
     select = "select=2:ncpus=2:mpiprocs=2:mem=3072kb"
     asked = Path("qalter.arguments").read_text().split()
-    assert asked == ["-l", select, "-l", "min_walltime=600", "-l", "max_walltime=600", "77.pbshead"]
+    assert asked == ["-l", select, *words(600, 600), "77.pbshead"]
     site.reshape("77.pbshead", msgspec.structs.replace(order, request=Request(4, 600, 120)))
     asked = Path("qalter.arguments").read_text().split()
-    assert asked == ["-l", select, "-l", "min_walltime=120", "-l", "max_walltime=600", "77.pbshead"]
+    assert asked == ["-l", select, *words(120, 600), "77.pbshead"]
     assert (site.can_reshape, site.can_release) == (True, True)
 
 

@@ -19,7 +19,7 @@ from backends.findings import Finding
 from backends.pbs import discover
 from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
 from backends.pbs.fields import parse_user_limit
-from backends.pbs.limits import ceilings, refusal, roomiest
+from backends.pbs.limits import ceilings, refusal, roomiest, with_least
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
 from backends.pbs.reading import Answers, Terms
 from backends.pbs.records import parse_long
@@ -99,6 +99,17 @@ def test_a_queue_says_why_it_does_not_take_a_request() -> None:
     ):
         assert words in refusal(queue, request)
     assert "its acl_users" in refusal(terms("vip").site.queue, Request(1, 60))
+
+
+def test_a_least_time_is_one_that_the_queues_take_which_take_the_request() -> None:
+    queue = terms("workq").site.queue
+    short = msgspec.structs.replace(queue, max_seconds=3600.0)
+    long = msgspec.structs.replace(queue, min_seconds=1800.5)
+    assert with_least(Request(8, 600, 60), [short, long]) == Request(8, 600, 60)
+    assert with_least(Request(8, 3600, 60), [short, long]) == Request(8, 3600, 1801)
+    assert with_least(Request(8, 3600, 2000), [short, long]) == Request(8, 3600, 2000)
+    assert with_least(Request(8, 1801, 60), [long]) == Request(8, 1801), "nothing is left to cut"
+    assert with_least(Request(8, 3600), [long]) == Request(8, 3600)
 
 
 def test_least_sizes_of_a_queue_are_read_and_told() -> None:

@@ -8,16 +8,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder
+from backends.pbs.backend import PbsBackend
 from tests.backends.pbs.test_nodes_live import Site, until
 from tests.clusters.openpbs import ThrowawayOpenPbs
 
 pytestmark = pytest.mark.pbs
 
 MINUTE = 60
+BOUNDS = {"min": 5 * MINUTE, "max": 9 * MINUTE}
+"""Of a queue's walltimes."""
 
 
 @pytest.fixture
@@ -88,6 +92,19 @@ def test_a_queued_request_becomes_one_that_may_shrink_and_stays_as_it_started(si
     with pytest.raises(ChangeRefused):
         site.backend.reshape(id, msgspec.structs.replace(plain, request=Request(8, 2 * MINUTE, MINUTE)))
     assert report_of(site, id).granted == got, "what has started keeps what it got"
+
+
+def test_a_queue_with_bounds_takes_a_request_with_a_least_time(site: Site) -> None:
+    """The server gives jobs an hour that name no walltime, which the queue does not take."""
+    site.cluster.qmgr(*(f"set queue scavenger resources_{name}.walltime={s}" for name, s in BOUNDS.items()))
+    try:
+        named = SiteConfig(backend="pbs", dialect="openpbs", partition="scavenger")
+        backend = PbsBackend(named)
+        id = backend.submit(order(site, "bounds", Request(4, BOUNDS["max"], MINUTE)))
+        site.reaches(id, JobState.RUNNING)
+        assert report_of(site, id).granted == BOUNDS["max"]
+    finally:
+        site.cluster.qmgr(*(f"unset queue scavenger resources_{name}.walltime" for name in BOUNDS))
 
 
 def test_one_that_starts_in_between_leaves_less_and_a_least_time_beyond_that_waits(site: Site) -> None:

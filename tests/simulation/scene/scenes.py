@@ -62,6 +62,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     partitions: dict[str, dict[str, tuple[Limits, frozenset[str]]]] = {}
     """By name of a site: its partitions with their limits and nodes."""
+    slot_margin: int = 0
+    shrink_margin: int | None = None
+    """See `SiteRules`, of all sites."""
 
     def limits(self, name: str) -> Limits:
         whole = Limits(max_pending_requests=2, max_proc=self.sites[name][1], max_tr=3600)
@@ -72,6 +75,10 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         found = {}
         for name, (config, processors, jobs) in self.sites.items():
             settings = settings_of(name, config, SceneBackend(None), self.limits(name), 15.0)
+            rules = msgspec.structs.replace(
+                settings.rules, slot_margin=self.slot_margin, shrink_margin=self.shrink_margin
+            )
+            settings = msgspec.structs.replace(settings, rules=rules)
             machine = self.machines.get(name)
             place = ScenePlace(
                 settings=settings,
@@ -224,8 +231,6 @@ class SceneBackend:
     """A simulated site behind the questions that the daemon asks a scheduler."""
 
     time_resolution = 1
-    slot_margin = 0
-    shrink_margin: int | None = None
     can_release = False
     can_reshape = True
     loopback = True
@@ -237,6 +242,14 @@ class SceneBackend:
     def site(self) -> SimulatedSite:
         assert self._site is not None
         return self._site
+
+    @property
+    def slot_margin(self) -> int:
+        return 0 if self._site is None else self.site.place.settings.rules.slot_margin
+
+    @property
+    def shrink_margin(self) -> int | None:
+        return None if self._site is None else self.site.place.settings.rules.shrink_margin
 
     def queue_state(self) -> QueueState:
         return self.site.queue_state()
