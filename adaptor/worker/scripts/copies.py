@@ -13,7 +13,7 @@ from adaptor.batch_script import element_of
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.output import OutputFolder
 from adaptor.worker.scripts.output import ScriptOutput
-from adaptor.worker.scripts.variables import of_pbs, of_slurm
+from adaptor.worker.scripts.variables import of_grid_engine, of_pbs, of_slurm
 from adaptor.worker.start_errors import CannotStartError
 
 _EXECUTABLE = 0o700
@@ -59,7 +59,7 @@ class Scripts:
             self._write(path, bag.script.body)
             if bag.script.dialect == "slurm":
                 self._write(self._folder / "bin" / "srun", Path(__file__).with_name(_SRUN).read_bytes())
-            else:
+            if bag.script.dialect == "pbs":
                 self._write(path.with_name("nodes"), f"{self._node}\n".encode() * bag.script.processes)
             self._copies[bag.bag] = path
         return str(path)
@@ -75,6 +75,8 @@ class Scripts:
         if script.dialect == "pbs":
             told.update(of_pbs(element, bag.task.processors))
             told["PBS_NODEFILE"] = f"{path}/{bag.bag}/nodes"
+        if script.dialect == "gridengine":
+            told.update(of_grid_engine(element, self._node, bag.task.processors))
         told.update(script.variables)
         if script.dialect == "slurm":
             told.update(of_slurm(element, self._node, bag.task.processors))

@@ -55,6 +55,12 @@ def of_pbs(element: Element, processors: int) -> dict[str, str]:
     return told
 
 
+def of_grid_engine(element: Element, node: str, processors: int) -> dict[str, str]:
+    """The variables of Grid Engine's qsub(1) that a node knows."""
+    told = {"ENVIRONMENT": "BATCH", "HOSTNAME": node, "JOB_ID": str(element.array_job)}
+    return {**told, "NHOSTS": "1", "NQUEUES": "1", "NSLOTS": str(processors), "RESTARTED": "0"}
+
+
 def pbs_job(element: Element) -> str:
     index = "" if element.index is None else f"[{element.index}]"
     return f"{element.array_job}{index}.adaptor"
