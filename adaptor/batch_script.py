@@ -12,13 +12,14 @@ from typing import Literal
 
 import msgspec
 
-Dialect = Literal["slurm", "pbs"]
+Dialect = Literal["slurm", "pbs", "gridengine"]
 
 INDEX: dict[Dialect, tuple[str, ...]] = {
     "slurm": ("SLURM_ARRAY_TASK_ID",),
     "pbs": ("PBS_ARRAY_INDEX", "PBS_ARRAYID"),
+    "gridengine": ("SGE_TASK_ID",),
 }
-"""The variables of a task that have its index in the array: of Slurm, of OpenPBS and of Torque."""
+"""The variables of a task that have its index in the array: of Slurm, OpenPBS and Torque, Grid Engine."""
 _NO_INDEX = "4294967294"
 """What sbatch writes for `%a` without an array."""
 _NUMBERS = 100_000_000

@@ -57,7 +57,7 @@ class Scripts:
             self._write(path, bag.script.body)
             if bag.script.dialect == "slurm":
                 self._write(self._folder / "bin" / "srun", Path(__file__).with_name(_SRUN).read_bytes())
-            else:
+            if bag.script.dialect == "pbs":
                 self._write(path.with_name("nodes"), f"{self._node}\n".encode() * bag.script.processes)
             self._copies[bag.bag] = path
         return str(path)
@@ -73,6 +73,8 @@ class Scripts:
         if script.dialect == "pbs":
             told.update(of_pbs(element, bag.task.processors))
             told["PBS_NODEFILE"] = f"{path}/{bag.bag}/nodes"
+        if script.dialect == "gridengine":
+            told.update(of_grid_engine(element, self._node, bag.task.processors))
         told.update(script.variables)
         if script.dialect == "slurm":
             told.update(of_slurm(element, self._node, bag.task.processors))
@@ -150,6 +152,12 @@ def of_pbs(element: Element, processors: int) -> dict[str, str]:
     if element.index is not None:
         told["PBS_ARRAY_ID"] = f"{element.array_job}[].adaptor"
     return told
+
+
+def of_grid_engine(element: Element, node: str, processors: int) -> dict[str, str]:
+    """The variables of Grid Engine's qsub(1) that a node knows."""
+    told = {"ENVIRONMENT": "BATCH", "HOSTNAME": node, "JOB_ID": str(element.array_job)}
+    return {**told, "NHOSTS": "1", "NQUEUES": "1", "NSLOTS": str(processors), "RESTARTED": "0"}
 
 
 def pbs_job(element: Element) -> str:

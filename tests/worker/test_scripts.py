@@ -121,6 +121,15 @@ def test_srun_starts_one_process_here(harness: Harness) -> None:
     ]
 
 
+def test_an_element_of_grid_engine(harness: Harness) -> None:
+    harness.started()
+    lines = ("echo $JOB_ID $SGE_TASK_ID $NSLOTS $HOSTNAME",)
+    given = script(harness, *lines, dialect="gridengine", array=True, output=f"{harness.output}/o%A.%a")
+    harness.lease(element(0, 7, name="SGE_TASK_ID"), bags=[harness.bag(script=given)])
+    assert harness.result(key(0)).exit_code == 0
+    assert (harness.output / "o1.7").read_text() == "1 7 1 n1\n"
+
+
 def test_an_element_of_pbs(harness: Harness) -> None:
     harness.started()
     lines = ("echo $PBS_JOBID $PBS_ARRAY_ID $PBS_ARRAY_INDEX $NCPUS; cat $PBS_NODEFILE",)

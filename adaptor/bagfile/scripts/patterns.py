@@ -11,6 +11,7 @@ import re
 
 _SLURM = re.compile(r"%(?P<width>\d{0,2})(?P<letter>[A-Za-z])|%%?")
 _PBS = re.compile(r"\^array_index\^|\$\{?(?P<name>PBS_\w+)\}?|%")
+_GRID_ENGINE = re.compile(r"\$\{?(?P<name>HOME|HOSTNAME|JOB_ID|JOB_NAME|TASK_ID|USER)\}?|%")
 _SIGNS = {"A": "%A", "a": "%a", "j": "%j", "N": "%N"}
 
 
@@ -73,6 +74,17 @@ def of_pbs(text: str, name: str, user: str, folder: str, *, array: bool, suffix:
         return found
     by_job = ("%A[%a].adaptor" if array else "%A.adaptor") + {"o": ".OU", "e": ".ER"}[suffix]
     return f"{found.rstrip('/')}/{by_job}"
+
+
+def of_grid_engine(text: str, name: str, user: str, folder: str, *, array: bool, suffix: str) -> str:
+    """The pattern of an `-o` or `-e` of Grid Engine's qsub, absolute. `suffix`: see `of_pbs`."""
+    known = {"JOB_ID": "%A", "TASK_ID": "%a" if array else "undefined", "HOSTNAME": "%N", "HOME": "~"}
+    known |= {"JOB_NAME": literal(name), "USER": literal(user)}
+    usual = f"{literal(name)}.{suffix}%A" + (".%a" if array else "")
+    found = _below(folder, _GRID_ENGINE.sub(lambda match: known.get(match["name"], "%%"), text) or usual)
+    if text.endswith("/") or (text and os.path.isdir(found)):  # noqa: PTH112
+        return f"{found.rstrip('/')}/{usual}"
+    return found
 
 
 def constant_folder(pattern: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,8 @@ from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
 from adaptor.bagfile.scripts.asked import Asked, Wish, refuse
 from adaptor.bagfile.scripts.directives import directives, words_of
 from adaptor.bagfile.scripts.getopt import Given, OptionError, Table
+from adaptor.bagfile.scripts.grid_engine import TABLE as GRID_ENGINE
+from adaptor.bagfile.scripts.grid_engine import Options, read_grid_engine
 from adaptor.bagfile.scripts.qsub import TABLE as QSUB
 from adaptor.bagfile.scripts.qsub import read_qsub
 from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
@@ -26,7 +28,13 @@ LARGEST = 1024**2
 """Bytes of a script; sbatch takes 4 MiB."""
 _USUAL = {"retries": 0, "replicas": 0}
 """As under sbatch an element runs once, and never twice at the same time."""
-_OPEN = {"slurm": ("#SBATCH", SBATCH, read_sbatch), "pbs": ("#PBS", QSUB, read_qsub)}
+_Read = tuple[str, Table | Options, Callable[[Sequence[Given]], Asked]]
+_OPEN: Mapping[Dialect, _Read] = {
+    "slurm": ("#SBATCH", SBATCH, read_sbatch),
+    "pbs": ("#PBS", QSUB, read_qsub),
+    "gridengine": ("#$", GRID_ENGINE, read_grid_engine),
+}
+"""In the order in which their lines are looked for."""
 _SRUN = re.compile(r"\s*(?:time\s+)?srun\b")
 _MEGABYTE = 1024**2
 
@@ -97,9 +105,7 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
 
 
 def _dialect(text: str, usual: Dialect) -> Dialect:
-    if directives(text, "#SBATCH"):
-        return "slurm"
-    return "pbs" if directives(text, "#PBS") else usual
+    return next((dialect for dialect, (mark, *_) in _OPEN.items() if directives(text, mark)), usual)
 
 
 def _chosen_array(text: str) -> ArraySpec:
@@ -120,7 +126,7 @@ def _check(data: bytes, source: str) -> None:
         )
 
 
-def _given(text: str, mark: str, table: Table, ignore: Collection[str]) -> list[Given]:
+def _given(text: str, mark: str, table: Table | Options, ignore: Collection[str]) -> list[Given]:
     words = []
     for line, rest in directives(text, mark):
         try:
@@ -229,9 +235,9 @@ class _Maker:
         return ScriptBag(self._tasks(), options, environment, self._cwd(), self._asked.wishes)
 
     def _cwd(self) -> str:
-        """PBS starts a job in the home folder."""
+        """PBS and Grid Engine start a job in the home folder."""
         named: str | None = self._options.get("cwd")
-        usual = self._submission.home if self._dialect == "pbs" else self._submission.folder
+        usual = self._submission.folder if self._dialect == "slurm" else self._submission.home
         return named or self._asked.cwd or usual
 
     def _files(self) -> tuple[str, str]:
@@ -239,6 +245,12 @@ class _Maker:
         asked, given = self._asked, self._submission
         chosen: str = self._options.get("output") or asked.output
         array = asked.array is not None
+        if self._dialect == "gridengine":
+            folder = patterns.below(given.folder, self._cwd())
+            whose = (self._name, given.user, folder)
+            output = patterns.of_grid_engine(chosen, *whose, array=array, suffix="o")
+            error = patterns.of_grid_engine(asked.error, *whose, array=array, suffix="e")
+            return output, "" if asked.join else error
         if self._dialect == "pbs":
             where = (self._name, given.user, given.folder)
             output = patterns.of_pbs(chosen, *where, array=array, suffix="o")
@@ -269,6 +281,8 @@ class _Maker:
     def _variables(self) -> dict[str, str]:
         """What is known now of the variables of all elements."""
         given = self._submission
+        if self._dialect == "gridengine":
+            return self._of_grid_engine()
         if self._dialect == "pbs":
             told = {
                 "PBS_JOBNAME": self._name,
@@ -297,6 +311,16 @@ class _Maker:
             told["SLURM_ARRAY_TASK_MIN"] = str(indices[0])
             told["SLURM_ARRAY_TASK_STEP"] = str(self._asked.array.step)
         return told
+
+    def _of_grid_engine(self) -> dict[str, str]:
+        given, array = self._submission, self._asked.array
+        told = {"JOB_NAME": self._name, "REQUEST": self._name, "SGE_O_HOME": given.home}
+        told |= {"SGE_O_HOST": given.host, "SGE_O_LOGNAME": given.user, "SGE_O_WORKDIR": given.folder}
+        tasks = ("SGE_TASK_FIRST", "SGE_TASK_LAST", "SGE_TASK_STEPSIZE")
+        if array is None:
+            return {**told, **dict.fromkeys(("SGE_TASK_ID", *tasks), "undefined")}
+        numbers = (array.indices[0], array.indices[-1], array.step)
+        return {**told, **dict(zip(tasks, map(str, numbers), strict=True))}
 
     def _of_sizes(self) -> dict[str, str]:
         """Slurm tells a size only where it was asked for."""

@@ -24,7 +24,7 @@ def usual_dialect(path: str | None, chosen: Sequence[str]) -> Dialect:
     """
     sites = load_config(config_path(path)).sites
     kinds = {site.backend for name, site in sites.items() if not chosen or name in chosen}
-    return "pbs" if kinds == {"pbs"} else "slurm"
+    return "pbs" if kinds == {"pbs"} else "gridengine" if kinds == {"gridengine"} else "slurm"
 
 
 def check_wishes(

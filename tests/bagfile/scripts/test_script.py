@@ -119,6 +119,68 @@ def test_files_of_pbs(lines: str, output: str, error: str) -> None:
     assert (script.output, script.error) == (output, error)
 
 
+def test_a_script_of_grid_engine() -> None:
+    bag = bag_of(
+        "#$ -N sim -q all.q -tc 5 -t 1-100:50 -cwd -V",
+        "#$ -pe smp 4 -l h_rt=48:0:0,h_vmem=2G -v A=1,PATH -S /bin/bash",
+    )
+    assert [task.environment for task in bag.tasks] == [{"SGE_TASK_ID": "1"}, {"SGE_TASK_ID": "51"}]
+    assert (bag.options["cpus"], bag.options["memory"]) == (4, 8 * 1024**3)
+    assert (bag.options["max_running"], bag.options["timeout"].seconds) == (5, 48 * 3600)
+    assert bag.cwd == "."
+    script = bag.options["script"]
+    assert script.dialect == "gridengine"
+    told = {"JOB_NAME": "sim", "SGE_O_WORKDIR": "/here", "A": "1"}
+    told |= {"SGE_TASK_FIRST": "1", "SGE_TASK_LAST": "51", "SGE_TASK_STEPSIZE": "50"}
+    assert told.items() <= script.variables.items()
+    assert [(wish.key, wish.given.value) for wish in bag.wishes] == [("partition", "all.q")]
+
+
+def test_a_script_of_grid_engine_without_an_array() -> None:
+    bag = bag_of("#$ -tc 5")
+    assert [task.environment for task in bag.tasks] == [None]
+    assert bag.options["script"].variables["SGE_TASK_ID"] == "undefined"
+    assert bag.cwd == "/home/ada"
+    assert bag_of(usual="gridengine").options["script"].dialect == "gridengine"
+
+
+@pytest.mark.parametrize(
+    ("lines", "output", "error"),
+    [
+        ("#$ -N sim", "/home/ada/sim.o%A", "/home/ada/sim.e%A"),
+        ("#$ -N sim -t 1-2 -cwd -j y", "/here/sim.o%A.%a", ""),
+        ("#$ -t 1-2 -wd /work -o :out/$JOB_NAME.$TASK_ID -j yes", "/work/out/job.sh.%a", ""),
+        ("#$ -cwd -o logs/ -e $USER-$JOB_ID.$HOSTNAME", "/here/logs/job.sh.o%A", "/here/ada-%A.%N"),
+    ],
+)
+def test_files_of_grid_engine(lines: str, output: str, error: str) -> None:
+    script = bag_of(lines).options["script"]
+    assert (script.output, script.error) == (output, error)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("#$ -hold_jid 7", "--ignore hold_jid submits it without"),
+        ("#$ -l gpu=1", "the resource gpu is not known"),
+        ("#$ -t 0-3", "tasks are counted from 1"),
+        ("#$ -pe smp", "-pe needs two values"),
+        ("#$ -b y", "a script is no program"),
+        ("#$ -nam x", "qsub has no option -nam"),
+        ("#$ name", "is no option of qsub"),
+    ],
+)
+def test_what_grid_engine_cannot_be_followed_in_is_refused(line: str, problem: str) -> None:
+    with pytest.raises(BagFileError, match=f"job.sh:2: .*{problem}"):
+        bag_of(line)
+
+
+def test_options_of_grid_engine_are_ignored_by_name() -> None:
+    bag = bag_of("#$ -hold_jid 7 -N sim -adds x y -cwd", ignore=("hold_jid", "adds"))
+    assert bag.options["name"] == "sim"
+    assert bag.cwd == "."
+
+
 def test_processes_of_a_chunk_share_its_processors() -> None:
     bag = bag_of("#PBS -l select=1:ncpus=4:ompthreads=2:mpiprocs=2")
     script = bag.options["script"]

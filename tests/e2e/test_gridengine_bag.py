@@ -85,3 +85,17 @@ def test_tasks_of_which_few_fit_on_a_host_run(
     lab.submit(*options, "tasks.bag")
     lab.wait(timeout=200)
     exactly_one_result_each(lab, 1, 12)
+
+
+def test_a_script_of_grid_engine_runs_as_a_bag(gridengine: ThrowawayGridEngine, lab: Lab) -> None:
+    lab.configure(SITE)
+    lines = (
+        "#!/bin/bash",
+        "#$ -N sim -cwd -j y -t 2-6:2 -q all.q -l h_vmem=512M",
+        "echo $JOB_NAME $SGE_TASK_ID",
+    )
+    lab.bag(lines, "job.sh")
+    lab.submit("job.sh")
+    lab.wait(timeout=120)
+    found = {path.name: path.read_text() for path in lab.work.glob("sim.o*")}
+    assert found == {f"sim.o1.{index}": f"sim {index}\n" for index in (2, 4, 6)}

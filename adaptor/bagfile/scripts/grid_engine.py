@@ -1,0 +1,167 @@
+"""The options of Grid Engine's qsub(1): words behind one dash, as `-pe smp 4`, `-t 1-10:2`, `-cwd`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
+from adaptor.bagfile.scripts.asked import NOTIFY, Asked, Follow, Wish, follow, write
+from adaptor.bagfile.scripts.directives import Word
+from adaptor.bagfile.scripts.getopt import Given, OptionError
+from adaptor.bagfile.scripts.values import pbs_size, pbs_time, whole
+from adaptor.did_you_mean import did_you_mean
+
+_ALONE = ("V", "clear", "cwd", "h", "hard", "notify", "soft", "terse")
+_PAIRS = ("pe",)
+_VALUES = (
+    *("A", "M", "N", "P", "R", "S", "a", "ac", "b", "binding", "e", "hold_jid", "j", "js", "l", "m", "now"),
+    *("o", "p", "q", "r", "shell", "sync", "t", "tc", "v", "w", "wd"),
+)
+_WITHOUT_EFFECT = frozenset(
+    ("A", "M", "R", "S", "V", "binding", "clear", "hard", "js", "notify", "now", "p", "shell", "terse", "w")
+)
+"""The environment is passed on in any case; the rest concerns the order of jobs, or qsub itself."""
+_OF_SITES = {"q": "partition", "P": "account"}
+_WHY = {
+    "a": "submit the bag when it may begin",
+    "ac": "a bag has no context of Grid Engine",
+    "h": "a bag cannot be held; submit it later",
+    "hold_jid": "a bag does not wait for jobs",
+    "soft": "requests of a bag are all hard",
+    "sync": "write adaptor run, which waits for the bag",
+}
+
+
+class Options:
+    """As `Table`, for Grid Engine's form of options."""
+
+    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[Given]:
+        """The options without the ignored ones, which need not be known. Raises OptionError."""
+        given: list[Given] = []
+        rest = list(words)
+        while rest:
+            word = rest.pop(0)
+            name = word.text.removeprefix("-")
+            if name == word.text or not name:
+                raise OptionError(
+                    word.line, f"'{word.text}' is no option of qsub; quote a value that has spaces"
+                )
+            count = 2 if name in _PAIRS else 1 if name in _VALUES else 0
+            if ignored(name) and name not in (*_ALONE, *_PAIRS, *_VALUES):
+                count = next((n for n, other in enumerate(rest) if other.text[:1] == "-"), len(rest))
+            elif name not in (*_ALONE, *_PAIRS, *_VALUES):
+                hint = did_you_mean(name, (*_ALONE, *_PAIRS, *_VALUES), "see qsub(1)", shown="-{}")
+                problem = f"qsub has no option -{name} ({hint}); --ignore {name} submits it without"
+                raise OptionError(word.line, problem)
+            elif len(rest) < count:
+                raise OptionError(word.line, f"-{name} needs {'two values' if count > 1 else 'a value'}")
+            values = " ".join(each.text for each in rest[:count])
+            del rest[:count]
+            if not ignored(name):
+                given.append(Given(name, values, word.line, f"-{name} {values}".rstrip()))
+        return given
+
+
+TABLE = Options()
+
+
+def read_grid_engine(given: Sequence[Given]) -> Asked:
+    """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
+    asked = Asked()
+    for each in given:
+        if each.name in _OF_SITES:
+            wish = Wish(_OF_SITES[each.name], each)
+            asked.wishes = [other for other in asked.wishes if other.key != wish.key] + [wish]
+        elif each.name not in _WITHOUT_EFFECT:
+            follow(asked, each, _FOLLOWED, _WHY)
+    if not any(each.name == "t" for each in given):
+        asked.array = None  # `-tc` alone
+    return asked
+
+
+def _array(asked: Asked, given: Given) -> None:
+    at_most = asked.array.at_most if asked.array else None
+    asked.array = msgspec.structs.replace(parse_array(given.value), at_most=at_most)
+    if asked.array.indices[0] < 1:
+        raise ValueError("tasks are counted from 1")
+
+
+def _at_once(asked: Asked, given: Given) -> None:
+    known = asked.array or ArraySpec((1,), None)
+    asked.array = msgspec.structs.replace(known, at_most=whole(given.value))
+
+
+def _slots(asked: Asked, given: Given) -> None:
+    """All on one node: what the environment does elsewhere is not known here."""
+    asked.cpus = whole(given.value.split()[-1].partition("-")[0])
+
+
+def _resources(asked: Asked, given: Given) -> None:
+    for each in given.value.split(","):
+        name, _, value = each.partition("=")
+        match name.strip():
+            case "h_rt" | "s_rt":
+                write(asked, "timeout", f"{pbs_time(value):.0f}", given)
+            case "h_vmem" | "mem_free" | "virtual_free" | "s_vmem":
+                asked.memory_per_cpu = pbs_size(value)
+            case other:
+                raise ValueError(f"the resource {other} is not known to a bag")
+
+
+def _field(name: str) -> Follow:
+    def noted(asked: Asked, given: Given) -> None:
+        setattr(asked, name, given.value.rpartition(":")[2])
+
+    return noted
+
+
+def _variables(asked: Asked, given: Given) -> None:
+    for each in given.value.split(","):
+        name, equals, value = each.partition("=")
+        if equals:
+            asked.variables[name.strip()] = value
+
+
+def _yes_only(why: str, wanted: str) -> Follow:
+    def noted(_asked: Asked, given: Given) -> None:
+        if given.value.lower() not in (wanted, {"y": "yes", "n": "no"}[wanted]):
+            raise ValueError(why)
+
+    return noted
+
+
+def _name(asked: Asked, given: Given) -> None:
+    asked.options["name"] = given.value
+
+
+def _join(asked: Asked, given: Given) -> None:
+    asked.join = "oe" if given.value.lower() in ("y", "yes") else ""
+
+
+def _here(asked: Asked, _given: Given) -> None:
+    asked.cwd = "."
+
+
+def _mail(asked: Asked, given: Given) -> None:
+    if given.value != "n":
+        asked.wishes.append(Wish(NOTIFY, given))
+
+
+_FOLLOWED: dict[str, Follow] = {
+    "N": _name,
+    "b": _yes_only("a script is no program: write adaptor submit -- PROGRAM", "n"),
+    "cwd": _here,
+    "e": _field("error"),
+    "j": _join,
+    "l": _resources,
+    "m": _mail,
+    "o": _field("output"),
+    "pe": _slots,
+    "r": _yes_only("a task whose node was lost runs again", "y"),
+    "t": _array,
+    "tc": _at_once,
+    "v": _variables,
+    "wd": _field("cwd"),
+}
