@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,6 +17,10 @@ import numpy as np
 from adaptor.figures.canvas import Drawing
 from adaptor.figures.exhibits import Exhibit, Report
 from adaptor_experiments.bootstrap import Matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 Figure: TypeAlias = str | Callable[[Any], float]
@@ -189,3 +193,20 @@ def texts(experiment: str) -> Texts:
     """The texts of a folder of this package, such as `bats`."""
     content = (files("adaptor_experiments") / experiment / "page.yaml").read_bytes()
     return msgspec.yaml.decode(content, type=Texts)
+
+
+def grouped_bars(
+    axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[Mean]], width: float, **look: Any
+) -> None:
+    """A group of bars for each label, in each a bar for each name of the series, with its deviation."""
+    for place, (name, means) in enumerate(series.items()):
+        axes.bar(
+            np.arange(len(groups)) + (place - (len(series) - 1) / 2) * width,
+            [mean.value for mean in means],
+            width,
+            yerr=[mean.deviation for mean in means],
+            label=name,
+            color=f"C{place}",
+            **look,
+        )
+    axes.set_xticks(range(len(groups)), groups)

@@ -29,8 +29,7 @@ from adaptor_experiments.bats.design import (
     Way,
 )
 from adaptor_experiments.bats.findings import findings
-from adaptor_experiments.plots import grouped_bars
-from adaptor_experiments.tables import Runs, texts
+from adaptor_experiments.tables import Runs, grouped_bars, texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from adaptor_experiments.parallel import gathered
-from adaptor_experiments.ricciardi.controllers import DaemonController, EvenOddsController, PaperController
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
     COUNTS,
@@ -24,7 +23,13 @@ from adaptor_experiments.ricciardi.design import (
     Variation,
     target,
 )
-from adaptor_experiments.ricciardi.production import Controller, Production
+from adaptor_experiments.ricciardi.production import (
+    Controller,
+    DaemonController,
+    EvenOddsController,
+    PaperController,
+    Production,
+)
 
 PAPER_RUNS = 5
 """Runs of each cell in the paper (§4). The further ones show what chance does."""

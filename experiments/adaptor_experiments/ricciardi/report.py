@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
 from adaptor.figures.exhibits import Exhibit
-from adaptor_experiments.plots import grouped_bars
 from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
@@ -25,7 +24,7 @@ from adaptor_experiments.ricciardi.design import (
     Goal,
     Variation,
 )
-from adaptor_experiments.tables import Mean, Runs, texts
+from adaptor_experiments.tables import Mean, Runs, grouped_bars, texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

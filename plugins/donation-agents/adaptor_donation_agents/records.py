@@ -9,7 +9,7 @@ import contextlib
 import re
 import time
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_origin, get_type_hints, is_typeddict
 
 from adaptor.processes.identity import Identity
 from adaptor.processes.notes import END, note_path, read_note, write_once
@@ -57,26 +57,12 @@ class Order(TypedDict):
     """The runtime folder of this node, for `adaptor reclaim`."""
 
 
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "tag": str,
-    "node": str,
-    "p": int,
-    "tr": int,
-    "grace": (int, float),
-    "worker": list,
-    "environment": dict,
-    "directory": str,
-    "runtime": str,
-}
-
-
 def read_order(path: Path) -> Order:
     """Raises OSError, or ValueError: the file holds no order."""
     content = read_note(path)
-    given = content if isinstance(content, dict) else {}
-    wrong = [name for name, kind in _KINDS.items() if not isinstance(given.get(name), kind)]
+    wrong = _wrong(content, Order)
     if wrong:
-        raise ValueError(f"{path}: no order: {', '.join(sorted(wrong))} missing, or of another type")
+        raise ValueError(f"{path}: no order: {', '.join(wrong)} missing, or of another type")
     order: Order = content
     words = [*order["worker"], *order["environment"].values()]
     if not all(isinstance(word, str) for word in words):
@@ -109,11 +95,6 @@ class EndRequest(TypedDict):
     """Epoch seconds of the request."""
 
 
-_USE = {"tag": str, "keeper": dict, "notes": str, "since": float}
-_IDENTITY = {"host": str, "boot": str, "pid": int, "ticks": int}
-_END_REQUEST = {"tag": str, "cause": str, "job": str, "since": float}
-
-
 def use_file(node: str) -> str:
     return f"use@{node}"
 
@@ -136,7 +117,7 @@ def read_use(folder: UserFolder, node: str) -> Use | None:
     content = folder.read(use_file(node))
     if content is None:
         return None
-    if not _is_made_of(content, _USE) or not _is_made_of(content["keeper"], _IDENTITY):
+    if _wrong(content, Use) or _wrong(content["keeper"], Identity):
         raise ValueError(f"{use_file(node)}: incomplete")
     if content["keeper"]["pid"] <= 1:
         raise ValueError(f"{use_file(node)}: names no keeper")
@@ -151,16 +132,24 @@ def read_end_request(folder: UserFolder, node: str, tag: str) -> EndRequest | No
         content = folder.read(end_request_file(node))
     except ValueError:
         return None
-    if content is None or not _is_made_of(content, _END_REQUEST):
-        return None
-    if content["tag"] not in ("", tag):
+    if _wrong(content, EndRequest) or content is None or content["tag"] not in ("", tag):
         return None
     request: EndRequest = content  # type: ignore[assignment]
     return request
 
 
-def _is_made_of(content: dict[str, Any], kinds: dict[str, type]) -> bool:
-    return all(isinstance(content.get(name), kind) for name, kind in kinds.items())
+def _wrong(content: object, form: type) -> list[str]:
+    """Fields of a TypedDict that are missing in what was read, or of another type."""
+    given = content if isinstance(content, dict) else {}
+    hints = get_type_hints(form)
+    return sorted(name for name, hint in hints.items() if not isinstance(given.get(name), _kind(hint)))
+
+
+def _kind(hint: Any) -> type | tuple[type, ...]:
+    """What JSON makes of a value of this type; it writes whole numbers without a point."""
+    if hint is float:
+        return (int, float)
+    return dict if is_typeddict(hint) else get_origin(hint) or hint
 
 
 def requested_end(request: EndRequest) -> dict[str, Any]:

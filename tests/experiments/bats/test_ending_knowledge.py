@@ -6,8 +6,7 @@ import pytest
 
 from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask
 from adaptor.runtimes.sample import RuntimeSample
-from adaptor_experiments.bats.ending import migration
-from adaptor_experiments.bats.knowledge import LongEverywhere
+from adaptor_experiments.bats.ending import LongEverywhere, migration
 
 
 def running(task, left, slow, fast):
