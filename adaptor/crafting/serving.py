@@ -1,4 +1,4 @@
-"""Which pilots serve which demand of a site, and which serve none. Pure."""
+"""Which pilots serve which demand of a site, what each does for it, and which serve none. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Collection
 
 from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside, mean_age
 from adaptor.crafting.coverage import has_slot, holds, time_left
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes
+from adaptor.crafting.situation import Demand, Member, PilotView, PlanningView, SiteRules, TaskTimes
 from adaptor.model import PilotState
+
+SOONER = 0.7
+"""Expected wait of a queued request relative to the planned one, as jobs end before their limits."""
 
 
 def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection[int]) -> set[int]:
@@ -72,6 +75,20 @@ def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, l
         ):
             found[index].append(pilot)
     return found
+
+
+def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: float) -> Member:
+    """A pilot that serves a demand.
+
+    Args:
+        slots: tasks of the demand that it runs at the same time.
+        wait: seconds until its planned start, if it is queued.
+    """
+    if pilot.state is PilotState.RUNNING:
+        age = max(1.0, mean_age(demand.times, now))
+        return Member(0.0, max(0.0, (pilot.ends or now) - now), slots, age)
+    slots = min(1, slots) if demand.alone else slots
+    return Member(SOONER * wait, float(pilot.request.tr), slots)
 
 
 def _served_by(view: PlanningView, pilot: PilotView, served: Collection[int]) -> int | None:

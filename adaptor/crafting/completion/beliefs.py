@@ -61,10 +61,7 @@ def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> lis
     longer = running if age > times.longest * ALIKE else 0
     if times.finished and (times.finished >= MANY or not few_beside(times, longer)):
         return [_learned(times, running, age, outlasted, rules.longest_task)]
-    first = max(_FIRST * usual_share(rules), 1.0)
-    found = _ladder(times, first, outlasted, rules.longest_task)
-    total = sum(belief.weight for belief in found)
-    return [Belief(belief.mean, belief.longest, belief.weight / total) for belief in found]
+    return _ladder(times, max(_FIRST * usual_share(rules), 1.0), outlasted, rules.longest_task)
 
 
 def usual_share(rules: SiteRules) -> float:
@@ -98,33 +95,23 @@ def _learned(times: TaskTimes, running: int, age: float, outlasted: float, possi
 def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:
     expected, factor = _foretold(times)
     if expected is None:
-        rungs = _rungs(first, 2.0, possible)
+        middle, step, below = first, 2.0, 0
     else:
         least = min(first, max(1.0, expected / _REACH))
-        below = max(0, math.floor(2 * math.log2(expected / least)))
-        rungs = _rungs(expected, math.sqrt(2.0), possible, below)
-    rungs = [rung for rung in rungs if rung > outlasted] or [possible]
-    if expected is None:
-        return [Belief(rung, rung) for rung in rungs]
-    near = [math.exp(-((math.log(rung / expected) / math.log(factor)) ** 2) / 2) for rung in rungs]
-    equal, total = _UNIFORM / len(rungs), sum(near)
-    if total < _OUT_OF_REACH:  # the tasks have outlasted it by far
-        return [Belief(rung, rung) for rung in rungs]
-    return [
-        Belief(rung, rung, equal + (1 - _UNIFORM) * weight / total)
-        for rung, weight in zip(rungs, near, strict=True)
-    ]
-
-
-def _rungs(middle: float, step: float, possible: float, below: int = 0) -> list[float]:
+        middle, step, below = expected, math.sqrt(2.0), max(0, math.floor(2 * math.log2(expected / least)))
     above = math.floor(math.log(max(1.0, possible / middle), step) + 1e-9)
-    return [rung for place in range(-below, above + 1) if (rung := middle * step**place) <= possible]
+    rungs = [middle * step**place for place in range(-below, above + 1)]
+    rungs = [rung for rung in rungs if outlasted < rung <= possible] or [possible]
+    near = [math.exp(-((math.log(rung / middle) / math.log(factor)) ** 2) / 2) for rung in rungs]
+    uniform, total = _UNIFORM, sum(near)
+    if expected is None or total < _OUT_OF_REACH:  # the tasks have outlasted it by far
+        uniform, total = 1.0, math.inf
+    weights = [uniform / len(rungs) + (1 - uniform) * weight / total for weight in near]
+    return [Belief(rung, rung, weight) for rung, weight in zip(rungs, weights, strict=True)]
 
 
 def _foretold(times: TaskTimes) -> tuple[float | None, float]:
     """The mean runtime by the user, or else by earlier bags of the same kind, and within which factor."""
-    if times.told:
-        return times.told, _LEAST_FACTOR
-    if times.earlier is not None:
-        return times.earlier.mean, max(_LEAST_FACTOR, times.earlier.factor)
-    return None, _LEAST_FACTOR
+    if times.told or times.earlier is None:
+        return times.told or None, _LEAST_FACTOR
+    return times.earlier.mean, max(_LEAST_FACTOR, times.earlier.factor)

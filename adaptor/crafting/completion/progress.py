@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import NamedTuple
 
-from adaptor.crafting.completion.beliefs import Belief, mean_age
+from adaptor.crafting.completion.beliefs import Belief
 from adaptor.crafting.fits import TINY
-from adaptor.crafting.situation import Demand, Member, PilotView
-from adaptor.model import PilotState
+from adaptor.crafting.situation import Member
 
-SOONER = 0.7
-"""Expected wait of a queued request relative to the planned one, as jobs end before their limits."""
 LAST = 0.3
 """Expected tasks that a slot finishes after it has started its last one, for runtimes spread evenly over
 0.25 to 1.75 of their mean: that task, where it is no longer than most, and the rest of the one before."""
@@ -23,20 +21,6 @@ INSTANTS = [FINE**step for step in range(6_000)]
 NEVER = len(INSTANTS) - 1
 _COARSE = [30.0 * 1.4**step for step in range(48)]
 """Seconds after the end of a request at which the table of what follows it has its entries."""
-
-
-def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: float) -> Member:
-    """A pilot that serves a demand.
-
-    Args:
-        slots: tasks of the demand that it runs at the same time.
-        wait: seconds until its planned start, if it is queued.
-    """
-    if pilot.state is PilotState.RUNNING:
-        age = max(1.0, mean_age(demand.times, now))
-        return Member(0.0, max(0.0, (pilot.ends or now) - now), slots, age)
-    slots = min(1, slots) if demand.alone else slots
-    return Member(SOONER * wait, float(pilot.request.tr), slots)
 
 
 class Curve(NamedTuple):
@@ -52,11 +36,9 @@ class Progress:
     """The tasks that members finish by one belief."""
 
     def __init__(self, belief: Belief, tasks: int, pad: float, pace: float) -> None:
-        """
-        Args:
-            tasks: of the bag, those that run included.
-            pad: seconds of a request without tasks.
-            pace: the speed of requests made later, in parts of that of the same requests made now.
+        """Of so many `tasks`, those that run included, in requests of which `pad` seconds are without tasks.
+
+        `pace`: the speed of requests made later, in parts of that of the same requests made now.
         """
         self.weight, self.tasks = belief.weight, float(tasks)
         self._mean, self._alike, self._longest = belief.mean, belief.alike, belief.longest
@@ -91,10 +73,10 @@ class Progress:
         """Make the table of what follows a request when it ends: the most tasks that one of these offers
         after the other finishes up to each time of the coarse grid, if the holes of now come again."""
         curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
-        begins = [curve.begin for curve in curves]
         best, since = 0.0, 0.0
         for at in _COARSE:
-            more = max(best, self.done(curves[: bisect_left(begins, at)], at, largest=True))
+            begun = curves[: bisect_left(curves, (at,))]
+            more = max(best, max((self.done((curve,), at) for curve in begun), default=0.0))
             if self._later:
                 slope = (more - best) / (at - since)
                 self._later[-1] = best - slope * since, slope
@@ -103,34 +85,20 @@ class Progress:
             if best >= self.tasks:
                 return
 
-    def done(
-        self, curves: Iterable[Curve], at: float, pace: float | None = None, *, largest: bool = False
-    ) -> float:
-        """Tasks that members, and the requests made when they end, have finished at a time.
-
-        Args:
-            pace: of these requests, where it is another.
-            largest: the tasks of the member that has finished most, instead of those of all.
-        """
+    def done(self, curves: Sequence[Curve], at: float, pace: float | None = None) -> float:
+        """Tasks that members, and the requests made when they end, at this pace, have finished at a time."""
         mean, alike, later, total = self._mean, self._alike, self._later, 0.0
         for begin, end, slots, most in curves:
-            if at <= begin and at < end:
-                continue
-            if at < end:
+            if at >= end:
+                seconds = (pace or self._pace) * (at - end)
+                if seconds >= _COARSE[0] and later:
+                    constant, slope = later[bisect_right(_COARSE, seconds, 0, len(later)) - 1]
+                    most += constant + slope * seconds
+                total += most
+            elif at > begin:
                 rounds = (at - begin + TINY) / mean
                 done = slots * (rounds // 1 if alike else rounds)
-                if done > most:
-                    done = most
-            else:
-                done, seconds = most, (pace or self._pace) * (at - end)
-                step = bisect_right(_COARSE, seconds, 0, len(later)) - 1
-                if step >= 0:
-                    constant, slope = later[step]
-                    done += constant + slope * seconds
-            if not largest:
-                total += done
-            elif done > total:
-                total = done
+                total += most if done > most else done
         return total
 
 
@@ -140,13 +108,12 @@ class RequestSet:
     def __init__(
         self, by_belief: Sequence[Progress], members: Sequence[Member], steps: list[int] | None = None
     ) -> None:
-        """
-        Args:
-            steps: the completions, where they are known.
-        """
+        """`steps`: the completions, where they are known."""
         self._by_belief, self.members = by_belief, members
-        self._curves = [[progress.curve(member) for member in members] for progress in by_belief]
-        self._known: list[dict[float, float]] = [{} for _ in by_belief]
+        curves = ([progress.curve(member) for member in members] for progress in by_belief)
+        self._done = [
+            cache(partial(progress.done, there)) for progress, there in zip(by_belief, curves, strict=True)
+        ]
         self.steps = steps or self._completions()
         """By belief: the first step of the grid at which all tasks are done."""
         self.worth = self._mean(self.steps)
@@ -168,37 +135,33 @@ class RequestSet:
         return self._mean(self._completions(pace))
 
     def best_addition(
-        self, offers: Sequence[Member], least: float, marks: list[int] | None = None, *, alone: bool = False
+        self, offers: Sequence[Member], least: float, marks: list[int], *, alone: bool
     ) -> tuple[int, list[int]] | None:
         """The number of the offer that shortens the completion most, and the completions with it.
 
-        None: no offer shortens it by more than `least` steps. The first of several requests counts for
-        nothing by a belief whose tasks it cannot hold, so that a request for long tasks comes before others
-        for short ones. An offer is compared by all beliefs only if it is sooner than the best so far by one.
-
-        Args:
-            marks: the completions to improve on; None: those of the set.
-            alone: only one request is allowed at a time, so that what follows it is all that counts where it
-                holds no task by a belief.
+        None: with no offer it is sooner than `marks` by more than `least` steps. The first of several
+        requests counts for nothing by a belief whose tasks it cannot hold, so that a request for long tasks
+        comes before others for short ones. Where a request is `alone`, what follows it is all that counts.
         """
-        best, marks = None, marks or self.steps
-        any_counts = alone or bool(self.members)
+        best, any_counts = None, alone or bool(self.members)
         for number, offer in enumerate(offers):
-            found = self._better(offer, marks, least if best is None else 0.0, any_counts)
+            found = self._better(offer, marks, least, any_counts)
             if found is not None:
-                best, marks = (number, found), found
+                best, marks, least = (number, found), found, 0.0
         return best
 
     def _better(
         self, member: Member, marks: Sequence[int], least: float, any_counts: bool
     ) -> list[int] | None:
-        """The completions with one member more; None: not sooner than `marks` by more than `least`."""
+        """The completions with one member more; None: not sooner than `marks` by more than `least`.
+
+        By how much it is later by some beliefs is only counted if it is sooner by others.
+        """
         found, gain, others = list(marks), 0.0, []
         for which, progress in enumerate(self._by_belief):
             curve, mark = progress.curve(member), marks[which]
-            before = INSTANTS[mark - 1]
-            counts = any_counts or curve.most > 0
-            if counts and curve.begin < before and self._done(which, curve, before) >= progress.tasks:
+            before, counts = INSTANTS[mark - 1], any_counts or curve.most > 0
+            if counts and curve.begin < before and self._joined(which, curve, before) >= progress.tasks:
                 found[which] = self._first(which, curve, 0, mark - 1)
                 gain += progress.weight * (mark - found[which])
             elif mark < self.steps[which]:
@@ -214,22 +177,16 @@ class RequestSet:
     def _first(self, which: int, curve: Curve, low: int, high: int) -> int:
         """The first step at which all tasks are done by one belief with one curve more."""
         tasks = self._by_belief[which].tasks
-        return bisect_left(INSTANTS, tasks, low, high, key=lambda at: self._done(which, curve, at))
+        return bisect_left(INSTANTS, tasks, low, high, key=lambda at: self._joined(which, curve, at))
 
-    def _done(self, which: int, curve: Curve, at: float) -> float:
+    def _joined(self, which: int, curve: Curve, at: float) -> float:
         """Tasks that are done at a time by one belief with one curve more."""
-        progress, known = self._by_belief[which], self._known[which]
-        there = known.get(at)
-        if there is None:
-            there = known[at] = progress.done(self._curves[which], at)
-        return there + progress.done((curve,), at)
+        return self._done[which](at) + self._by_belief[which].done((curve,), at)
 
     def _completions(self, pace: float | None = None) -> list[int]:
         return [
-            bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=lambda at: progress.done(curves, at, pace))
-            if curves
-            else NEVER
-            for progress, curves in zip(self._by_belief, self._curves, strict=True)
+            bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=lambda at: done(at, pace))
+            for progress, done in zip(self._by_belief, self._done, strict=True)
         ]
 
     def _mean(self, steps: Sequence[int]) -> float:

@@ -1,11 +1,6 @@
-"""The completion heuristic: of several sets of requests, that which completes a bag first. Pure.
-
-The sets are what is there with the best requests beside it, and the same without one of the requests.
-"""
+"""The completion heuristic: what is there and the best beside it, or instead of one of its requests. Pure."""
 
 from __future__ import annotations
-
-import math
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Made, Wanted, by_free_slots, by_partition, opened, situation_in
@@ -58,7 +53,7 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     if not any(place.usable for place in seen):
         return Made([], places, by_partition(reasons))
     search = Search(view, seen, wanted)
-    if not search.possible:
+    if not any(place.usable and shape.widest for place, shape in zip(seen, search.shapes, strict=True)):
         for place in places:
             reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
         return Made([], places, by_partition(reasons) if len(places) > 1 else reasons[places[0].name])
@@ -66,48 +61,39 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     useless = [pilot for pilot in search.in_state(PilotState.QUEUED) if pilot.request.tr < shortest]
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
-    kept = search.kept()
+    kept = search.best()
     if view.rules.may_withdraw and demand.whole is None and (better := _better(kept, search)):
-        return Made([], places, "", better)
+        return Made([], places, "", [better])
     crafted = _crafted(search, kept)[: wanted.allowed]
     for request in crafted:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
-    there = kept.set.ends if kept.set.members else ()
-    nothing = nothing_better(search.tasks, there, _end(search, kept))
+    nothing = nothing_better(search.tasks, kept.set.ends if kept.set.members else (), _end(search, kept))
     why = nothing_left(view, wanted.remaining), nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 
 
-def _better(kept: Choice, search: Search) -> list[Withdraw]:
-    """The request without which the bag is done much sooner, if any.
+def _better(kept: Choice, search: Search) -> Withdraw | None:
+    """The request without which the bag is done much sooner; None: none.
 
     Of several queued ones the largest keeps its place: long waits end far sooner than planned.
     """
     if not kept.set.members or min(kept.set.ends) > FORESEEN * search.rules.limits.max_tr:
-        return []
-    waiting, running = search.in_state(PilotState.QUEUED), search.in_state(PilotState.RUNNING)
-    if not search.one_at_a_time and waiting:
-        waiting.remove(max(waiting, key=lambda pilot: (pilot.request.area, -pilot.id)))
-    best = _instead_of(kept, search, waiting, WORTH_WITHDRAWING) or _instead_of(
-        kept, search, running, WORTH_ENDING
-    )
-    if best is None or best.withdrawn is None:
-        return []
-    why = better_without(best.withdrawn, _planned(search, best), _end(search, kept))
-    return [Withdraw(best.withdrawn.id, why, recraft=True, running=best.withdrawn in running)]
-
-
-def _instead_of(kept: Choice, search: Search, pilots: list[PilotView], worth: float) -> Choice | None:
-    """The best choice without one of these pilots; None: none is sooner by `worth`."""
-    best, mark, slow = None, kept.set, math.inf
-    for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
-        found = search.instead_of(pilot, mark, worth)
-        if found is not None:
-            slow = min(slow, kept.set.at_pace(SLOW))
-            if found.set.at_pace(SLOW) <= slow:
-                best, mark, worth = found, found.set, 0.0
-    return best
+        return None
+    queued, running = search.in_state(PilotState.QUEUED), search.in_state(PilotState.RUNNING)
+    if queued and not search.one_at_a_time:
+        queued.remove(max(queued, key=lambda pilot: (pilot.request.area, -pilot.id)))
+    for pilots, worth in ((queued, WORTH_WITHDRAWING), (running, WORTH_ENDING)):
+        best, least = kept, worth
+        for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
+            found = search.best(pilot, (least, best.set.steps))
+            sooner = found.set.worth < best.set.worth - least
+            if sooner and found.set.at_pace(SLOW) <= kept.set.at_pace(SLOW):
+                best, least = found, 0.0
+        if best.withdrawn is not None:
+            why = better_without(best.withdrawn, _planned(search, best), _end(search, kept))
+            return Withdraw(best.withdrawn.id, why, recraft=True, running=pilots is running)
+    return None
 
 
 def _settled(pilot: PilotView, search: Search) -> bool:
@@ -117,10 +103,10 @@ def _settled(pilot: PilotView, search: Search) -> bool:
     if pilot.job is None:
         return False
     patience = max(_LEAST_SETTLED, _SETTLED * usual_share(search.rules))
-    since, predicted = pilot.started, pilot.predicted_start
+    since = pilot.started
     if pilot.state is PilotState.QUEUED:
-        since = pilot.reshaped or pilot.submitted
-        if predicted is not None and predicted <= search.now and search.wait(pilot) >= patience:
+        since, due = pilot.reshaped or pilot.submitted, pilot.predicted_start
+        if due is not None and due <= search.now and search.wait(pilot) >= patience:
             return True
     return since is None or search.now - since >= patience
 
@@ -130,36 +116,22 @@ def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
     reason = _planned(search, found)
     if search.demand.most is not None:
         reason += f"; {search.demand.why_most}"
-    requests = [search.request(made, found.set.ends) for made in found.made]
-    holds = [
-        made.member.slots * max(1, search.shapes[made.place].rounds(request.tr))
-        for made, request in zip(found.made, requests, strict=True)
-    ]
+    made = [(new, search.request(new, found.set.ends), search.places[new.place].name) for new in found.made]
+    rounds = (search.shapes[new.place].rounds(request.tr) for new, request, _ in made)
+    holds = [new.member.slots * max(1, count) for new, count in zip(found.made, rounds, strict=True)]
     share = min(1.0, search.demand.waiting / max(1, sum(holds)))
     return [
-        CraftedRequest(
-            request,
-            search.now + made.member.start,
-            max(1, int(share * most)),
-            reason,
-            search.places[made.place].name,
-        )
-        for made, request, most in zip(found.made, requests, holds, strict=True)
+        CraftedRequest(request, search.now + new.member.start, max(1, int(share * most)), reason, name)
+        for (new, request, name), most in zip(made, holds, strict=True)
     ]
 
 
 def _planned(search: Search, found: Choice) -> str:
     """`2 × 1h now + 6 × 3h at 14:10:00: done about 16:05:00 (15:20:00 to 17:30:00)`."""
-    several = len(search.places) > 1
-    words = [
-        asked(
-            search.now,
-            search.request(made, found.set.ends),
-            made.member.start,
-            search.places[made.place].name if several else "",
-        )
-        for made in found.made
-    ]
+    several, words = len(search.places) > 1, list[str]()
+    for new in found.made:
+        where = search.places[new.place].name if several else ""
+        words.append(asked(search.now, search.request(new, found.set.ends), new.member.start, where))
     return f"{' + '.join(words) or 'what is there'}: done about {_end(search, found)}"
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.completion.progress import member_of
 from adaptor.crafting.coverage import slots_left
 from adaptor.crafting.multisite.site_status import SiteStatus
-from adaptor.crafting.serving import pilots_by_demand
+from adaptor.crafting.serving import member_of, pilots_by_demand
 from adaptor.crafting.situation import Demand, Elsewhere, Member, TaskGroup
 
 

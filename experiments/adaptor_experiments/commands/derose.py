@@ -19,7 +19,7 @@ from adaptor_experiments.commands.running import (
     show,
     tasks_option,
 )
-from adaptor_experiments.commands.trace_options import PROCESSORS
+from adaptor_experiments.commands.trace_options import PROCESSORS, scheduler_option
 
 
 def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -81,6 +81,7 @@ def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tup
     metavar="FACTOR",
     help="Of the local jobs' interarrival times: below 1 the load is higher.",
 )
+@scheduler_option
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
     "--quick",

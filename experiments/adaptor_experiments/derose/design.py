@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.heuristics import HeuristicName
+from adaptor.simulation.cluster import Policy
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.kernels import Array
 
@@ -95,6 +96,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The paper says no more than that it is an integer."""
     stretch: float = 1.0
     """Factor of the local jobs' interarrival times; the paper has 0.7 for CTC SP2 (§4.4)."""
+    scheduler: Policy = "conservative"
+    """The paper's; `easy` is that of most sites."""
     static_maximum: bool = False
     """See `Terms.static_maximum`."""
 

@@ -104,7 +104,7 @@ def run_sample(
 
 def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Simulation:
     """The cluster at the submission time of a sample."""
-    base = Simulation(jobs, workload.processors, "conservative")
+    base = Simulation(jobs, workload.processors, settings.scheduler)
     base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
     return base
 

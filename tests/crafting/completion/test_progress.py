@@ -28,7 +28,7 @@ def done(found: Progress, member: Member, at: float) -> float:
 
 def best(found: RequestSet, offers: list[Member], *, alone: bool = False) -> int | None:
     """The number of the offer that shortens the completion most."""
-    addition = found.best_addition(offers, 0.4, alone=alone)
+    addition = found.best_addition(offers, 0.4, found.steps, alone=alone)
     return addition and addition[0]
 
 
@@ -119,7 +119,7 @@ def test_the_best_addition_is_that_of_all_compared_in_full(
     with_each = [RequestSet(by_belief, [*there, offer]) for offer in offers]
     worths = [joined.worth for joined in with_each]
     assert all(worth <= found.worth + 1e-9 for worth in worths), "no request makes the bag later"
-    addition = found.best_addition(offers, 0.4, alone=True)
+    addition = found.best_addition(offers, 0.4, found.steps, alone=True)
     if addition is None:
         assert min(worths) >= found.worth - 0.4 - 1e-6
     else:

@@ -191,8 +191,9 @@ def test_a_running_request_is_ended_for_no_more_requests_than_may_be_made() -> N
     wanted = Wanted(demand=demand, remaining=1000, allowed=0, limit=1, pilots=seen.pilots)
     places = [Place(name="", queue=queue, rules=rules, allowed=1)]
     search = Search(seen, places, wanted)
-    ended = search.instead_of(seen.pilots[0], search.kept().set, 0.0)
-    assert ended is not None
+    kept = search.best().set
+    ended = search.best(seen.pilots[0], (0.0, kept.steps))
+    assert ended.set.worth < kept.worth
     assert len(ended.made) == 1
 
 

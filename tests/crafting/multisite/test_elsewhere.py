@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.choosing import Wanted
-from adaptor.crafting.completion.progress import SOONER
 from adaptor.crafting.completion.search import Search
 from adaptor.crafting.multisite.capacity import TargetShares
 from adaptor.crafting.multisite.division import by_demand, divide
@@ -19,6 +18,7 @@ from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.queues import places_of
+from adaptor.crafting.serving import SOONER
 from adaptor.crafting.situation import Issue, TaskGroup, TaskTimes
 from adaptor.model import PendingJob
 from tests.crafting.planner_views import queued, running

@@ -97,6 +97,16 @@ def test_the_load_may_be_higher_than_the_traces(traces, tmp_path):
     assert "interarrival times × 0.05" in (tmp_path / "loaded" / "report.html").read_text()
 
 
+def test_the_site_may_schedule_by_easy_backfilling(traces, tmp_path):
+    arguments = ("--trace", "ctc-sp2-512", "--samples", "2", "--max-pending", "1", "--stretch", "0.05")
+    for output, more in (("conservative", ()), ("easy", ("--scheduler", "easy"))):
+        derose(traces, tmp_path / output, *arguments, *more)
+    usual, easy = (rows_of(tmp_path / output / "results.csv") for output in ("conservative", "easy"))
+    assert [row["submitted"] for row in usual] == [row["submitted"] for row in easy]
+    assert [row["turnaround"] for row in usual] != [row["turnaround"] for row in easy]
+    assert "easy backfilling" in " ".join((tmp_path / "easy" / "report.html").read_text().split())
+
+
 def test_heuristics_are_compared_on_a_trace_of_ones_own(tmp_path):
     mine = tmp_path / "mine (1).swf"
     mine.write_bytes(SMALL.read_bytes())
