@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
+from adaptor.crafting.completion.beliefs import ALIKE
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
 from adaptor.daemon.ports.server import Message
@@ -27,7 +28,7 @@ from adaptor.protocol.messages import (
     decode_from_worker,
 )
 from adaptor.scheduling.broker import NO_TIME
-from adaptor.scheduling.changes import AttemptStart, Changes
+from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.lost_workers import SILENT
 from adaptor.scheduling.workers import Worker
 
@@ -52,6 +53,8 @@ class WorkerEndpoint:
         self._sites = sites
         self._stall = stall
         self._background: set[asyncio.Task[None]] = set()
+        self._estimates: dict[tuple[int, str], float] = {}
+        """By bag and site: the estimated runtime for which the site was woken last."""
 
     async def hear(self, batch: list[Message]) -> None:
         """Take in what workers say, write it down, then answer."""
@@ -68,8 +71,22 @@ class WorkerEndpoint:
         """What follows from changes that are written. Raises JournalError."""
         for id in {start.pilot for start in changes.attempts if isinstance(start, AttemptStart)}:
             self._change(id, worked=True)
+        self._note_estimates({end.key.bag for end in changes.attempts if isinstance(end, AttemptEnd)})
         if changes.at_rest:
             await self._send_home()
+
+    def _note_estimates(self, bags: Collection[int]) -> None:
+        """Wake the sites at which the estimated runtime of one of these bags has changed: what was requested
+        was made for another one."""
+        state = self._core.broker.state
+        for bag in bags:
+            for name, site in self._sites.items():
+                if (learner := state.learners.get((bag, name))) is None:
+                    continue
+                known, estimate = self._estimates.get((bag, name), 0.0), learner.estimate
+                if max(known, estimate) > ALIKE * min(known, estimate):
+                    self._estimates[bag, name] = estimate
+                    site.wake.set()
 
     async def miss_silent(self, timeout: float) -> None:
         """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError."""
@@ -199,6 +216,8 @@ class WorkerEndpoint:
             site.memory.change(pilot, **fields)
 
     async def _send_home(self) -> None:
+        learners = self._core.broker.state.learners
+        self._estimates = {key: known for key, known in self._estimates.items() if key in learners}
         for site in self._sites.values():
             site.wake.set()
             self._core.broker.send_home(site.name)

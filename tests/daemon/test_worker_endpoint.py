@@ -18,12 +18,15 @@ from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.maildir import LATENCY
 from adaptor.protocol.messages import (
+    AttemptKey,
+    Ending,
     FromWorker,
     Goodbye,
     Hello,
     Leaving,
     Orders,
     Report,
+    Result,
     ToWorker,
     Welcome,
     decode_to_worker,
@@ -213,3 +216,22 @@ def test_the_end_of_a_pilot_is_looked_for_when_its_last_worker_has_left(
 
     assert asyncio.run(wakes_after("w1")) == []
     assert asyncio.run(wakes_after("w2")) == [0.0, 0.01], "polls do the rest"
+
+
+def test_the_site_is_woken_when_the_estimated_runtime_changes(site: FakeSite) -> None:
+    """Its requests were made for another one; the simulation decides then too (`run_grid_job`)."""
+    bag, endpoint = site.submit_bag(4), endpoint_of(site)
+
+    def wakes_for(bag: int, task: int, wall: float) -> bool:
+        key, started = AttemptKey(bag, task, 1), site.state.core.now() - wall
+        result = Result(key=key, ending=Ending.EXITED, started=started, wall=wall, exit_code=0)
+        report = Report(free_processors=1, free_memory=1, results=[result])
+        site.state.wake.clear()
+        asyncio.run(endpoint.hear([(WORKER.encode(), encode(report))]))
+        return site.state.wake.is_set()
+
+    hear(site, 6000.0, Report(free_processors=1, free_memory=1))
+    assert wakes_for(1, 0, 20.0)
+    assert wakes_for(bag, 0, 20.0)
+    assert not wakes_for(bag, 1, 20.1), "about as long"
+    assert wakes_for(bag, 2, 30.0)
