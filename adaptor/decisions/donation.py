@@ -17,7 +17,7 @@ from adaptor.decisions.shares import why_not_donated
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import demanded_probability, room, slots_on
-from adaptor.donation.situation import LeaveNodes, NodeView, UseNodes, UseNoMore
+from adaptor.donation.situation import LeaveNodes, NodeUse, NodeView, UseNodes, UseNoMore
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.units import format_duration, round_down, round_up
@@ -138,9 +138,10 @@ def _told(failures: Holdoff, what: str, now: float) -> str:
 
 def _leave(snapshot: Snapshot, donation: DonationFacts, decision: LeaveNodes) -> Iterator[End]:
     by_node = {pilot.node: pilot for pilot in snapshot.here.donated}
+    taken = {node.name for node in donation.nodes or () if node.use is NodeUse.TAKEN}
     for name in decision.nodes:
         pilot = by_node[name]
-        preempted = name in donation.taken and _is_being_preempted(donation, pilot, snapshot.now)
+        preempted = name in taken and _is_being_preempted(donation, pilot, snapshot.now)
         if not preempted and not pilot.leaving:
             yield End(pilot.id, decision.reason)
 

@@ -21,14 +21,13 @@ from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilot_rules import covering_processors
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
-from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, Limits, PilotState, QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.state import Meter
 from adaptor.scheduling.workers import Worker, by_pilot
@@ -71,12 +70,12 @@ class SiteMemory:
         now: float,
         *,
         waits: WaitLearner | None = None,
-        idleness: Idleness | None = None,
+        nodes: SeenNodes | None = None,
         limits_known: bool = True,
         submitted: Iterable[float] = (),
         jobs: RunShares | None = None,
     ) -> None:
-        """`waits`, `idleness` and `jobs`: what was learned before; `limits_known`: False where the limits
+        """`waits`, `nodes` and `jobs`: what was learned before; `limits_known`: False where the limits
         only stand for some that could not be asked yet; `submitted`: when requests were sent before."""
         self.settings = settings
         self.name = settings.name
@@ -115,8 +114,10 @@ class SiteMemory:
         self.jobs = RunShares() if jobs is None else jobs
         """Which shares of their time limits local jobs run."""
         donation = settings.donation
-        self.donation = DonationMemory(donation.rules, idleness, now) if donation is not None else None
+        self.donation = DonationMemory(donation.rules, nodes or SeenNodes(), now) if donation else None
         """None: the site donates no nodes."""
+        self._parts: tuple[tuple[Pilot, ...], tuple[Pilot, ...]] | None = None
+        """The pilots of formal requests and those on donated nodes; None: some have changed."""
 
     @property
     def limits(self) -> Limits:
@@ -137,14 +138,21 @@ class SiteMemory:
         )
 
     @property
-    def donated(self) -> list[Pilot]:
-        """The pilots on donated nodes."""
-        return [pilot for pilot in self.pilots.values() if pilot.node]
+    def requests(self) -> tuple[Pilot, ...]:
+        """The pilots of formal requests."""
+        return self._parted()[0]
 
     @property
-    def requests(self) -> list[Pilot]:
-        """The pilots of formal requests."""
-        return [pilot for pilot in self.pilots.values() if not pilot.node]
+    def donated(self) -> tuple[Pilot, ...]:
+        """The pilots on donated nodes."""
+        return self._parted()[1]
+
+    def _parted(self) -> tuple[tuple[Pilot, ...], tuple[Pilot, ...]]:
+        if self._parts is None:
+            pilots = self.pilots.values()
+            requests = tuple(pilot for pilot in pilots if not pilot.node)
+            self._parts = requests, tuple(pilot for pilot in pilots if pilot.node)
+        return self._parts
 
     def is_active(self, broker: Broker) -> bool:
         """Whether there is anything to observe or to decide."""
@@ -183,7 +191,8 @@ class SiteMemory:
             rules=self.rules,
             heuristic=self.settings.heuristic,
             queue=self.seen,
-            pilots=tuple(self.pilots.values()),
+            requests=self.requests,
+            donated=self.donated,
             submitting=self.submitting,
             waits=self.waits.copy(),
             jobs=self.jobs.copy(),
@@ -213,10 +222,9 @@ class SiteMemory:
             rules=settings.rules,
             preemptible=settings.preemptible,
             longest=float(settings.max_tr or self.limits.max_tr),
-            hazard=memory.learner.hazard,
+            hazard=memory.seen.learner.hazard,
             asked=memory.asked,
             nodes=memory.views(self.donated, workers, now),
-            taken=memory.taken(),
             midnight=midnight,
             fruitless=memory.fruitless.holdoff,
             failing=memory.failing.holdoff,
@@ -242,14 +250,15 @@ class SiteMemory:
             shape=submit.demand.shape,
             partition=crafted.partition,
         )
+        self._parts = None
         self.not_submitting([submit])
-        if not submit.node:
-            self.submissions.note(now)
         broker.made_for(id, submit.demand.task)
         if bag is not None:
             broker.own_pilot(id, bag)
-        if submit.node:
-            broker.use_node(id, DonatedNode(since=now))
+        if self.donation is not None and submit.node:
+            broker.use_node(id, self.donation.node_of(pilot))
+        else:
+            self.submissions.note(now)
         return pilot
 
     def not_submitting(self, submits: Collection[SubmitRequest]) -> None:
@@ -263,9 +272,14 @@ class SiteMemory:
 
     def keep(self, pilot: Pilot) -> Pilot:
         """The pilot as it is from now on; one that has left is not kept."""
-        if pilot.id in self.pilots:
-            self.pilots[pilot.id] = pilot
+        known = self.pilots.get(pilot.id)
+        if known is not None and known is not pilot:
+            self.pilots[pilot.id], self._parts = pilot, None
         return pilot
+
+    def know_pilots(self, pilots: Iterable[Pilot]) -> None:
+        """These are in the system."""
+        self.pilots, self._parts = {pilot.id: pilot for pilot in pilots}, None
 
     def submitted(self, pilot: Pilot, job: str) -> Pilot:
         """The scheduler took it."""
@@ -289,7 +303,10 @@ class SiteMemory:
     def forget(self, broker: Broker, pilot: Pilot) -> None:
         """The pilot is no longer in the system, and its results were taken in."""
         self.pilots.pop(pilot.id, None)
+        self._parts = None
         broker.forget_pilot(pilot.id)
+        if self.donation is not None:
+            self.donation.forget(pilot.id)
 
     def withdraw(self, action: Withdraw | WithdrawStuck | End, now: float) -> Pilot | None:
         """Mark a pilot to end; returns it. None: it has left, is leaving, or has started meanwhile."""
@@ -359,11 +376,11 @@ class SiteMemory:
         if self.donation is None:
             return
         workers = by_pilot(broker.of_site(self.name))
-        for pilot in self.donation.observe(reports, self.donated, workers, now):
+        for pilot in self.donation.observe(reports, self.donated, workers, now, midnight):
             self.keep(pilot)
         if reports is not None:
-            broker.learn_hazard(self.name, self.donation.learner.hazard)
-            for id, node in self.donation.donated_nodes(self.donated, now, midnight).items():
+            broker.learn_hazard(self.name, self.donation.seen.learner.hazard)
+            for id, node in self.donation.changed_nodes(self.donated).items():
                 broker.use_node(id, node)
 
     def expect_requests(self, broker: Broker) -> None:
@@ -371,9 +388,9 @@ class SiteMemory:
         if self.seen is not None:
             broker.know_queue(self.name, self.seen)
         starts: dict[int | None, float] = {}
-        for pilot in self.pilots.values():
+        for pilot in self.requests:
             at = pilot.predicted_start
-            if not pilot.node and pilot.started is None and not pilot.leaving and at is not None:
+            if pilot.started is None and not pilot.leaving and at is not None:
                 starts[pilot.bag] = min(at, starts.get(pilot.bag, at))
         broker.expect_requests(self.name, starts)
 

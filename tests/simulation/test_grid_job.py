@@ -10,7 +10,7 @@ from adaptor.crafting.availability import schedule
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.queue_view import planned_queue, queue_state

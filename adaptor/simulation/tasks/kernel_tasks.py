@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,13 +10,14 @@ from adaptor.crafting.situation import Demand, TaskGroup, TaskShape, TaskTimes
 from adaptor.donation.fitting import held, least_probability
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.protocol.messages import AttemptKey
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeLearner
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
-from adaptor.scheduling.workers import Worker
+from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
@@ -27,6 +27,8 @@ from adaptor.simulation.tasks.broker_tasks import BrokerTasks, site_terms
 from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks
 
 _NO_RULES = DonationRules()
+_SOME_TASK = AttemptKey(BAG, 0, 0)
+"""Of a worker on a donated node: which one it has is known to the kernel alone."""
 
 
 class KernelTasks(Broker):
@@ -204,14 +206,12 @@ class KernelTasks(Broker):
 
     # --- pilots ----------------------------------------------------------------------------------
 
-    def add_pilot(
-        self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
-    ) -> None:
+    def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         self._demands = self._left_at = None
         row = len(self._ids)
         if row == len(self._t.pilots):
             self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
-        numbers = self._numbered(processors) if not slots else np.array(slots)
+        numbers = self._numbered(processors)
         self._ids.append(pilot)
         self._t.s[k.ROWS] += 1
         since, planned = NEVER, NEVER
@@ -222,7 +222,7 @@ class KernelTasks(Broker):
         self._t.slots[k.PILOT, numbers] = row
         self._t.slots[k.NEXT, numbers] = [*numbers[1:], -1]
         k.fill_row(self._t, row, started)
-        self.state.workers[str(pilot)] = Worker(
+        worker = self.state.workers[str(pilot)] = Worker(
             str(pilot),
             pilot=pilot,
             site=SITE,
@@ -232,6 +232,8 @@ class KernelTasks(Broker):
             deadline=float(deadline),
             seen=float(started),
         )
+        if node is not None:  # where it has no task it leaves in the same second
+            worker.held[_SOME_TASK] = HeldLease(leased=float(started), cpus=processors)
 
     def _numbered(self, processors: int) -> Array:
         """The slots of a pilot, behind those of the pilots that run."""

@@ -348,16 +348,11 @@ def next_stop(t: State, idle_timeout: int) -> int:
 
 @kernel
 def first_over(t: State, now: int) -> int:
-    """The pilot whose worker is to end its tasks by now; -1: none. On donated nodes first, by their slots."""
-    found, pilots = -1, t.pilots
+    """The first pilot whose worker is to end its tasks by now; -1: none."""
     for row in range(t.s[ROWS]):
-        if pilots[row, DEADLINE] <= now:
-            donated = pilots[row, SINCE] < NEVER
-            if found < 0 or (
-                donated and (pilots[found, SINCE] == NEVER or pilots[row, FIRST] < pilots[found, FIRST])
-            ):
-                found = row
-    return found
+        if t.pilots[row, DEADLINE] <= now:
+            return row
+    return -1
 
 
 @kernel

@@ -18,7 +18,7 @@ from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation.driver import run_donation
 from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from adaptor.simulation.kernels import NEVER
