@@ -155,7 +155,7 @@ def _is_being_preempted(donation: DonationFacts, pilot: Pilot, now: float) -> bo
 
 def _late(snapshot: Snapshot) -> Iterator[End]:
     """End pilots that wait in the queue for too long: their node is taken, or a limit holds them."""
-    for pilot in snapshot.here.donated:
+    for pilot in snapshot.here.unsettled:
         waited = snapshot.now - _known(pilot.submitted, snapshot.now)
         if pilot.state is PilotState.QUEUED and waited > QUEUED_TOO_LONG and not pilot.leaving:
             told = f"the scheduler has not started it on node {pilot.node} for {format_duration(waited)}"
@@ -164,7 +164,7 @@ def _late(snapshot: Snapshot) -> Iterator[End]:
 
 def _without_worker(snapshot: Snapshot) -> Iterator[End]:
     """End pilots that hold a node without a worker."""
-    for pilot in snapshot.here.donated:
+    for pilot in snapshot.here.unsettled:
         since = pilot.without_worker_since
         if since is not None and snapshot.now - since > WITHOUT_WORKER and not pilot.leaving:
             told = f"none of its workers has answered for {format_duration(WITHOUT_WORKER)}"
@@ -180,7 +180,7 @@ def _coming(snapshot: Snapshot, bag: int | None, processors_per_task: int) -> in
     return sum(
         pilot.request.p // processors_per_task
         for site in snapshot.sites.values()
-        for pilot in site.donated
+        for pilot in site.unsettled
         if pilot.bag == bag and pilot.first_hello is None and not pilot.leaving
     )
 
@@ -211,7 +211,6 @@ class _Choice:
             else:
                 together.setdefault(demand.pilots_of, []).append(demand)
         self._snapshot, self._donation, self._ledger = snapshot, donation, ledger
-        self._nodes = {node.name: node for node in donation.nodes or ()}
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
             bag: sum(demand.wanted.waiting for demand in of_bag)
@@ -221,8 +220,9 @@ class _Choice:
 
     def submits(self, decision: UseNodes) -> Iterator[SubmitRequest]:
         """A pilot for each node for which a task is left that somebody can pay for."""
+        nodes = {node.name: node for node in self._donation.nodes or ()}
         for name in decision.nodes:
-            found = self._submit(self._nodes[name], decision)
+            found = self._submit(nodes[name], decision)
             if found is not None:
                 yield found
 

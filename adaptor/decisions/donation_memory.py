@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 
 from adaptor.backoff import Backoff
+from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.hours import closes
@@ -26,8 +27,8 @@ _HANDOVER = 5.0
 _BLIND = 300.0
 """Seconds without an observation after which idle periods begin anew."""
 
-Workers = Mapping[int, Sequence[Worker]]
-"""By pilot."""
+Workers = Mapping[int, Mapping[str, Worker]]
+"""By pilot and by id."""
 
 
 class DonationMemory:
@@ -62,11 +63,14 @@ class DonationMemory:
         """By pilot: what was told of its node last."""
         self._closes = math.inf
         """Until when nodes may be used by the hours of the day, as of the last look."""
-        self._used: frozenset[str] = frozenset()
-        """Nodes with a pilot, as of the last look."""
-        self._views: dict[str, tuple[Pilot | None, int, NodeView]] = {}
-        """By node that is idle or used: the pilot on it, its busy processors, and the node as a decision saw
-        it last."""
+        self._used: KeysView[str] = dict[str, Pilot]().keys()
+        """Nodes with a pilot."""
+        self._views: dict[str, NodeView] = {}
+        """By node that is idle or used: as a decision saw it last."""
+        self._busy: dict[int, int] = {}
+        """By pilot: processors on which tasks ran then."""
+        self._touched = set(seen.by_name)
+        """Nodes of which more was seen since then."""
         self._kept = now
 
     def refusals(self, node: str) -> Backoff:
@@ -107,32 +111,38 @@ class DonationMemory:
     def observe(
         self,
         reports: Sequence[NodeReport] | None,
-        pilots: Collection[Pilot],
+        pilots: PilotTable,
         workers: Workers,
         now: float,
         midnight: float,
     ) -> list[Pilot]:
         """Take in what the scheduler says of the nodes now; None: it does not answer.
 
-        `pilots` are those on donated nodes. Returns those of which more is known now.
+        Returns the pilots of which more is known now.
         """
         self.reports, self.asked = reports, True
         uses: Mapping[str, NodeReport] = {}
+        concerned = {*pilots.unsettled, *(pilots.donated.keys() - workers.keys())}
         if reports is not None:
             self.observed = now
             self._changed = {report.name for report in self.seen.looked(reports, now)}
-            for name in self._changed:
-                self._views.pop(name, None)
+            self._touched |= self._changed
             self._given_back = {
                 node: at for node, at in self._given_back.items() if abs(now - at) < _HANDOVER
             }
-            self._closes = self.closes(now, midnight)
-            self._used = frozenset(pilot.node for pilot in pilots)
+            before, self._closes = self._closes, self.closes(now, midnight)
+            if self._closes != before:
+                self._known.clear()
+            self._used = pilots.by_node.keys()
             uses = self.seen.by_name
+            concerned |= {pilots.by_node[name].id for name in self._changed & self._used}
+        if self._stuck:
+            concerned |= pilots.donated.keys()
         found = []
-        for pilot in pilots:
+        for pilot in [pilots[id] for id in sorted(concerned)]:
             report = uses.get(pilot.node)
-            watched = self._watched(pilot, report and report.use, now, heard=pilot.id in workers)
+            use = None if report is None else report.use
+            watched = self._watched(pilot, use, now, heard=pilot.id in workers)
             if watched is not pilot:
                 found.append(watched)
         return found
@@ -148,7 +158,7 @@ class DonationMemory:
         self._kept = now
         return True
 
-    def before_looking(self, pilots: Iterable[Pilot], now: float) -> None:
+    def before_looking(self, pilots: PilotTable, now: float) -> None:
         """Where the nodes have not been looked at for long, their idle periods begin anew.
 
         Nobody looks while nothing waits, or while the scheduler does not answer. A node that was used
@@ -157,7 +167,7 @@ class DonationMemory:
         if self.observed is not None and abs(now - self.observed) > _BLIND:
             self.seen.begin_anew()
         if not self.seen.reports:
-            for pilot in pilots:
+            for pilot in pilots.donated.values():
                 self.seen.begins(pilot.node, pilot.since, now)
 
     def nothing_changed(self, now: float) -> None:
@@ -165,25 +175,28 @@ class DonationMemory:
         if self.asked and self.observed is not None:
             self.observed = now
 
-    def views(self, pilots: Collection[Pilot], workers: Workers, now: float) -> tuple[NodeView, ...] | None:
+    def views(self, pilots: PilotTable, workers: Workers, now: float) -> tuple[NodeView, ...] | None:
         """The nodes that are idle or used; None: the scheduler does not answer."""
         if self.reports is None:
             return None
-        used = {pilot.node: pilot for pilot in pilots}
-        before, self._views, shown = self._views, {}, []
-        for report in self.reports:
-            name = report.name
-            pilot = used.get(name)
-            if pilot is None and report.use is not NodeUse.IDLE:
-                continue
-            busy = 0 if pilot is None else _busy(workers.get(pilot.id, ()))
-            known = before.get(name)
-            if known is None or known[:2] != (pilot, busy) or self._has_failed(name):
-                known = pilot, busy, self._view(report, pilot, busy, now)
-            if not self._has_failed(name):
-                self._views[name] = known
-            shown.append(known[2])
-        return (*shown, *(_unknown(pilot) for node, pilot in used.items() if node not in self.seen.by_name))
+        if not self.reports:
+            return tuple(map(_unknown, pilots.by_node.values()))
+        known, self._busy = self._busy, _busy_by_pilot(pilots, workers)
+        used, nodes, views = pilots.by_node, self.seen.by_name, self._views
+        touched = {*self._touched, *pilots.touched, *self._failed()}
+        touched.update(pilots[id].node for id, busy in self._busy.items() if known.get(id) != busy)
+        for name in touched:
+            report, pilot = nodes.get(name), used.get(name)
+            if report is None or (pilot is None and report.use is not NodeUse.IDLE):
+                views.pop(name, None)
+            else:
+                busy = 0 if pilot is None else self._busy[pilot.id]
+                views[name] = self._view(report, pilot, busy, now)
+        # What was ruled out for a time is looked at again.
+        self._touched = self._failed()
+        pilots.touched.clear()
+        shown = [views[name] for name in nodes if name in views]
+        return (*shown, *(_unknown(used[name]) for name in used.keys() - nodes.keys()))
 
     def node_of(self, pilot: Pilot) -> DonatedNode:
         """What the scheduling of tasks is to know of the node of a pilot."""
@@ -195,14 +208,11 @@ class DonationMemory:
         )
         return node
 
-    def changed_nodes(self, pilots: Iterable[Pilot]) -> dict[int, DonatedNode]:
+    def changed_nodes(self, pilots: PilotTable) -> dict[int, DonatedNode]:
         """By pilot: its node, where that is not as the scheduling of tasks knows it."""
-        found = {}
-        for pilot in pilots:
-            known = self._known.get(pilot.id)
-            if known is None or pilot.node in self._changed or known.closes != self._closes:
-                found[pilot.id] = self.node_of(pilot)
-        return found
+        unknown = pilots.donated.keys() - self._known.keys()
+        unknown |= {pilots.by_node[name].id for name in self._changed & self._used}
+        return {id: self.node_of(pilots[id]) for id in sorted(unknown)}
 
     def forget(self, pilot: int) -> None:
         """A pilot has left."""
@@ -234,9 +244,9 @@ class DonationMemory:
         handed_over = abs(now - self._given_back.get(node, -math.inf)) < _HANDOVER
         return not (handed_over or self._trouble(node, now))
 
-    def _has_failed(self, node: str) -> bool:
-        """Whether what has happened at a node may speak against using it."""
-        return node in self._refusals or node in self._stuck or node in self._given_back
+    def _failed(self) -> set[str]:
+        """Nodes whose use may be ruled out by what has happened there, for a time."""
+        return {*self._refusals, *self._stuck, *self._given_back}
 
     def _trouble(self, node: str, now: float) -> str:
         """What went wrong at a node so lately that it is not tried again; empty: nothing."""
@@ -259,14 +269,16 @@ class DonationMemory:
         return watched if wanted == pilot.wanted_since else watched.but(wanted_since=wanted)
 
 
-def _busy(workers: Iterable[Worker]) -> int:
-    """Processors on which tasks run."""
-    busy, some = 0, False
-    for worker in workers:
-        if worker.held:
-            busy += worker.processors - worker.free.processors
-        some = some or bool(worker.held) or worker.awaited
-    return max(busy, 1) if some else 0
+def _busy_by_pilot(pilots: PilotTable, workers: Workers) -> dict[int, int]:
+    """By pilot on a donated node: processors on which tasks run."""
+    found = dict.fromkeys(pilots.donated, 0)
+    for id in found.keys() & workers.keys():
+        for worker in workers[id].values():
+            if worker.held:
+                found[id] += worker.whole.processors - worker.free.processors
+            if worker.held or worker.awaited:
+                found[id] = found[id] or 1
+    return found
 
 
 def _unknown(pilot: Pilot) -> NodeView:

@@ -7,7 +7,7 @@ Times are epoch seconds, and arguments.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilot_rules import covering_processors
+from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
@@ -30,7 +31,7 @@ from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.state import Meter
-from adaptor.scheduling.workers import Worker, by_pilot
+from adaptor.scheduling.workers import Worker
 
 SLACK = 10.0
 """Seconds that a worker takes to hear that it is not needed and to leave, at most, besides its idle time."""
@@ -83,7 +84,7 @@ class SiteMemory:
         """How requests are shaped, by what is known now: the pad is longer than configured where the start-up
         of pilots was seen to take longer."""
         self.limits_known = limits_known
-        self.pilots: dict[int, Pilot] = {}
+        self.pilots = PilotTable()
         """Those in the system."""
         self.queue: QueueState | None = None
         """As read for this step; None while nothing waits, or while the scheduler does not answer."""
@@ -108,16 +109,14 @@ class SiteMemory:
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
-        self.submitting: tuple[SubmitRequest, ...] = ()
-        """Requests that are decided and not yet submitted."""
+        self._submitting: dict[int, SubmitRequest] = {}
+        """By `id`: requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
         self.jobs = RunShares() if jobs is None else jobs
         """Which shares of their time limits local jobs run."""
         donation = settings.donation
         self.donation = DonationMemory(donation.rules, nodes or SeenNodes(), now) if donation else None
         """None: the site donates no nodes."""
-        self._parts: tuple[tuple[Pilot, ...], tuple[Pilot, ...]] | None = None
-        """The pilots of formal requests and those on donated nodes; None: some have changed."""
 
     @property
     def limits(self) -> Limits:
@@ -138,21 +137,28 @@ class SiteMemory:
         )
 
     @property
+    def submitting(self) -> tuple[SubmitRequest, ...]:
+        """Requests that are decided and not yet submitted."""
+        return tuple(self._submitting.values())
+
+    def submits(self, submits: Iterable[SubmitRequest]) -> None:
+        """These requests are decided, and no others are left of earlier steps."""
+        self._submitting = {id(submit): submit for submit in submits}
+
+    @property
     def requests(self) -> tuple[Pilot, ...]:
         """The pilots of formal requests."""
-        return self._parted()[0]
+        return tuple(self.pilots.requests.values())
 
     @property
     def donated(self) -> tuple[Pilot, ...]:
         """The pilots on donated nodes."""
-        return self._parted()[1]
+        return tuple(self.pilots.donated.values())
 
-    def _parted(self) -> tuple[tuple[Pilot, ...], tuple[Pilot, ...]]:
-        if self._parts is None:
-            pilots = self.pilots.values()
-            requests = tuple(pilot for pilot in pilots if not pilot.node)
-            self._parts = requests, tuple(pilot for pilot in pilots if pilot.node)
-        return self._parts
+    @property
+    def unsettled(self) -> tuple[Pilot, ...]:
+        """All but those on donated nodes that are settled."""
+        return (*self.pilots.requests.values(), *self.pilots.unsettled.values())
 
     def is_active(self, broker: Broker) -> bool:
         """Whether there is anything to observe or to decide."""
@@ -184,8 +190,8 @@ class SiteMemory:
 
     def facts(self, workers: Workers, now: float, midnight: float) -> SiteFacts:
         """The site as it is now. `workers` are by pilot, of any site; `midnight` is some local midnight."""
-        for pilot in self.pilots.values():
-            self.keep(_with_workers(pilot, workers.get(pilot.id, ()), now))
+        for pilot in self.unsettled:
+            self.keep(_with_workers(pilot, workers.get(pilot.id, {}).values(), now))
         return SiteFacts(
             name=self.name,
             rules=self.rules,
@@ -193,6 +199,7 @@ class SiteMemory:
             queue=self.seen,
             requests=self.requests,
             donated=self.donated,
+            unsettled=tuple(self.pilots.unsettled.values()),
             submitting=self.submitting,
             waits=self.waits.copy(),
             jobs=self.jobs.copy(),
@@ -224,7 +231,7 @@ class SiteMemory:
             longest=float(settings.max_tr or self.limits.max_tr),
             hazard=memory.seen.learner.hazard,
             asked=memory.asked,
-            nodes=memory.views(self.donated, workers, now),
+            nodes=memory.views(self.pilots, workers, now),
             midnight=midnight,
             fruitless=memory.fruitless.holdoff,
             failing=memory.failing.holdoff,
@@ -250,7 +257,6 @@ class SiteMemory:
             shape=submit.demand.shape,
             partition=crafted.partition,
         )
-        self._parts = None
         self.not_submitting([submit])
         broker.made_for(id, submit.demand.task)
         if bag is not None:
@@ -261,10 +267,10 @@ class SiteMemory:
             self.submissions.note(now)
         return pilot
 
-    def not_submitting(self, submits: Collection[SubmitRequest]) -> None:
+    def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
         """These requests have pilots from now on, or will have none."""
-        done = {id(submit) for submit in submits}
-        self.submitting = tuple(submit for submit in self.submitting if id(submit) not in done)
+        for submit in submits:
+            self._submitting.pop(id(submit), None)
 
     def change(self, pilot: Pilot, **fields: Any) -> Pilot:
         """The pilot as it is by now, with other values of these fields; one that has left is not kept."""
@@ -274,12 +280,14 @@ class SiteMemory:
         """The pilot as it is from now on; one that has left is not kept."""
         known = self.pilots.get(pilot.id)
         if known is not None and known is not pilot:
-            self.pilots[pilot.id], self._parts = pilot, None
+            self.pilots[pilot.id] = pilot
         return pilot
 
     def know_pilots(self, pilots: Iterable[Pilot]) -> None:
         """These are in the system."""
-        self.pilots, self._parts = {pilot.id: pilot for pilot in pilots}, None
+        self.pilots = PilotTable()
+        for pilot in pilots:
+            self.pilots[pilot.id] = pilot
 
     def submitted(self, pilot: Pilot, job: str) -> Pilot:
         """The scheduler took it."""
@@ -302,8 +310,8 @@ class SiteMemory:
 
     def forget(self, broker: Broker, pilot: Pilot) -> None:
         """The pilot is no longer in the system, and its results were taken in."""
-        self.pilots.pop(pilot.id, None)
-        self._parts = None
+        if pilot.id in self.pilots:
+            del self.pilots[pilot.id]
         broker.forget_pilot(pilot.id)
         if self.donation is not None:
             self.donation.forget(pilot.id)
@@ -359,11 +367,10 @@ class SiteMemory:
         """Whether to ask for the nodes in this step: one is used, or a task may run on one."""
         if self.donation is None:
             return False
-        donated = self.donated
-        if not donated and not broker.donation_demands(self.name):
+        if not self.pilots.donated and not broker.donation_demands(self.name):
             self.donation.look_away()
             return False
-        self.donation.before_looking(donated, now)
+        self.donation.before_looking(self.pilots, now)
         return True
 
     def saw_nodes(
@@ -375,12 +382,12 @@ class SiteMemory:
         """
         if self.donation is None:
             return
-        workers = by_pilot(broker.of_site(self.name))
-        for pilot in self.donation.observe(reports, self.donated, workers, now, midnight):
+        workers = broker.state.workers.by_pilot
+        for pilot in self.donation.observe(reports, self.pilots, workers, now, midnight):
             self.keep(pilot)
         if reports is not None:
             broker.learn_hazard(self.name, self.donation.seen.learner.hazard)
-            for id, node in self.donation.changed_nodes(self.donated).items():
+            for id, node in self.donation.changed_nodes(self.pilots).items():
                 broker.use_node(id, node)
 
     def expect_requests(self, broker: Broker) -> None:
@@ -398,7 +405,7 @@ class SiteMemory:
 
     def watch(self, broker: Broker, now: float) -> None:
         """Take in which running pilots of formal requests have a worker that is heard of, or could have."""
-        heard = {worker.pilot for worker in broker.of_site(self.name)}
+        heard = broker.state.workers.by_pilot
         for pilot in self.requests:
             self.keep(pilot.watched(now, heard=pilot.id in heard or bool(self.unreachable)))
             if pilot.state is PilotState.RUNNING:
@@ -460,7 +467,7 @@ class SiteMemory:
             self.fruitless.failed(pilot.asked, now, reason)
 
 
-def _with_workers(pilot: Pilot, workers: Sequence[Worker], now: float) -> Pilot:
+def _with_workers(pilot: Pilot, workers: Iterable[Worker], now: float) -> Pilot:
     """The pilot with what its workers are by now."""
     there = [worker for worker in workers if not worker.awaited]
     rooms = tuple(worker.whole for worker in there)

@@ -69,6 +69,8 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The pilots of formal requests in the system."""
     donated: tuple[Pilot, ...] = ()
     """The pilots on donated nodes."""
+    unsettled: tuple[Pilot, ...] = ()
+    """Of those: without the ones that are `settled`, which no rule on single pilots concerns."""
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)

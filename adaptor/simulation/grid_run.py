@@ -113,7 +113,9 @@ class _GridJob:
             donation=None if rules is None else DonationSettings(rules=rules, preemptible=False),
         )
         place = ScenePlace(settings=settings, jobs=cluster.jobs, processors=cluster.processors)
-        self._site = SimulatedSite(place, cluster, self._queue, watched and watched.places)
+        self._site = SimulatedSite(
+            place, cluster, self._queue, watched.places if watched is not None else None
+        )
         self._driver = SimulatedDriver(
             {SITE: self._site},
             self._tasks.board,
