@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -93,10 +94,12 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
         return queue
     uses = [(pilot.node, pilot.request, _known(pilot.started, queue.now)) for pilot in site.donated]
     uses += [(submit.node, submit.crafted.request, queue.now) for submit in coming]
+    if not uses:
+        return queue
     partitions = {
         name: _beside_uses(partition, _among(partition, uses)) for name, partition in queue.partitions.items()
     }
-    return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions) if uses else queue
+    return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions)
 
 
 _Uses = Sequence[tuple[str, Request, float]]
@@ -110,12 +113,19 @@ def _among(queue: QueueState, uses: _Uses) -> _Uses:
 
 
 def _beside_uses(queue: QueueState, uses: _Uses) -> QueueState:
+    if not uses:
+        return queue
     whole = {node.name: (node.whole,) for node in queue.nodes}
     held = [
         RunningJob(f"node {node}", request.p, start + request.tr, whole.get(node, ()))
         for node, request, start in uses
     ]
-    return msgspec.structs.replace(queue, running=(*queue.running, *held)) if held else queue
+    if not whole:  # then only how many are held until when counts
+        ends = Counter[float]()
+        for job in held:
+            ends[job.end] += job.processors
+        held = [RunningJob(f"nodes until {end:g}", processors, end) for end, processors in ends.items()]
+    return msgspec.structs.replace(queue, running=(*queue.running, *held))
 
 
 def _why_none(donation: DonationFacts, now: float) -> str:

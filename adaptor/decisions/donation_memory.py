@@ -192,8 +192,9 @@ class DonationMemory:
             else:
                 busy = 0 if pilot is None else self._busy[pilot.id]
                 views[name] = self._view(report, pilot, busy, now)
-        # What was ruled out for a time is looked at again.
-        self._touched = self._failed()
+        # Those change with time alone: what is ruled out for a while, and what was never idle.
+        ageless = {name for name in touched if name in views and self.seen.since(name) is None}
+        self._touched = self._failed() | ageless
         pilots.touched.clear()
         shown = [views[name] for name in nodes if name in views]
         return (*shown, *(_unknown(used[name]) for name in used.keys() - nodes.keys()))

@@ -21,6 +21,11 @@ class PilotTable(dict[int, Pilot]):
         self.touched: set[str] = set()
         """Donated nodes whose pilots have changed, until somebody has taken that in and clears it."""
 
+    @property
+    def concerned(self) -> tuple[Pilot, ...]:
+        """Those that a rule on single pilots may concern: all but the settled ones."""
+        return (*self.requests.values(), *self.unsettled.values())
+
     def __setitem__(self, id: int, pilot: Pilot) -> None:
         super().__setitem__(id, pilot)
         if not pilot.node:

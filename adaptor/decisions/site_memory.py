@@ -155,11 +155,6 @@ class SiteMemory:
         """The pilots on donated nodes."""
         return tuple(self.pilots.donated.values())
 
-    @property
-    def unsettled(self) -> tuple[Pilot, ...]:
-        """All but those on donated nodes that are settled."""
-        return (*self.pilots.requests.values(), *self.pilots.unsettled.values())
-
     def is_active(self, broker: Broker) -> bool:
         """Whether there is anything to observe or to decide."""
         return bool(self.pilots) or broker.has_work_for(self.name)
@@ -190,7 +185,7 @@ class SiteMemory:
 
     def facts(self, workers: Workers, now: float, midnight: float) -> SiteFacts:
         """The site as it is now. `workers` are by pilot, of any site; `midnight` is some local midnight."""
-        for pilot in self.unsettled:
+        for pilot in self.pilots.concerned:
             self.keep(_with_workers(pilot, workers.get(pilot.id, {}).values(), now))
         return SiteFacts(
             name=self.name,

@@ -254,7 +254,7 @@ class Step:
     def cancel_unwanted(self) -> Steps:
         """Cancel the pilots that have a reason to go and are still there."""
         site, now = self._site, self._now
-        pilots = [pilot for pilot in site.unsettled if pilot.to_cancel(now)]
+        pilots = [pilot for pilot in site.pilots.concerned if pilot.to_cancel(now)]
         unwanted = {pilot.job: pilot for pilot in pilots if pilot.job is not None}
         if unwanted and (yield from self._ask(Cancel(tuple(unwanted)))).answer is Answer.TAKEN:
             for pilot in unwanted.values():

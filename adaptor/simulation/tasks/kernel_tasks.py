@@ -60,6 +60,8 @@ class KernelTasks(Broker):
         )
         self._demands: tuple[Demand, ...] | None = None
         """As last asked for; None: tasks have gone on since."""
+        self._wanted: tuple[BagDonationDemand, ...] | None = None
+        """The same on donated nodes."""
         self._left_at: int | None = None
         """When `leave` was asked last; None: tasks have gone on since."""
         self._ids: list[int] = []
@@ -158,6 +160,11 @@ class KernelTasks(Broker):
         return tuple(TaskGroup(demand.waiting, {SITE: demand}) for demand in self.demands(SITE))
 
     def donation_demands(self, _site: str) -> tuple[BagDonationDemand, ...]:
+        if self._wanted is None:
+            self._wanted = self._wanted_on_nodes()
+        return self._wanted
+
+    def _wanted_on_nodes(self) -> tuple[BagDonationDemand, ...]:
         s, apart = self._t.s, 0 if self._allocation == "transparent" else int(self._t.s[k.HELDS])
         wanted = []
         if self.waiting > apart:
@@ -202,12 +209,14 @@ class KernelTasks(Broker):
             self._t.hazard[:] = k.numbers(hazard)
 
     def expect_requests(self, _site: str, starts: dict[int | None, float]) -> None:
-        self._t.s[k.FORMAL] = math.ceil(starts[None]) if None in starts else -1
+        formal = math.ceil(starts[None]) if None in starts else -1
+        if formal != self._t.s[k.FORMAL]:
+            self._t.s[k.FORMAL], self._wanted = formal, None
 
     # --- pilots ----------------------------------------------------------------------------------
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
-        self._demands = self._left_at = None
+        self._demands = self._wanted = self._left_at = None
         row = len(self._ids)
         if row == len(self._t.pilots):
             self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
@@ -261,7 +270,7 @@ class KernelTasks(Broker):
         self._t = t._replace(slots=slots, heap=heap)
 
     def end_pilot(self, pilot: int, now: int) -> Served:
-        self._demands = self._left_at = None
+        self._demands = self._wanted = self._left_at = None
         row = self._ids.index(pilot)
         near = self._t.pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
         served = self._remove(row, now, learn=bool(near))
@@ -269,7 +278,7 @@ class KernelTasks(Broker):
         return served
 
     def ahead(self, until: int) -> int:
-        self._demands = self._left_at = None
+        self._demands = self._wanted = self._left_at = None
         stop = min(int(k.next_stop(self._t, self._idle_timeout)), until)
         saved = self._save()
         stop = min(int(k.run(self._t, stop)), stop)
@@ -277,7 +286,7 @@ class KernelTasks(Broker):
         return stop
 
     def settle(self, now: int) -> bool:
-        self._demands = self._left_at = None
+        self._demands = self._wanted = self._left_at = None
         if self._saved is not None:
             stop, saved = self._saved
             self._saved = None
@@ -295,7 +304,7 @@ class KernelTasks(Broker):
     def leave(self, now: int) -> dict[int, Served]:
         if self._left_at == now:
             return {}
-        self._demands = None
+        self._demands = self._wanted = None
         self._time_up(now)
         timeout = 0 if self.ended else self._idle_timeout
         lacks_time = self.waiting > 0 and self._learner.mean is not None
