@@ -179,14 +179,13 @@ class _GridJob:
 
         Returns whether the estimated runtime has changed, or the site is to look again.
         """
-        look, watches = min(self._next_try(), self._next_look(), NEVER - 1), self._watches_nodes()
-        if watches:
+        look = min(self._next_try(), self._next_look(), NEVER - 1)
+        if self._watches_nodes():
             look = min(look, self._next_change())
         elif not self._site.in_system and look == NEVER - 1:
             raise ReplayError(f"no request is made for the waiting tasks: {self._withheld}")
         self._cluster.advance_to_change(self._tasks.ahead(look))
-        changed = self._tasks.settle(self._cluster.now)
-        return changed or watches or self._cluster.now >= look
+        return self._tasks.settle(self._cluster.now) or self._cluster.now >= look
 
     def _next_try(self) -> int:
         """When requests are made again, after failures or when those of an hour are used up; NEVER: now."""
@@ -219,7 +218,7 @@ class _GridJob:
             raise ReplayError("the rules of the donation leave no node on which the waiting tasks fit")
         looks = [NEVER if coming is None else coming]
         if self._tasks.waiting and self._site.some_unused:
-            looks += [now + INTERVAL, *self._openings()]
+            looks += [max(now + 1, self._looked + INTERVAL), *self._openings()]
         return min(looks)
 
     def _openings(self) -> list[int]:

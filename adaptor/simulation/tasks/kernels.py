@@ -284,7 +284,7 @@ def run(t: State, until: int) -> int:
     """Let tasks end, and others start in their slots, up to and including `until`.
 
     It stops before that when something is to be learned before the next task starts in the pilot ROW
-    (`fill_row` goes on), or when that pilot of a formal request has no task any more. The idle slots of all
+    (`fill_row` goes on), or when that pilot has no task any more. The idle slots of all
     pilots at `until` are left to `fill`, since pilots may end in that second.
 
     Returns:
@@ -327,7 +327,7 @@ def run(t: State, until: int) -> int:
             _start_next(t, row, slot, now)
         else:  # at even odds, others of its slots may have stood idle although tasks wait
             fill_row(t, row, now)
-        if pilots[row, BUSY] == 0 and pilots[row, SINCE] == NEVER:
+        if pilots[row, BUSY] == 0:
             return int(now)
     s[ROW] = -1
     return NEVER
