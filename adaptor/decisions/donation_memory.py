@@ -193,8 +193,7 @@ class DonationMemory:
                 busy = 0 if pilot is None else self._busy[pilot.id]
                 views[name] = self._view(report, pilot, busy, now)
         # Those change with time alone: what is ruled out for a while, and what was never idle.
-        ageless = {name for name in touched if name in views and self.seen.since(name) is None}
-        self._touched = self._failed() | ageless
+        self._touched = self._failed() | (used.keys() - self.seen.idle)
         pilots.touched.clear()
         shown = [views[name] for name in nodes if name in views]
         return (*shown, *(_unknown(used[name]) for name in used.keys() - nodes.keys()))
@@ -212,7 +211,9 @@ class DonationMemory:
     def changed_nodes(self, pilots: PilotTable) -> dict[int, DonatedNode]:
         """By pilot: its node, where that is not as the scheduling of tasks knows it."""
         unknown = pilots.donated.keys() - self._known.keys()
-        unknown |= {pilots.by_node[name].id for name in self._changed & self._used}
+        # Of a node that was never seen idle, the start of its pilot is all that is known.
+        nodes = (self._changed & self._used) | (self._used - self.seen.idle)
+        unknown |= {pilots.by_node[name].id for name in nodes}
         return {id: self.node_of(pilots[id]) for id in sorted(unknown)}
 
     def forget(self, pilot: int) -> None:

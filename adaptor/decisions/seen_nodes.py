@@ -6,7 +6,7 @@ Times are epoch seconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 
 import msgspec
 
@@ -44,6 +44,11 @@ class SeenNodes:
         twin.reports, twin.by_name, twin._since = self.reports, self.by_name.copy(), self._since.copy()
         twin._periods = {since: msgspec.structs.replace(period) for since, period in self._periods.items()}
         return twin
+
+    @property
+    def idle(self) -> KeysView[str]:
+        """The nodes of which it is known since when they are idle."""
+        return self._since.keys()
 
     def since(self, node: str) -> float | None:
         """Since when a node has been idle; None: it is not, or nobody has seen it."""
