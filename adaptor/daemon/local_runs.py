@@ -20,7 +20,7 @@ def keep_learned(site: Site) -> None:
         journal.keep_local_runs(site.name, new)
     seen = donation is not None and donation.asked and donation.reports is not None
     if donation is not None and seen and donation.is_to_be_kept(site.core.now()):
-        journal.keep_idleness(site.name, donation.learner.idleness)
+        journal.keep_idleness(site.name, donation.seen.learner.idleness)
 
 
 async def read_history(site: Site) -> None:

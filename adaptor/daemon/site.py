@@ -21,6 +21,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import pilot_directory
 from adaptor.daemon.sites import settings_of
 from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import PilotRow
@@ -89,7 +90,7 @@ class Site:
             settings_of(name, config, backend, limits, poll),
             core.now(),
             waits=recall_waits(core.journal, name),
-            idleness=core.journal.idleness(name) if config.donation else None,
+            nodes=SeenNodes(core.journal.idleness(name)) if config.donation else None,
             limits_known=limits_known,
             jobs=recall_runs(core.journal, core.directory, name),
             submitted=core.journal.submitted_since(name, core.now() - HOUR),
@@ -123,7 +124,7 @@ class Site:
         """The pilots in the system, as the journal has them."""
         now = self.core.now()
         rows = self.core.journal.pilots_in_system()
-        self.memory.pilots = {row.id: _pilot(row, now) for row in rows if row.site == self.name}
+        self.memory.know_pilots(_pilot(row, now) for row in rows if row.site == self.name)
 
     async def ask(self, question: Callable[[], T], *, patient: bool = True) -> T | None:
         """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why.

@@ -121,6 +121,9 @@ class _Step:
         """The formal requests of this step, or why there are none."""
         snapshot = self._snapshot
         demands = snapshot.demands
+        if not (demands or snapshot.here.requests or len(snapshot.sites) > 1):
+            self._pause({})
+            return
         part = self._part(demands)
         coming = [each for each in self._actions if isinstance(each, SubmitRequest) and each.node]
         self._pause({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -17,7 +18,7 @@ from adaptor.decisions.shares import why_not_donated
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import demanded_probability, room, slots_on
-from adaptor.donation.situation import LeaveNodes, NodeView, UseNodes, UseNoMore
+from adaptor.donation.situation import LeaveNodes, NodeUse, NodeView, UseNodes, UseNoMore
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.units import format_duration, round_down, round_up
@@ -93,10 +94,12 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
         return queue
     uses = [(pilot.node, pilot.request, _known(pilot.started, queue.now)) for pilot in site.donated]
     uses += [(submit.node, submit.crafted.request, queue.now) for submit in coming]
+    if not uses:
+        return queue
     partitions = {
         name: _beside_uses(partition, _among(partition, uses)) for name, partition in queue.partitions.items()
     }
-    return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions) if uses else queue
+    return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions)
 
 
 _Uses = Sequence[tuple[str, Request, float]]
@@ -110,12 +113,19 @@ def _among(queue: QueueState, uses: _Uses) -> _Uses:
 
 
 def _beside_uses(queue: QueueState, uses: _Uses) -> QueueState:
+    if not uses:
+        return queue
     whole = {node.name: (node.whole,) for node in queue.nodes}
     held = [
         RunningJob(f"node {node}", request.p, start + request.tr, whole.get(node, ()))
         for node, request, start in uses
     ]
-    return msgspec.structs.replace(queue, running=(*queue.running, *held)) if held else queue
+    if not whole:  # then only how many are held until when counts
+        ends = Counter[float]()
+        for job in held:
+            ends[job.end] += job.processors
+        held = [RunningJob(f"nodes until {end:g}", processors, end) for end, processors in ends.items()]
+    return msgspec.structs.replace(queue, running=(*queue.running, *held))
 
 
 def _why_none(donation: DonationFacts, now: float) -> str:
@@ -138,9 +148,10 @@ def _told(failures: Holdoff, what: str, now: float) -> str:
 
 def _leave(snapshot: Snapshot, donation: DonationFacts, decision: LeaveNodes) -> Iterator[End]:
     by_node = {pilot.node: pilot for pilot in snapshot.here.donated}
+    taken = {node.name for node in donation.nodes or () if node.use is NodeUse.TAKEN}
     for name in decision.nodes:
         pilot = by_node[name]
-        preempted = name in donation.taken and _is_being_preempted(donation, pilot, snapshot.now)
+        preempted = name in taken and _is_being_preempted(donation, pilot, snapshot.now)
         if not preempted and not pilot.leaving:
             yield End(pilot.id, decision.reason)
 
@@ -154,7 +165,7 @@ def _is_being_preempted(donation: DonationFacts, pilot: Pilot, now: float) -> bo
 
 def _late(snapshot: Snapshot) -> Iterator[End]:
     """End pilots that wait in the queue for too long: their node is taken, or a limit holds them."""
-    for pilot in snapshot.here.donated:
+    for pilot in snapshot.here.unsettled:
         waited = snapshot.now - _known(pilot.submitted, snapshot.now)
         if pilot.state is PilotState.QUEUED and waited > QUEUED_TOO_LONG and not pilot.leaving:
             told = f"the scheduler has not started it on node {pilot.node} for {format_duration(waited)}"
@@ -163,7 +174,7 @@ def _late(snapshot: Snapshot) -> Iterator[End]:
 
 def _without_worker(snapshot: Snapshot) -> Iterator[End]:
     """End pilots that hold a node without a worker."""
-    for pilot in snapshot.here.donated:
+    for pilot in snapshot.here.unsettled:
         since = pilot.without_worker_since
         if since is not None and snapshot.now - since > WITHOUT_WORKER and not pilot.leaving:
             told = f"none of its workers has answered for {format_duration(WITHOUT_WORKER)}"
@@ -179,7 +190,7 @@ def _coming(snapshot: Snapshot, bag: int | None, processors_per_task: int) -> in
     return sum(
         pilot.request.p // processors_per_task
         for site in snapshot.sites.values()
-        for pilot in site.donated
+        for pilot in site.unsettled
         if pilot.bag == bag and pilot.first_hello is None and not pilot.leaving
     )
 
@@ -210,7 +221,6 @@ class _Choice:
             else:
                 together.setdefault(demand.pilots_of, []).append(demand)
         self._snapshot, self._donation, self._ledger = snapshot, donation, ledger
-        self._nodes = {node.name: node for node in donation.nodes or ()}
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
             bag: sum(demand.wanted.waiting for demand in of_bag)
@@ -220,8 +230,9 @@ class _Choice:
 
     def submits(self, decision: UseNodes) -> Iterator[SubmitRequest]:
         """A pilot for each node for which a task is left that somebody can pay for."""
+        nodes = {node.name: node for node in self._donation.nodes or ()}
         for name in decision.nodes:
-            found = self._submit(self._nodes[name], decision)
+            found = self._submit(nodes[name], decision)
             if found is not None:
                 yield found
 

@@ -1,4 +1,4 @@
-"""What a driver remembers of a site that donates idle nodes: idle periods, failures. Pure.
+"""What a driver remembers of a site that donates idle nodes: what it was told of them, failures. Pure.
 
 Times are epoch seconds, and arguments.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 
 from adaptor.backoff import Backoff
+from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.hours import closes
-from adaptor.donation.idleness import IdleLearner, Idleness
 from adaptor.donation.situation import DonatedUse, DonationRules, NodeUse, NodeView
 from adaptor.model import PilotState
 from adaptor.reports import NodeReport
@@ -23,22 +24,20 @@ _KEEP = 300.0
 """Seconds between two times at which what was learned is written down."""
 _HANDOVER = 5.0
 """Seconds between our leaving a node and the start of the local job that wanted it, at most."""
-_TELL = 60.0
-"""Seconds of an idle period that is not over after which the learner is told of it."""
 _BLIND = 300.0
 """Seconds without an observation after which idle periods begin anew."""
 
-Workers = Mapping[int, Sequence[Worker]]
-"""By pilot."""
+Workers = Mapping[int, Mapping[str, Worker]]
+"""By pilot and by id."""
 
 
 class DonationMemory:
-    """Failures, idle periods, and what the learner of the site makes of them."""
+    """The nodes as last seen, and what went wrong there."""
 
-    def __init__(self, rules: DonationRules, known: Idleness | None, now: float) -> None:
-        """`known`: what was learned before, None: nothing."""
+    def __init__(self, rules: DonationRules, seen: SeenNodes, now: float) -> None:
+        """`seen`: the nodes, and what was learned of them before."""
         self.rules = rules
-        self.learner = IdleLearner(known)
+        self.seen = seen
         self.fruitless = Backoff(first=60, most=3600, tolerated=2)
         """Donated nodes in a row on which no task ran."""
         self.failing = Backoff(first=60, most=900, tolerated=10)
@@ -47,8 +46,6 @@ class DonationMemory:
         """Why no more nodes are used for now; empty: nothing waits, or nothing stands in the way."""
         self.row: int | None = None
         """Where that stands in the journal."""
-        self.idle: int | None = None
-        """Idle nodes that are not used, as last seen; None: never."""
         self.observed: float | None = None
         """When the nodes were last seen."""
         self.reports: Sequence[NodeReport] | None = ()
@@ -58,12 +55,22 @@ class DonationMemory:
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
         self._stuck: dict[str, Backoff] = {}
         """Of nodes whose pilots were taken by the scheduler and did not start."""
-        self._since: dict[str, float] = {}
-        """Since when nodes have been idle but for us."""
         self._given_back: dict[str, float] = {}
         """When nodes were given back to a local job that may not be seen there yet."""
-        self._told: dict[str, float] = {}
-        """Up to which age of that the learner knows."""
+        self._changed: set[str] = set()
+        """Nodes that the last look found otherwise than the one before."""
+        self._known: dict[int, DonatedNode] = {}
+        """By pilot: what was told of its node last."""
+        self._closes = math.inf
+        """Until when nodes may be used by the hours of the day, as of the last look."""
+        self._used: KeysView[str] = dict[str, Pilot]().keys()
+        """Nodes with a pilot."""
+        self._views: dict[str, NodeView] = {}
+        """By node that is idle or used: as a decision saw it last."""
+        self._busy: dict[int, int] = {}
+        """By pilot: processors on which tasks ran then."""
+        self._touched = set(seen.by_name)
+        """Nodes of which more was seen since then."""
         self._kept = now
 
     def refusals(self, node: str) -> Backoff:
@@ -72,7 +79,7 @@ class DonationMemory:
 
     def submitted(self, node: str) -> None:
         """A pilot for a node was taken."""
-        self.refusals(node).succeeded()
+        self._refusals.pop(node, None)
         self.failing.succeeded()
 
     def not_submitted(self, node: str, reason: str, now: float) -> None:
@@ -88,8 +95,14 @@ class DonationMemory:
         """A pilot did not start; formal requests take the tasks until another is tried there."""
         self._stuck.setdefault(node, Backoff(first=60, most=3600)).failed(now, "it did not start")
 
-    def idle_since(self, node: str) -> float | None:
-        return self._since.get(node)
+    @property
+    def idle(self) -> int | None:
+        """Idle nodes that are not used, as last seen; None: never."""
+        if self.observed is None:
+            return None
+        return sum(
+            node.use is NodeUse.IDLE and node.name not in self._used for node in self.seen.by_name.values()
+        )
 
     def closes(self, now: float, midnight: float) -> float:
         """Until when nodes may be used by the hours of the day."""
@@ -98,32 +111,41 @@ class DonationMemory:
     def observe(
         self,
         reports: Sequence[NodeReport] | None,
-        pilots: Collection[Pilot],
+        pilots: PilotTable,
         workers: Workers,
         now: float,
+        midnight: float,
     ) -> list[Pilot]:
         """Take in what the scheduler says of the nodes now; None: it does not answer.
 
-        `pilots` are those on donated nodes. Returns them by what is known of them now.
+        Returns the pilots of which more is known now.
         """
         self.reports, self.asked = reports, True
-        watched = [self._watched(pilot, workers, now) for pilot in pilots]
-        if reports is None:
-            return watched
-        self.observed = now
-        gone = set(self._since)
-        for report in reports:
-            gone.discard(report.name)
-            if report.use is NodeUse.IDLE:
-                self._is_idle(report.name, now)
-            else:
-                self._is_not(report.name, now, taken=report.use is NodeUse.TAKEN)
-        for node in gone:
-            self._is_not(node, now, taken=False)
-        ours = {pilot.node for pilot in pilots}
-        self.idle = sum(report.use is NodeUse.IDLE and report.name not in ours for report in reports)
-        uses = {report.name: report.use for report in reports}
-        return [_wished(pilot, uses.get(pilot.node), now) for pilot in watched]
+        uses: Mapping[str, NodeReport] = {}
+        concerned = {*pilots.unsettled, *(pilots.donated.keys() - workers.keys())}
+        if reports is not None:
+            self.observed = now
+            self._changed = {report.name for report in self.seen.looked(reports, now)}
+            self._touched |= self._changed
+            self._given_back = {
+                node: at for node, at in self._given_back.items() if abs(now - at) < _HANDOVER
+            }
+            before, self._closes = self._closes, self.closes(now, midnight)
+            if self._closes != before:
+                self._known.clear()
+            self._used = pilots.by_node.keys()
+            uses = self.seen.by_name
+            concerned |= {pilots.by_node[name].id for name in self._changed & self._used}
+        if self._stuck:
+            concerned |= pilots.donated.keys()
+        found = []
+        for pilot in [pilots[id] for id in sorted(concerned)]:
+            report = uses.get(pilot.node)
+            use = None if report is None else report.use
+            watched = self._watched(pilot, use, now, heard=pilot.id in workers)
+            if watched is not pilot:
+                found.append(watched)
+        return found
 
     def look_away(self) -> None:
         """Nobody asks for the nodes in this step."""
@@ -136,47 +158,70 @@ class DonationMemory:
         self._kept = now
         return True
 
-    def before_looking(self, pilots: Iterable[Pilot], now: float) -> None:
+    def before_looking(self, pilots: PilotTable, now: float) -> None:
         """Where the nodes have not been looked at for long, their idle periods begin anew.
 
         Nobody looks while nothing waits, or while the scheduler does not answer. A node that was used
         before the daemon's restart has been idle for as long, at least.
         """
         if self.observed is not None and abs(now - self.observed) > _BLIND:
-            self._since.clear()
-            self._told.clear()
-        for pilot in pilots:
-            self._since.setdefault(pilot.node, pilot.since)
-            self._told.setdefault(pilot.node, now - pilot.since)
+            self.seen.begin_anew()
+        if not self.seen.reports:
+            for pilot in pilots.donated.values():
+                self.seen.begins(pilot.node, pilot.since, now)
 
-    def views(self, pilots: Collection[Pilot], workers: Workers, now: float) -> tuple[NodeView, ...] | None:
-        """The nodes as the donation decides on them; None: the scheduler does not answer."""
+    def nothing_changed(self, now: float) -> None:
+        """Who looked until now would have seen the nodes as they were in the last step, if that looked."""
+        if self.asked and self.observed is not None:
+            self.observed = now
+
+    def views(self, pilots: PilotTable, workers: Workers, now: float) -> tuple[NodeView, ...] | None:
+        """The nodes that are idle or used; None: the scheduler does not answer."""
         if self.reports is None:
             return None
-        used = {pilot.node: pilot for pilot in pilots}
-        shown = [self._view(report, used.get(report.name), workers, now) for report in self.reports]
-        named = {report.name for report in self.reports}
-        return (*shown, *(_unknown(pilot) for node, pilot in used.items() if node not in named))
+        if not self.reports:
+            return tuple(map(_unknown, pilots.by_node.values()))
+        known, self._busy = self._busy, _busy_by_pilot(pilots, workers)
+        used, nodes, views = pilots.by_node, self.seen.by_name, self._views
+        touched = {*self._touched, *pilots.touched, *self._failed()}
+        touched.update(pilots[id].node for id, busy in self._busy.items() if known.get(id) != busy)
+        for name in touched:
+            report, pilot = nodes.get(name), used.get(name)
+            if report is None or (pilot is None and report.use is not NodeUse.IDLE):
+                views.pop(name, None)
+            else:
+                busy = 0 if pilot is None else self._busy[pilot.id]
+                views[name] = self._view(report, pilot, busy, now)
+        # Those change with time alone: what is ruled out for a while, and what was never idle.
+        self._touched = self._failed() | (used.keys() - self.seen.idle)
+        pilots.touched.clear()
+        shown = [views[name] for name in nodes if name in views]
+        return (*shown, *(_unknown(used[name]) for name in used.keys() - nodes.keys()))
 
-    def taken(self) -> frozenset[str]:
-        """Nodes that a local job has, or waits for."""
-        return frozenset(each.name for each in self.reports or () if each.use is NodeUse.TAKEN)
+    def node_of(self, pilot: Pilot) -> DonatedNode:
+        """What the scheduling of tasks is to know of the node of a pilot."""
+        since, report = self.seen.since(pilot.node), self.seen.by_name.get(pilot.node)
+        node = self._known[pilot.id] = DonatedNode(
+            since=pilot.since if since is None else since,
+            until=min(self._closes, math.inf if report is None else report.planned),
+            closes=self._closes,
+        )
+        return node
 
-    def donated_nodes(self, pilots: Collection[Pilot], now: float, midnight: float) -> dict[int, DonatedNode]:
-        """By pilot: what the scheduling of tasks is to know of its node."""
-        planned = {report.name: report.planned for report in self.reports or ()}
-        end = self.closes(now, midnight)
-        return {
-            pilot.id: DonatedNode(
-                since=self._since.get(pilot.node, pilot.since),
-                until=min(planned.get(pilot.node, math.inf), end),
-                closes=end,
-            )
-            for pilot in pilots
-        }
+    def changed_nodes(self, pilots: PilotTable) -> dict[int, DonatedNode]:
+        """By pilot: its node, where that is not as the scheduling of tasks knows it."""
+        unknown = pilots.donated.keys() - self._known.keys()
+        # Of a node that was never seen idle, the start of its pilot is all that is known.
+        nodes = (self._changed & self._used) | (self._used - self.seen.idle)
+        unknown |= {pilots.by_node[name].id for name in nodes}
+        return {id: self.node_of(pilots[id]) for id in sorted(unknown)}
 
-    def _view(self, report: NodeReport, pilot: Pilot | None, workers: Workers, now: float) -> NodeView:
-        use, avoided = report.use, ""
+    def forget(self, pilot: int) -> None:
+        """A pilot has left."""
+        self._known.pop(pilot, None)
+
+    def _view(self, report: NodeReport, pilot: Pilot | None, busy: int, now: float) -> NodeView:
+        use, avoided, since = report.use, "", self.seen.since(report.name)
         if pilot is not None and pilot.leaving:  # on its way out: neither used nor to be used
             use, pilot = NodeUse.TAKEN, None
         elif pilot is not None and pilot.state is PilotState.SUBMITTING and use is NodeUse.TAKEN:
@@ -190,9 +235,9 @@ class DonationMemory:
             use=use,
             memory=report.memory,
             gpus=report.gpus,
-            since=self._since.get(report.name, now),
+            since=now if since is None else since,
             planned=report.planned,
-            donated=_used(pilot, workers.get(pilot.id, ())) if pilot is not None else None,
+            donated=DonatedUse(since=pilot.since, busy=busy) if pilot is not None else None,
             avoided=avoided,
         )
 
@@ -201,51 +246,41 @@ class DonationMemory:
         handed_over = abs(now - self._given_back.get(node, -math.inf)) < _HANDOVER
         return not (handed_over or self._trouble(node, now))
 
+    def _failed(self) -> set[str]:
+        """Nodes whose use may be ruled out by what has happened there, for a time."""
+        return {*self._refusals, *self._stuck, *self._given_back}
+
     def _trouble(self, node: str, now: float) -> str:
         """What went wrong at a node so lately that it is not tried again; empty: nothing."""
-        for failures in (self.refusals(node), self._stuck.get(node)):
+        for failures in (self._refusals.get(node), self._stuck.get(node)):
             if failures is not None and failures.waiting(now):
                 return f"{node} could not be used: {failures.reason}"
         return ""
 
-    def _watched(self, pilot: Pilot, workers: Workers, now: float) -> Pilot:
-        """Take in whether a pilot runs, and whether a worker of it is heard of."""
-        watched = pilot.watched(now, heard=pilot.id in workers)
-        if pilot.state is not PilotState.RUNNING:
-            return watched.but(wanted_since=None)
-        self._stuck.pop(pilot.node, None)
-        return watched
-
-    def _is_idle(self, node: str, now: float) -> None:
-        since = self._since.setdefault(node, now)
-        told = self._told.setdefault(node, 0.0)
-        age = max(0.0, now - since)  # the clock may have been set back
-        if age - told >= _TELL:
-            self.learner.saw(told, age, taken=False)
-            self._told[node] = age
-
-    def _is_not(self, node: str, now: float, *, taken: bool) -> None:
-        since = self._since.pop(node, None)
-        if since is not None:
-            told = self._told.pop(node, 0.0)
-            self.learner.saw(told, max(told, now - since), taken=taken)
+    def _watched(self, pilot: Pilot, use: NodeUse | None, now: float, *, heard: bool) -> Pilot:
+        """Take in whether a pilot runs, whether a worker of it is heard of, and since when a local job has
+        wanted its node; a scheduler may change its mind."""
+        watched, wanted = pilot.watched(now, heard=heard), pilot.wanted_since
+        runs = pilot.state is PilotState.RUNNING
+        if runs and self._stuck:
+            self._stuck.pop(pilot.node, None)
+        if not runs or use is NodeUse.IDLE:
+            wanted = None
+        elif use is NodeUse.TAKEN and wanted is None:
+            wanted = now
+        return watched if wanted == pilot.wanted_since else watched.but(wanted_since=wanted)
 
 
-def _wished(pilot: Pilot, use: NodeUse | None, now: float) -> Pilot:
-    """With the time since when a local job has wanted the node; a scheduler may change its mind."""
-    if use is NodeUse.IDLE:
-        return pilot.but(wanted_since=None)
-    wanted = use is NodeUse.TAKEN and pilot.state is PilotState.RUNNING and pilot.wanted_since is None
-    return pilot.but(wanted_since=now) if wanted else pilot
-
-
-def _used(pilot: Pilot, workers: Sequence[Worker]) -> DonatedUse:
-    busy = sum(worker.processors - worker.free.processors if worker.held else 0 for worker in workers)
-    awaited = any(worker.awaited for worker in workers)
-    return DonatedUse(
-        since=pilot.since,
-        busy=max(busy, 1) if awaited or any(worker.held for worker in workers) else 0,
-    )
+def _busy_by_pilot(pilots: PilotTable, workers: Workers) -> dict[int, int]:
+    """By pilot on a donated node: processors on which tasks run."""
+    found = dict.fromkeys(pilots.donated, 0)
+    for id in found.keys() & workers.keys():
+        for worker in workers[id].values():
+            if worker.held:
+                found[id] += worker.whole.processors - worker.free.processors
+            if worker.held or worker.awaited:
+                found[id] = found[id] or 1
+    return found
 
 
 def _unknown(pilot: Pilot) -> NodeView:

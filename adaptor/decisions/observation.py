@@ -13,7 +13,6 @@ from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
-from adaptor.scheduling.workers import by_pilot
 
 
 def take_snapshot(
@@ -62,8 +61,8 @@ def sites_facts(
     sites: Mapping[str, SiteMemory], broker: Broker, now: float, midnight: float
 ) -> dict[str, SiteFacts]:
     """Every site as it was last observed."""
-    workers = by_pilot(broker.state.workers.values())
-    return {name: each.facts(workers, now, midnight) for name, each in sites.items()}
+    workers = broker.state.workers.by_pilot
+    return {name: site.facts(workers, now, midnight) for name, site in sites.items()}
 
 
 def bags_facts(broker: Broker) -> dict[int, BagFacts]:

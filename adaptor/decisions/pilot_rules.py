@@ -46,7 +46,7 @@ def is_unheard(pilot: Pilot, now: float) -> bool:
 def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
     """Withdrawals, remarks and a longer pad."""
     site, now = snapshot.here, snapshot.now
-    for pilot in site.pilots:
+    for pilot in (*site.requests, *site.unsettled):
         if pilot.never and not pilot.leaving and pilot.state is PilotState.QUEUED:
             yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
         elif why := why_overdue(site, snapshot.queue, pilot):

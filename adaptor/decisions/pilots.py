@@ -112,6 +112,24 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     def in_system(self) -> bool:
         return self.state.in_system
 
+    @property
+    def settled(self) -> bool:
+        """Whether it runs on a donated node with its worker, and no rule concerns it until that changes."""
+        return (
+            self.state is PilotState.RUNNING
+            and self.first_hello is not None
+            and self.processors is not None
+            and self.without_worker_since is self.wanted_since is None
+            and not (self.leaving or self.notes or self.misses or self.never or self.fell_silent)
+            and self._is_complete
+        )
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether the worker of its only node has called and got all it asked for."""
+        (arrival, *others) = self.arrivals.values() or (Arrival(0),)
+        return not others and not arrival.shortfalls and arrival.processors >= self.request.p
+
     def to_cancel(self, now: float) -> bool:
         """Whether to tell the scheduler to end it: it never was, or that order was lost."""
         sent = self.cancel_sent

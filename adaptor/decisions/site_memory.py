@@ -7,7 +7,7 @@ Times are epoch seconds, and arguments.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,18 +20,18 @@ from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilot_rules import covering_processors
+from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
-from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, Limits, PilotState, QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.state import Meter
-from adaptor.scheduling.workers import Worker, by_pilot
+from adaptor.scheduling.workers import Worker
 
 SLACK = 10.0
 """Seconds that a worker takes to hear that it is not needed and to leave, at most, besides its idle time."""
@@ -71,12 +71,12 @@ class SiteMemory:
         now: float,
         *,
         waits: WaitLearner | None = None,
-        idleness: Idleness | None = None,
+        nodes: SeenNodes | None = None,
         limits_known: bool = True,
         submitted: Iterable[float] = (),
         jobs: RunShares | None = None,
     ) -> None:
-        """`waits`, `idleness` and `jobs`: what was learned before; `limits_known`: False where the limits
+        """`waits`, `nodes` and `jobs`: what was learned before; `limits_known`: False where the limits
         only stand for some that could not be asked yet; `submitted`: when requests were sent before."""
         self.settings = settings
         self.name = settings.name
@@ -84,7 +84,7 @@ class SiteMemory:
         """How requests are shaped, by what is known now: the pad is longer than configured where the start-up
         of pilots was seen to take longer."""
         self.limits_known = limits_known
-        self.pilots: dict[int, Pilot] = {}
+        self.pilots = PilotTable()
         """Those in the system."""
         self.queue: QueueState | None = None
         """As read for this step; None while nothing waits, or while the scheduler does not answer."""
@@ -109,13 +109,13 @@ class SiteMemory:
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
-        self.submitting: tuple[SubmitRequest, ...] = ()
-        """Requests that are decided and not yet submitted."""
+        self._submitting: dict[int, SubmitRequest] = {}
+        """By `id`: requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
         self.jobs = RunShares() if jobs is None else jobs
         """Which shares of their time limits local jobs run."""
         donation = settings.donation
-        self.donation = DonationMemory(donation.rules, idleness, now) if donation is not None else None
+        self.donation = DonationMemory(donation.rules, nodes or SeenNodes(), now) if donation else None
         """None: the site donates no nodes."""
 
     @property
@@ -140,14 +140,23 @@ class SiteMemory:
         )
 
     @property
-    def donated(self) -> list[Pilot]:
-        """The pilots on donated nodes."""
-        return [pilot for pilot in self.pilots.values() if pilot.node]
+    def submitting(self) -> tuple[SubmitRequest, ...]:
+        """Requests that are decided and not yet submitted."""
+        return tuple(self._submitting.values())
+
+    def submits(self, submits: Iterable[SubmitRequest]) -> None:
+        """These requests are decided, and no others are left of earlier steps."""
+        self._submitting = {id(submit): submit for submit in submits}
 
     @property
-    def requests(self) -> list[Pilot]:
+    def requests(self) -> tuple[Pilot, ...]:
         """The pilots of formal requests."""
-        return [pilot for pilot in self.pilots.values() if not pilot.node]
+        return tuple(self.pilots.requests.values())
+
+    @property
+    def donated(self) -> tuple[Pilot, ...]:
+        """The pilots on donated nodes."""
+        return tuple(self.pilots.donated.values())
 
     def is_active(self, broker: Broker) -> bool:
         """Whether there is anything to observe or to decide."""
@@ -179,14 +188,16 @@ class SiteMemory:
 
     def facts(self, workers: Workers, now: float, midnight: float) -> SiteFacts:
         """The site as it is now. `workers` are by pilot, of any site; `midnight` is some local midnight."""
-        for pilot in self.pilots.values():
-            self.keep(_with_workers(pilot, workers.get(pilot.id, ()), now))
+        for pilot in self.pilots.concerned:
+            self.keep(_with_workers(pilot, workers.get(pilot.id, {}).values(), now))
         return SiteFacts(
             name=self.name,
             rules=self.rules,
             heuristic=self.settings.heuristic,
             queue=self.seen,
-            pilots=tuple(self.pilots.values()),
+            requests=self.requests,
+            donated=self.donated,
+            unsettled=tuple(self.pilots.unsettled.values()),
             submitting=self.submitting,
             waits=self.waits.copy(),
             jobs=self.jobs.copy(),
@@ -216,10 +227,9 @@ class SiteMemory:
             rules=settings.rules,
             preemptible=settings.preemptible,
             longest=float(settings.max_tr or self.limits.max_tr),
-            hazard=memory.learner.hazard,
+            hazard=memory.seen.learner.hazard,
             asked=memory.asked,
-            nodes=memory.views(self.donated, workers, now),
-            taken=memory.taken(),
+            nodes=memory.views(self.pilots, workers, now),
             midnight=midnight,
             fruitless=memory.fruitless.holdoff,
             failing=memory.failing.holdoff,
@@ -246,19 +256,19 @@ class SiteMemory:
             partition=crafted.partition,
         )
         self.not_submitting([submit])
-        if not submit.node:
-            self.submissions.note(now)
         broker.made_for(id, submit.demand.task)
         if bag is not None:
             broker.own_pilot(id, bag)
-        if submit.node:
-            broker.use_node(id, DonatedNode(since=now))
+        if self.donation is not None and submit.node:
+            broker.use_node(id, self.donation.node_of(pilot))
+        else:
+            self.submissions.note(now)
         return pilot
 
-    def not_submitting(self, submits: Collection[SubmitRequest]) -> None:
+    def not_submitting(self, submits: Iterable[SubmitRequest]) -> None:
         """These requests have pilots from now on, or will have none."""
-        done = {id(submit) for submit in submits}
-        self.submitting = tuple(submit for submit in self.submitting if id(submit) not in done)
+        for submit in submits:
+            self._submitting.pop(id(submit), None)
 
     def change(self, pilot: Pilot, **fields: Any) -> Pilot:
         """The pilot as it is by now, with other values of these fields; one that has left is not kept."""
@@ -266,9 +276,16 @@ class SiteMemory:
 
     def keep(self, pilot: Pilot) -> Pilot:
         """The pilot as it is from now on; one that has left is not kept."""
-        if pilot.id in self.pilots:
+        known = self.pilots.get(pilot.id)
+        if known is not None and known is not pilot:
             self.pilots[pilot.id] = pilot
         return pilot
+
+    def know_pilots(self, pilots: Iterable[Pilot]) -> None:
+        """These are in the system."""
+        self.pilots = PilotTable()
+        for pilot in pilots:
+            self.pilots[pilot.id] = pilot
 
     def submitted(self, pilot: Pilot, job: str) -> Pilot:
         """The scheduler took it."""
@@ -291,8 +308,11 @@ class SiteMemory:
 
     def forget(self, broker: Broker, pilot: Pilot) -> None:
         """The pilot is no longer in the system, and its results were taken in."""
-        self.pilots.pop(pilot.id, None)
+        if pilot.id in self.pilots:
+            del self.pilots[pilot.id]
         broker.forget_pilot(pilot.id)
+        if self.donation is not None:
+            self.donation.forget(pilot.id)
 
     def withdraw(self, action: Withdraw | WithdrawStuck | End, now: float) -> Pilot | None:
         """Mark a pilot to end; returns it. None: it has left, is leaving, or has started meanwhile."""
@@ -345,11 +365,10 @@ class SiteMemory:
         """Whether to ask for the nodes in this step: one is used, or a task may run on one."""
         if self.donation is None:
             return False
-        donated = self.donated
-        if not donated and not broker.donation_demands(self.name):
+        if not self.pilots.donated and not broker.donation_demands(self.name):
             self.donation.look_away()
             return False
-        self.donation.before_looking(donated, now)
+        self.donation.before_looking(self.pilots, now)
         return True
 
     def saw_nodes(
@@ -361,12 +380,12 @@ class SiteMemory:
         """
         if self.donation is None:
             return
-        workers = by_pilot(broker.of_site(self.name))
-        for pilot in self.donation.observe(reports, self.donated, workers, now):
+        workers = broker.state.workers.by_pilot
+        for pilot in self.donation.observe(reports, self.pilots, workers, now, midnight):
             self.keep(pilot)
         if reports is not None:
-            broker.learn_hazard(self.name, self.donation.learner.hazard)
-            for id, node in self.donation.donated_nodes(self.donated, now, midnight).items():
+            broker.learn_hazard(self.name, self.donation.seen.learner.hazard)
+            for id, node in self.donation.changed_nodes(self.pilots).items():
                 broker.use_node(id, node)
 
     def expect_requests(self, broker: Broker) -> None:
@@ -374,9 +393,9 @@ class SiteMemory:
         if self.seen is not None:
             broker.know_queue(self.name, self.seen)
         starts: dict[int | None, float] = {}
-        for pilot in self.pilots.values():
+        for pilot in self.requests:
             at = pilot.predicted_start
-            if not pilot.node and pilot.started is None and not pilot.leaving and at is not None:
+            if pilot.started is None and not pilot.leaving and at is not None:
                 starts[pilot.bag] = min(at, starts.get(pilot.bag, at))
         broker.expect_requests(self.name, starts)
 
@@ -384,7 +403,7 @@ class SiteMemory:
 
     def watch(self, broker: Broker, now: float) -> None:
         """Take in which running pilots of formal requests have a worker that is heard of, or could have."""
-        heard = {worker.pilot for worker in broker.of_site(self.name)}
+        heard = broker.state.workers.by_pilot
         for pilot in self.requests:
             self.keep(pilot.watched(now, heard=pilot.id in heard or bool(self.unreachable)))
             if pilot.state is PilotState.RUNNING:
@@ -446,7 +465,7 @@ class SiteMemory:
             self.fruitless.failed(pilot.asked, now, reason)
 
 
-def _with_workers(pilot: Pilot, workers: Sequence[Worker], now: float) -> Pilot:
+def _with_workers(pilot: Pilot, workers: Iterable[Worker], now: float) -> Pilot:
     """The pilot with what its workers are by now."""
     there = [worker for worker in workers if not worker.awaited]
     rooms = tuple(worker.whole for worker in there)

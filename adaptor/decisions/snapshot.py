@@ -39,9 +39,7 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     asked: bool
     """Whether anybody has asked for the nodes in this step."""
     nodes: tuple[NodeView, ...] | None
-    """None: the scheduler does not answer."""
-    taken: frozenset[str]
-    """Nodes that a local job has, or waits for."""
+    """Those that are idle or used; None: the scheduler does not answer."""
     midnight: float
     """Some local midnight."""
     fruitless: Holdoff
@@ -66,8 +64,12 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     heuristic: str
     queue: QueueState | None
     """As last read, however long ago; None: never."""
-    pilots: tuple[Pilot, ...] = ()
-    """Those in the system."""
+    requests: tuple[Pilot, ...] = ()
+    """The pilots of formal requests in the system."""
+    donated: tuple[Pilot, ...] = ()
+    """The pilots on donated nodes."""
+    unsettled: tuple[Pilot, ...] = ()
+    """Of those: without the ones that are `settled`, which no rule on single pilots concerns."""
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
@@ -96,14 +98,9 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """None: it donates no nodes."""
 
     @property
-    def requests(self) -> tuple[Pilot, ...]:
-        """The pilots of formal requests."""
-        return tuple(pilot for pilot in self.pilots if not pilot.node)
-
-    @property
-    def donated(self) -> tuple[Pilot, ...]:
-        """The pilots on donated nodes."""
-        return tuple(pilot for pilot in self.pilots if pilot.node)
+    def pilots(self) -> tuple[Pilot, ...]:
+        """Those in the system."""
+        return (*self.requests, *self.donated)
 
     def silence(self, now: float) -> float:
         """Seconds for which the scheduler has owed an answer."""

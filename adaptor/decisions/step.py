@@ -156,7 +156,7 @@ class Step:
         decision = (yield from self._ask(Ask.DECISION)).decision
         assert decision is not None
         self._common.decided = decision.memory
-        site.submitting = decision.submits
+        site.submits(decision.submits)
         yield from self.act(decision.actions)
 
     def _ask(self, question: Question) -> Generator[Question, Reply, Reply]:
@@ -248,13 +248,13 @@ class Step:
                 for action in together:
                     yield from self._do(action)
         finally:
-            self._site.submitting = ()
+            self._site.submits(())
         yield from self.cancel_unwanted()
 
     def cancel_unwanted(self) -> Steps:
         """Cancel the pilots that have a reason to go and are still there."""
         site, now = self._site, self._now
-        pilots = [pilot for pilot in site.pilots.values() if pilot.to_cancel(now)]
+        pilots = [pilot for pilot in site.pilots.concerned if pilot.to_cancel(now)]
         unwanted = {pilot.job: pilot for pilot in pilots if pilot.job is not None}
         if unwanted and (yield from self._ask(Cancel(tuple(unwanted)))).answer is Answer.TAKEN:
             for pilot in unwanted.values():

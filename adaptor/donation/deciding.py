@@ -62,9 +62,13 @@ class _Step:
         self._room: dict[float, dict[float, float]] = defaultdict(dict)
         """By probability and the instants since when nodes are idle: seconds of the longest task."""
         self._avoided = [node.avoided for node in nodes if node.avoided]
+        closed = self._closes <= view.now
         for position, node in enumerate(nodes):
             if node.donated is not None:
-                self._keep_or_leave(node, node.donated)
+                if node.donated.busy and node.use is NodeUse.IDLE and not closed:  # as most are
+                    self._used.append(node)
+                else:
+                    self._keep_or_leave(node, node.donated)
             elif node.use is NodeUse.IDLE:
                 self._idle.append((-node.planned, node.since, -position, node))
 
@@ -92,7 +96,8 @@ class _Step:
         most, reserve = self._rules.max_nodes, self._rules.reserve_nodes
         over = len(self._used) - most if most is not None else 0
         short = reserve - len(self._idle)
-        self._used.sort(key=lambda node: node.donated.since if node.donated else 0.0)
+        if max(over, short) > 0:
+            self._used.sort(key=lambda node: node.donated.since if node.donated else 0.0)
         for count, why in ((over, f"max_nodes is {most}"), (short, f"reserve_nodes is {reserve}")):
             for _ in range(min(count, len(self._used))):
                 self._leave[why].append(self._used.pop().name)
@@ -120,7 +125,8 @@ class _Step:
         left = [demand.waiting for demand in self._demands]
         for node in self._used:
             # Idle processors of nodes in use come first.
-            self._give(node, left, node.donated.busy if node.donated else 0)
+            if node.donated is not None and node.donated.busy < node.processors:
+                self._give(node, left, node.donated.busy)
         waiting = sum(left)
         chosen: list[NodeView] = []
         for node in nodes:

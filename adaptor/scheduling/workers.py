@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 import msgspec
 
@@ -132,24 +131,16 @@ class Worker:
         self.free = Room()
 
 
-def by_pilot(workers: Iterable[Worker]) -> dict[int, list[Worker]]:
-    """The workers of each pilot that has any."""
-    found: dict[int, list[Worker]] = {}
-    for worker in workers:
-        found.setdefault(worker.pilot, []).append(worker)
-    return found
-
-
 class WorkerTable(dict[str, Worker]):
     """The workers by id. What they have together is kept, because it is asked for with every report."""
 
     def __init__(self) -> None:
         super().__init__()
         self._processors: Counter[str] = Counter()
-        self._pilots: dict[int, dict[str, Worker]] = {}
+        self.by_pilot: dict[int, dict[str, Worker]] = {}
 
     def of_pilot(self, pilot: int) -> list[Worker]:
-        return list(self._pilots.get(pilot, {}).values())
+        return list(self.by_pilot.get(pilot, {}).values())
 
     def processors(self, site: str) -> int:
         """Of all workers at a site."""
@@ -160,12 +151,12 @@ class WorkerTable(dict[str, Worker]):
             del self[id]
         super().__setitem__(id, worker)
         self._processors[worker.site] += worker.processors
-        self._pilots.setdefault(worker.pilot, {})[id] = worker
+        self.by_pilot.setdefault(worker.pilot, {})[id] = worker
 
     def __delitem__(self, id: str) -> None:
         worker = self[id]
         super().__delitem__(id)
         self._processors[worker.site] -= worker.processors
-        del self._pilots[worker.pilot][id]
-        if not self._pilots[worker.pilot]:
-            del self._pilots[worker.pilot]
+        del self.by_pilot[worker.pilot][id]
+        if not self.by_pilot[worker.pilot]:
+            del self.by_pilot[worker.pilot]

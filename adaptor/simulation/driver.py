@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
@@ -17,14 +16,15 @@ from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.situation import Reshape, Withdraw, Withhold
+from adaptor.crafting.situation import Reshape
 from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, Wake
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
 from adaptor.decisions.pilots import Arrival, Pilot, request_told
 from adaptor.decisions.requests import billed
-from adaptor.decisions.site_memory import SiteMemory, SiteSettings
+from adaptor.decisions.seen_nodes import SeenNodes
+from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.decisions.step import (
     Answer,
@@ -38,19 +38,10 @@ from adaptor.decisions.step import (
     UseNodes,
 )
 from adaptor.forecast.record import FirstForecast
-from adaptor.model import AttemptOutcome, CraftedRequest, QueueState, Request
-from adaptor.reports import JobState
+from adaptor.model import AttemptOutcome, CraftedRequest
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
-from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import GridRequest, GridResult, GridTerms, check_grid_job
-from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.pilot_requests import Cluster, check_place, queue_for
-from adaptor.simulation.queue_view import queue_state
-from adaptor.simulation.scene.site import Change, ScenePlace, SimulatedSite
-from adaptor.simulation.tasks.kernel_tasks import tasks_of
-from adaptor.simulation.tasks.protocol import SITE, MakeTasks, Served
+from adaptor.simulation.scene.site import SimulatedSite
 
 Decider = Callable[[Snapshot], Decision]
 """`decide`, or somebody who asks it and takes notes."""
@@ -74,9 +65,10 @@ class SimulatedDriver:
         tariffs: Mapping[str, Tariff],
         *,
         watched: Mapping[str, RunShares] | None = None,
+        seen: Mapping[str, SeenNodes] | None = None,
         decider: Decider = decide,
     ) -> None:
-        """`watched`: by site, what was learned of its local jobs before."""
+        """`watched` and `seen`: by site, what was learned of its local jobs and of its nodes before."""
         self.broker = broker
         self.ledger = Ledger()
         for name, tariff in tariffs.items():
@@ -91,7 +83,10 @@ class SimulatedDriver:
         """By pilot: how often its request was changed."""
         self.first_forecasts: dict[int, FirstForecast] = {}
         """By bag: the forecast that is judged."""
-        self.sites = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
+        self.sites = {
+            name: SiteMemory(site.place.settings, 0.0, nodes=(seen or {}).get(name))
+            for name, site in sites.items()
+        }
         for name, shares in (watched or {}).items():
             self.sites[name].jobs = shares
         self.decided = Memory()
@@ -237,190 +232,3 @@ class SimulatedDriver:
             pilot,
             simulated.submit(number, pilot.tag, request, action.node, action.demand.task, pilot.partition),
         )
-
-
-_CREDIT = Tariff(price_explicit=1.0, price_donated=1.0)
-"""Without a budget nobody looks at it."""
-
-
-def run_grid_job(
-    cluster: Cluster,
-    runtimes: Array,
-    terms: GridTerms,
-    make: MakeTasks = tasks_of,
-    decider: Decider = decide,
-) -> GridResult:
-    """Run a bag of tasks that is submitted now, to its last task; the cluster's clock moves on.
-
-    The site decides at the submission, whenever a pilot starts or ends and whenever the estimated
-    runtime changes, which is when the daemon wakes ("every time the grid broker asks for processors
-    or when a space-shared request finishes", §4.3.1).
-
-    Args:
-        cluster: usually a fork; its queue is the one that the job finds.
-        runtimes: int64, whole seconds of each task, in the order in which they are handed out.
-        make: who runs the tasks.
-        decider: who decides.
-
-    Raises:
-        ReplayError: a task fits into no request or on no node, or no request is possible.
-    """
-    check_place(cluster, terms)
-    check_grid_job(runtimes, terms, cluster.processors)
-    return _GridJob(cluster, runtimes, terms, make, decider).run()
-
-
-class _GridJob:
-    """One bag at one site: when the site steps, and what becomes of the pilots in between."""
-
-    def __init__(
-        self, cluster: Cluster, runtimes: Array, terms: GridTerms, make: MakeTasks, decider: Decider
-    ) -> None:
-        self._cluster, self._terms, self._runtimes, self._decider = cluster, terms, runtimes, decider
-        self._submitted = self._looked = cluster.now
-        self._tasks = make(runtimes, terms, cluster)
-        settings = SiteSettings(name=SITE, rules=terms.rules, heuristic=terms.heuristic)
-        place = ScenePlace(settings=settings, jobs=cluster.jobs, processors=cluster.processors)
-        self._site = SimulatedSite(place, cluster, self._queue)
-        self._driver = SimulatedDriver(
-            {SITE: self._site}, self._tasks.board, {SITE: _CREDIT}, decider=self._decide
-        )
-        self._memory = self._driver.sites[SITE]
-        self._width = min(terms.rules.limits.max_proc, cluster.processors)
-        self._asks_for_all = terms.static_maximum and terms.traits.fixed_shape
-        self._served: dict[int, Served] = {}
-        """By pilot that has run."""
-        self._withheld = ""
-        self._again = False
-        """Whether the last decision changed or withdrew a request: the site then steps again."""
-
-    def run(self) -> GridResult:
-        self._act(wanted=True)
-        while not self._tasks.ended:
-            self._act(wanted=self._advance())
-        failed = self._tasks.failed
-        return GridResult(
-            submitted=self._submitted,
-            turnaround=self._tasks.last_end - self._submitted,
-            # One that starts with the end of the last task is of no use, and not counted.
-            requests=tuple(self._request(pilot) for _, pilot in sorted(self._driver.ended.items())),
-            work=int(self._runtimes.sum() - self._runtimes[failed].sum()) * self._terms.task.processors,
-            failed=len(failed),
-        )
-
-    def _request(self, pilot: Pilot) -> GridRequest:
-        served, crafted = self._served.get(pilot.id, Served()), self._driver.crafted[pilot.id]
-        assert pilot.job is not None
-        assert pilot.ended is not None
-        return GridRequest(
-            job=int(pilot.job),
-            p=pilot.request.p,
-            tr=pilot.request.tr,
-            submitted=int(pilot.submitted),
-            predicted_start=crafted.predicted_start,
-            started=None if pilot.started is None else int(pilot.started),
-            ended=int(pilot.ended),
-            tasks=served.tasks,
-            work=served.work,
-            reason=crafted.reason,
-            reshaped=self._driver.reshaped[pilot.id],
-        )
-
-    def _advance(self) -> bool:
-        """Go on to the next second in which something happens to a pilot or is learned.
-
-        Returns whether the estimated runtime has changed, or the site is to look again.
-        """
-        look = min(self._next_try(), self._next_look(), NEVER - 1)
-        if not self._site.in_system and look == NEVER - 1:
-            raise ReplayError(f"no request is made for the waiting tasks: {self._withheld}")
-        self._cluster.advance_to_change(self._tasks.ahead(int(min(look, self._site.next_cut()))))
-        return self._tasks.settle(self._cluster.now) or self._cluster.now >= look
-
-    def _next_try(self) -> int:
-        """When requests are made again, after failures or when those of an hour are used up; NEVER: now."""
-        now, allowance = self._cluster.now, self._memory.submissions.allowance(self._cluster.now)
-        tries = [self._memory.next_try(now), allowance.again if allowance.left == 0 else math.inf]
-        return NEVER if math.isinf(min(tries)) else math.ceil(min(tries))
-
-    def _next_look(self) -> int:
-        """When to look at the queue again though nothing has happened to a pilot."""
-        if not self._terms.traits.replans:
-            return NEVER
-        return self._looked + max(60, (self._looked - self._submitted) // 32)
-
-    def _act(self, *, wanted: bool) -> None:
-        """Step if wanted, and again until nothing more happens in this second."""
-        while self._observe() or wanted:
-            wanted = self._step()
-
-    def _step(self) -> bool:
-        """Returns whether a request was changed or withdrawn."""
-        self._looked, self._again = self._cluster.now, False
-        if self._can_act():
-            self._driver.step(SITE, float(self._cluster.now))
-        return self._again
-
-    def _can_act(self) -> bool:
-        """Whether there is a request to take back or one more allowed: the planner has no other means."""
-        may_end = self._terms.traits.replans and self._terms.rules.may_withdraw
-        most = self._terms.rules.limits.max_pending_requests
-        return may_end or self._site.in_system < most or self._site.some_queued
-
-    def _observe(self) -> bool:
-        """Take in what happens to the pilots in this second; whether any has started or left."""
-        happened = False
-        while self._leave() or self._look():
-            happened = True
-        return happened
-
-    def _look(self) -> bool:
-        """Returns whether a pilot has started."""
-        started = False
-        for change in self._site.changes():
-            if change.end is None:
-                self._start(change)
-                started = True
-            elif change.end is JobState.CANCELLED and self._memory.pilots[change.pilot].started is not None:
-                self._note(change.pilot, self._tasks.end_pilot(change.pilot, self._cluster.now))
-        return started
-
-    def _start(self, change: Change) -> None:
-        request = change.request
-        self._tasks.add_pilot(change.pilot, request.p, change.at, change.at + request.tr)
-        self._driver.called(SITE, change.pilot, float(change.at))
-
-    def _leave(self) -> bool:
-        """Pilots whose workers have left end; whether there were any."""
-        left = self._tasks.leave(self._cluster.now)
-        for pilot in sorted(left):
-            self._note(pilot, left[pilot])
-            self._site.leave(pilot)
-        return bool(left)
-
-    def _note(self, pilot: int, served: Served) -> None:
-        self._served[pilot] = served
-        self._memory.change(self._memory.pilots[pilot], worked=served.tasks + served.cut > 0)
-
-    def _queue(self) -> QueueState:
-        if self._terms.traits.replans and isinstance(self._cluster, Simulation):
-            return queue_state(self._cluster)
-        return queue_for(self._cluster, self._terms)
-
-    def _decide(self, snapshot: Snapshot) -> Decision:
-        decision = self._decider(snapshot)
-        for action in decision.actions:
-            self._again |= isinstance(action, Withdraw | Reshape)
-            if isinstance(action, Withhold):
-                self._withheld = action.reason
-        if not self._asks_for_all:
-            return decision
-        return msgspec.structs.replace(decision, actions=tuple(map(self._for_all, decision.actions)))
-
-    def _for_all(self, action: Action) -> Action:
-        """A request asks for all processors that it may."""
-        if not isinstance(action, SubmitRequest | Reshape):
-            return action
-        request = Request(self._width, action.crafted.request.tr)
-        crafted = msgspec.structs.replace(action.crafted, request=request)
-        return msgspec.structs.replace(action, crafted=crafted)

@@ -10,7 +10,6 @@ from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.resources import TaskSize
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.tasks.choice import in_numbers
 
 
 class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +69,10 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if self.donation is None:
             return True
+        rules = self.donation
+        ended_by_us = rules.max_nodes is not None or rules.reserve_nodes or rules.hours
         whole_seconds = self.initial_tr.is_integer() and self.possible.is_integer()
-        return in_numbers(self.donation) and whole_seconds and not self.traits.even_odds
+        return whole_seconds and not ended_by_us and not self.traits.even_odds
 
     @property
     def traits(self) -> Traits:
@@ -109,6 +110,22 @@ class GridRequest(msgspec.Struct, frozen=True, kw_only=True):
         return 0 if self.started is None or self.ended is None else self.p * (self.ended - self.started)
 
 
+class DonatedTime(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done on donated nodes, in processor-seconds."""
+
+    work: int = 0
+    """Of tasks that finished there."""
+    lost: int = 0
+    """Of tasks that were ended because their node was taken, or its pilot's time was up."""
+    reclaims: int = 0
+    """Nodes that were taken by a job."""
+
+    @property
+    def used(self) -> int:
+        """Whether a task finished there or not."""
+        return self.work + self.lost
+
+
 class GridResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a grid job went."""
 
@@ -116,10 +133,12 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
     turnaround: int
     """From the submission to the end of the last task, in seconds."""
     requests: tuple[GridRequest, ...]
+    """The formal ones."""
     work: int
     """Processor-seconds of the tasks that were done, each once."""
     failed: int = 0
     """Tasks that were given up, since they were cut although they had all the time that a request gives."""
+    donated: DonatedTime = DonatedTime()
 
     @property
     def held(self) -> int:
@@ -139,7 +158,7 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def wasted(self) -> int:
         """Processor-seconds that were held and in which no task ran that finished there."""
-        return self.held - self.work
+        return self.held - (self.work - self.donated.work)
 
 
 def check_grid_job(runtimes: Array, terms: GridTerms, processors: int) -> None:

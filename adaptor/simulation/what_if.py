@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import GridResult, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Seconds
 from adaptor.simulation.kernels import Array
 from adaptor.simulation.pilot_requests import Cluster

@@ -60,9 +60,6 @@ class PilotPlace(msgspec.Struct, frozen=True, kw_only=True):
     node: str = "node"
     memory: int = 1 << 62
     """Bytes."""
-    slots: tuple[int, ...] = ()
-    """Numbers of its processors at the site, ascending: tasks that end in the same second end in their order,
-    whatever their pilots. Empty: by the start of their workers."""
 
 
 class SimulatedWorker:

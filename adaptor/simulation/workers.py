@@ -58,9 +58,8 @@ class SimulatedWorkers:
     """The workers of all pilots of a simulation.
 
     In each second tasks end first, by worker and by slot, and each end is reported at once; then workers
-    whose time is up end what runs, first those on donated nodes with numbered slots; then workers with free
-    processors report again (where messages take no time), so that they get what the second has freed; those
-    without work leave after their idle time.
+    whose time is up end what runs; then workers with free processors report again (where messages take no
+    time), so that they get what the second has freed; those without work leave after their idle time.
     """
 
     def __init__(
@@ -299,10 +298,7 @@ class SimulatedWorkers:
     def _plan(
         self, at: float, what: int, worker: SimulatedWorker, do: Callable[[float], None], place: int = 0
     ) -> None:
-        number, slots = worker.number, worker.pilot.slots
-        if slots and (what == _TASK_ENDS or worker.pilot.pilot in self.broker.state.donated):
-            number, place = 0, slots[place]
-        heapq.heappush(self._calendar, (at, what, number, place, self._number(), do))
+        heapq.heappush(self._calendar, (at, what, worker.number, place, self._number(), do))
 
     def _number(self) -> int:
         self._count += 1

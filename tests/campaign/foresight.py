@@ -30,9 +30,9 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings

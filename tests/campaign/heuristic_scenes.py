@@ -17,8 +17,8 @@ from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
 from tests.campaign.heuristics_live import CPUS, NODES, Scene, interval, scene_of
 

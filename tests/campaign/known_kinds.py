@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
 from adaptor_experiments.derose.design import WORKLOADS, JobType, Settings
 from adaptor_experiments.derose.sample import cluster_at, terms_of

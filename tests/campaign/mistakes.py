@@ -29,8 +29,8 @@ from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.design import JobType

@@ -65,7 +65,7 @@ def snapshot(
     ledger = Ledger()
     ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit), 0.0)
     pilots = (pilot(1, slots, tr=tr), pilot(2, 2, started=2800.0))
-    site = SiteFacts(name="here", rules=RULES, heuristic="adaptive", queue=None, pilots=pilots)
+    site = SiteFacts(name="here", rules=RULES, heuristic="adaptive", queue=None, requests=pilots)
     return Snapshot(
         now=now,
         site="here",

@@ -37,7 +37,7 @@ def snapshot_of(view: PlanningView, ledger: Ledger | None = None) -> Snapshot:
         site="here",
         sites={
             "here": SiteFacts(
-                name="here", rules=view.rules, heuristic=view.heuristic, queue=view.queue, pilots=pilots
+                name="here", rules=view.rules, heuristic=view.heuristic, queue=view.queue, requests=pilots
             )
         },
         queue=view.queue,
@@ -89,7 +89,9 @@ def test_a_pilot_that_can_never_start_is_withdrawn_with_the_reason() -> None:
     snapshot = snapshot_of(view)
     here = snapshot.sites["here"]
     pilots = tuple(msgspec.structs.replace(each, never="no such partition") for each in here.pilots)
-    snapshot = msgspec.structs.replace(snapshot, sites={"here": msgspec.structs.replace(here, pilots=pilots)})
+    snapshot = msgspec.structs.replace(
+        snapshot, sites={"here": msgspec.structs.replace(here, requests=pilots)}
+    )
     first = decide(snapshot).actions[0]
     assert "the scheduler would never start it: no such partition" in str(first)
 
@@ -101,11 +103,11 @@ def test_start_up_that_takes_longer_than_the_pad_lengthens_it() -> None:
     )  # fmt: skip
     view = site(tasks(8))
     snapshot = snapshot_of(view)
-    here = msgspec.structs.replace(snapshot.sites["here"], pilots=(pilot,))
+    here = msgspec.structs.replace(snapshot.sites["here"], requests=(pilot,))
     actions = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
     assert "LengthenPad" in str(actions)
     late = msgspec.structs.replace(pilot, known_since=950.0)
-    here = msgspec.structs.replace(here, pilots=(late,))
+    here = msgspec.structs.replace(here, requests=(late,))
     actions = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
     assert "LengthenPad" not in str(actions), "its worker may have called while no daemon listened"
 

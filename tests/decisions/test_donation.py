@@ -18,7 +18,7 @@ from adaptor.decisions import donation_memory as lender
 from adaptor.donation.situation import NodeUse
 from adaptor.protocol.messages import Ending, Leaving, Result
 from adaptor.reports import JobState, NodeReport
-from adaptor.scheduling.workers import Worker
+from adaptor.scheduling.workers import WorkerTable
 from adaptor.units import Duration
 from tests.daemon.donating_site import PREEMPTIBLE, DonatingSite
 
@@ -112,7 +112,7 @@ def test_the_scheduler_preempts_with_its_own_grace_time(site: DonatingSite) -> N
 def test_a_step_goes_through_the_workers_a_few_times_however_many_pilots(
     site: DonatingSite,
 ) -> None:
-    class Counted(dict[str, Worker]):
+    class Counted(WorkerTable):
         looks = 0
 
         def values(self):  # type: ignore[no-untyped-def]
@@ -132,7 +132,10 @@ def test_a_step_goes_through_the_workers_a_few_times_however_many_pilots(
             if f"w-{node}" not in state.workers:
                 site.start(node)
         site.step()
-        state.workers = counted = Counted(state.workers)
+        counted = Counted()
+        for id, worker in state.workers.items():
+            counted[id] = worker
+        state.workers = counted
         asyncio.run(step(site.state))
         looks.append(counted.looks)
     assert looks[0] == looks[1]
@@ -233,12 +236,12 @@ def test_what_was_learned_of_idle_periods_outlives_the_daemon(site: DonatingSite
     site.step()
     known = site.state.memory.donation
     assert known is not None
-    site.journal.keep_idleness("here", known.learner.idleness)
-    learned = known.learner.idleness
+    site.journal.keep_idleness("here", known.seen.learner.idleness)
+    learned = known.seen.learner.idleness
     assert sum(learned.ends) == 1
     site.restart()
     assert site.state.memory.donation is not None
-    assert site.state.memory.donation.learner.idleness == learned
+    assert site.state.memory.donation.seen.learner.idleness == learned
 
 
 def test_a_pilot_is_reserved_at_the_donated_price(tmp_path: Path) -> None:

@@ -281,10 +281,12 @@ def test_what_nobody_has_watched_teaches_nothing(site: DonatingSite) -> None:
     known = site.state.memory.donation
     assert known is not None
     known.observed = time.time() - 7200
-    known._since = dict.fromkeys(site.backend.known, time.time() - 7300)
+    known.seen.begin_anew()
+    for node in site.backend.known:
+        known.seen.begins(node, time.time() - 7300, time.time() - 7300)
     site.step()
-    assert sum(known.learner.idleness.seconds) < 60
-    assert time.time() - (known.idle_since("n1") or 0) < 60
+    assert sum(known.seen.learner.idleness.seconds) < 60
+    assert time.time() - (known.seen.since("n1") or 0) < 60
     assert bag
 
 

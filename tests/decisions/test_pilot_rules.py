@@ -64,7 +64,7 @@ def queue(*running: RunningJob, pending: tuple[PendingJob, ...] = (OWN,)) -> Que
     return QueueState(now=NOW, processors=16, running=running, pending=pending)
 
 
-HERE = msgspec.structs.replace(site(), pilots=(pilot(RUNNING, id=9, processors=4),))
+HERE = msgspec.structs.replace(site(), requests=(pilot(RUNNING, id=9, processors=4),))
 """With another pilot, of which workers are heard."""
 
 
@@ -98,7 +98,7 @@ def test_after_a_restart_workers_have_time_to_call() -> None:
 
 def test_where_no_worker_of_the_site_is_heard_the_network_may_be_cut() -> None:
     gone = pilot(RUNNING, fell_silent=True, without_worker_since=NOW - CUT_OFF)
-    alone = msgspec.structs.replace(site(), pilots=(gone,))
+    alone = msgspec.structs.replace(site(), requests=(gone,))
     assert why_forsaken(HERE, gone, NOW)
     assert why_forsaken(alone, gone, NOW) == ""
     assert why_forsaken(alone, gone, NOW + 1)

@@ -24,8 +24,8 @@ from adaptor.processes.trees import end_trees
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.yardstick import Yardstick
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from

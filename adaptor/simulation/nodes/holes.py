@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import GridResult, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
 from adaptor.simulation.nodes.cluster import NodeCluster
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
 from adaptor.crafting.queues import rules_in
 from adaptor.decisions.site_memory import SiteSettings
-from adaptor.donation.idleness import IdleLearner
-from adaptor.donation.situation import NodeUse
 from adaptor.model import QueueState, Request
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize
 from adaptor.simulation.cluster import Policy, Simulation
-from adaptor.simulation.donation.processors import OWNER, PLANNED, Processors
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.kernels import NEVER
 from adaptor.simulation.nodes.cluster import NodeCluster
 from adaptor.simulation.nodes.machine import Machine, lay_out
 from adaptor.simulation.nodes.queue_view import node_queue
 from adaptor.simulation.pilot_requests import Cluster, among, reshape, submit
+from adaptor.simulation.places import Places, place_of
 from adaptor.simulation.queue_view import queue_state
 from adaptor.simulation.scene.shrinking import start_cut
 from backends.partitions import together
@@ -84,19 +82,29 @@ class SimulatedSite:
     them; what ran there is preempted.
     """
 
-    def __init__(self, place: ScenePlace, cluster: Cluster | None = None, show: Show | None = None) -> None:
+    def __init__(
+        self,
+        place: ScenePlace,
+        cluster: Cluster | None = None,
+        show: Show | None = None,
+        places: Places | None = None,
+    ) -> None:
         """`cluster`: that of the place, at some second; None: it is made, at second 0. `show`: the queue as
-        its scheduler shows it; None: every job of it."""
+        its scheduler shows it; None: every job of it. `places`: of the cluster, if it donates nodes; None:
+        they are made."""
         self.place = place
         self.name = place.settings.name
         self._cluster = _cluster_of(place) if cluster is None else cluster
         self._show = show or (lambda: _queue_of(self._cluster))
-        self._processors = _processors_of(self._cluster) if place.settings.donation is not None else None
+        donates = place.settings.donation is not None
+        self._places = (places or Places(self._cluster)) if donates else None
         self._jobs: dict[str, _Job] = {}
-        self._live: dict[str, _Job] = {}
-        """Those that have not ended."""
+        self._live: dict[int, _Job] = {}
+        """By pilot: those that have not ended."""
         self._used: dict[int, _Job] = {}
         """By processor that we use as a donated node."""
+        self._ends: list[tuple[int, int]] = []
+        """Heap of when such pilots end, and of the pilots; some have ended before."""
         self._seen = self._cluster.changes
         self._changes: list[Change] = []
         self._news: dict[str, _Job] = {}
@@ -109,8 +117,9 @@ class SimulatedSite:
     def next_event(self) -> float:
         """When something happens next; `math.inf`: never."""
         coming = self._cluster.next_event()
-        ends = [(job.started or 0) + job.request.tr for job in self._used.values()]
-        return min([coming if coming is not None else math.inf, *ends])
+        while self._ends and self._ends[0][1] not in self._live:
+            heapq.heappop(self._ends)
+        return min([coming if coming is not None else math.inf, *(end for end, _ in self._ends[:1])])
 
     def advance(self, until: int) -> list[Change]:
         """Let all happen up to and including a second; what became of our pilots since the last call."""
@@ -150,19 +159,14 @@ class SimulatedSite:
             return state
         return together({name: among(state, self.place.partitions.get(name)) for name in names})
 
-    def nodes(self) -> list[NodeReport]:
-        assert self._processors is not None, "the place donates its nodes"
-        self._processors.plan_ahead()
-        lot = self._processors.lot
-        return [
-            NodeReport(
-                name=_node(place),
-                processors=1,
-                use=NodeUse.IDLE if owner < 0 else NodeUse.TAKEN,
-                planned=float(planned) if owner < 0 and planned < NEVER else math.inf,
-            )
-            for place, (owner, planned) in enumerate(lot[[OWNER, PLANNED]].T.tolist())
-        ]
+    def nodes(self) -> Sequence[NodeReport]:
+        assert self._places is not None, "the place donates its nodes"
+        return self._places.reports()
+
+    @property
+    def some_unused(self) -> bool:
+        """Whether an idle processor is not used as a donated node."""
+        return self._places is not None and self._places.idle > len(self._used)
 
     def submit(
         self, pilot: int, tag: str, request: Request, node: str, task: TaskSize, partition: str = ""
@@ -176,12 +180,13 @@ class SimulatedSite:
             )
             number = submit(self._cluster, rules, task, request, nodes)
         id = f"{self.name}-{pilot}" if number is None else str(number)
-        job = self._jobs[id] = self._live[id] = self._news[id] = _Job(
+        job = self._jobs[id] = self._live[pilot] = self._news[id] = _Job(
             id, tag, pilot, request, node, task, partition, number
         )
         if node:
             job.started, job.state = self.now, JobState.RUNNING
-            self._used[_place(node)] = job
+            self._used[place_of(node)] = job
+            heapq.heappush(self._ends, (self.now + request.tr, pilot))
             self._changes.append(Change(pilot, self.now, request, node))
         return id
 
@@ -214,7 +219,7 @@ class SimulatedSite:
 
     def leave(self, pilot: int) -> None:
         """The last worker of a pilot has left."""
-        for job in [job for job in self._live.values() if job.pilot == pilot]:
+        if (job := self._live.get(pilot)) is not None:
             self._stop(job, JobState.COMPLETED)
 
     # --- what happens ----------------------------------------------------------------------------
@@ -227,15 +232,15 @@ class SimulatedSite:
 
     def _end(self, job: _Job, state: JobState) -> None:
         job.ended, job.state, self._news[job.id] = self.now, state, job
-        del self._live[job.id]
+        del self._live[job.pilot]
         if job.node:
-            del self._used[_place(job.node)]
+            del self._used[place_of(job.node)]
         self._changes.append(Change(job.pilot, self.now, job.request, job.node, state))
 
     def _look(self) -> None:
         """Take in what started and ended in this second."""
-        if self._processors is not None:
-            self._look_at_nodes(self._processors)
+        if self._places is not None:
+            self._look_at_nodes(self._places)
         for job in filter(self._may_be_cut, self._live.values()):
             self._start_cut(job)
         if self._seen == self._cluster.changes:
@@ -258,18 +263,14 @@ class SimulatedSite:
         got = start_cut(self._cluster, queue, job.number, job.request, rules, job.task, nodes)
         job.request = got or job.request
 
-    def _look_at_nodes(self, processors: Processors[Simulation] | Processors[NodeCluster]) -> None:
-        ended, started = processors.changes()
-        for number in ended:
-            processors.vacate(number)
-        for number in started:
-            processors.seat(number)
-        owner = processors.lot[OWNER]
-        for place, job in list(self._used.items()):
-            if owner[place] >= 0:
-                self._end(job, JobState.PREEMPTED)
-            elif job.started is not None and self.now >= job.started + job.request.tr:
-                self._end(job, JobState.WALLTIME)
+    def _look_at_nodes(self, places: Places) -> None:
+        if places.look():
+            for place in places.taken(self._used):
+                self._end(self._used[place], JobState.PREEMPTED)
+        while self._ends and self._ends[0][0] <= self.now:
+            ended = self._live.get(heapq.heappop(self._ends)[1])
+            if ended is not None:
+                self._end(ended, JobState.WALLTIME)
 
     def _follow(self, job: _Job, number: int) -> None:
         known = self._cluster.outside_job(number)
@@ -304,17 +305,3 @@ def _cluster_of(place: ScenePlace) -> Cluster:
         cluster = NodeCluster(lay_out(place.jobs, place.machine, place.chunk), place.machine, place.policy)
     cluster.advance(0)
     return cluster
-
-
-def _processors_of(cluster: Cluster) -> Processors[Simulation] | Processors[NodeCluster]:
-    if isinstance(cluster, NodeCluster):
-        return Processors(cluster, IdleLearner())
-    return Processors(cluster, IdleLearner())
-
-
-def _node(place: int) -> str:
-    return f"cpu{place}"
-
-
-def _place(node: str) -> int:
-    return int(node.removeprefix("cpu"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from adaptor.bag_spec import BagSpec
 from adaptor.model import AttemptOutcome, TaskState
@@ -72,9 +71,7 @@ class BrokerTasks:
     def learned(self) -> LearnedRuntimes:
         return self._learner.learned
 
-    def add_pilot(
-        self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
-    ) -> None:
+    def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         memory = slots_of(self._cluster, self._terms, processors) * (self._terms.task.memory or 0)
         place = PilotPlace(
             pilot=pilot,
@@ -82,7 +79,6 @@ class BrokerTasks:
             processors=processors,
             deadline=deadline,
             memory=memory or _UNLIMITED,
-            slots=tuple(slots),
         )
         self._served[pilot] = Served()
         self._workers.start(place, started)

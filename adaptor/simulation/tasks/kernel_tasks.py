@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,13 +10,14 @@ from adaptor.crafting.situation import Demand, TaskGroup, TaskShape, TaskTimes
 from adaptor.donation.fitting import held, least_probability
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.protocol.messages import AttemptKey
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeLearner
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
-from adaptor.scheduling.workers import Worker
+from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
@@ -27,6 +27,8 @@ from adaptor.simulation.tasks.broker_tasks import BrokerTasks, site_terms
 from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks
 
 _NO_RULES = DonationRules()
+_SOME_TASK = AttemptKey(BAG, 0, 0)
+"""Of a worker on a donated node: which one it has is known to the kernel alone."""
 
 
 class KernelTasks(Broker):
@@ -58,6 +60,8 @@ class KernelTasks(Broker):
         )
         self._demands: tuple[Demand, ...] | None = None
         """As last asked for; None: tasks have gone on since."""
+        self._wanted: tuple[BagDonationDemand, ...] | None = None
+        """The same on donated nodes."""
         self._left_at: int | None = None
         """When `leave` was asked last; None: tasks have gone on since."""
         self._ids: list[int] = []
@@ -156,6 +160,11 @@ class KernelTasks(Broker):
         return tuple(TaskGroup(demand.waiting, {SITE: demand}) for demand in self.demands(SITE))
 
     def donation_demands(self, _site: str) -> tuple[BagDonationDemand, ...]:
+        if self._wanted is None:
+            self._wanted = self._wanted_on_nodes()
+        return self._wanted
+
+    def _wanted_on_nodes(self) -> tuple[BagDonationDemand, ...]:
         s, apart = self._t.s, 0 if self._allocation == "transparent" else int(self._t.s[k.HELDS])
         wanted = []
         if self.waiting > apart:
@@ -200,18 +209,18 @@ class KernelTasks(Broker):
             self._t.hazard[:] = k.numbers(hazard)
 
     def expect_requests(self, _site: str, starts: dict[int | None, float]) -> None:
-        self._t.s[k.FORMAL] = math.ceil(starts[None]) if None in starts else -1
+        formal = math.ceil(starts[None]) if None in starts else -1
+        if formal != self._t.s[k.FORMAL]:
+            self._t.s[k.FORMAL], self._wanted = formal, None
 
     # --- pilots ----------------------------------------------------------------------------------
 
-    def add_pilot(
-        self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
-    ) -> None:
-        self._demands = self._left_at = None
+    def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
+        self._demands = self._wanted = self._left_at = None
         row = len(self._ids)
         if row == len(self._t.pilots):
             self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
-        numbers = self._numbered(processors) if not slots else np.array(slots)
+        numbers = self._numbered(processors)
         self._ids.append(pilot)
         self._t.s[k.ROWS] += 1
         since, planned = NEVER, NEVER
@@ -222,7 +231,7 @@ class KernelTasks(Broker):
         self._t.slots[k.PILOT, numbers] = row
         self._t.slots[k.NEXT, numbers] = [*numbers[1:], -1]
         k.fill_row(self._t, row, started)
-        self.state.workers[str(pilot)] = Worker(
+        worker = self.state.workers[str(pilot)] = Worker(
             str(pilot),
             pilot=pilot,
             site=SITE,
@@ -232,6 +241,8 @@ class KernelTasks(Broker):
             deadline=float(deadline),
             seen=float(started),
         )
+        if node is not None:  # where it has no task it leaves in the same second
+            worker.held[_SOME_TASK] = HeldLease(leased=float(started), cpus=processors)
 
     def _numbered(self, processors: int) -> Array:
         """The slots of a pilot, behind those of the pilots that run."""
@@ -259,7 +270,7 @@ class KernelTasks(Broker):
         self._t = t._replace(slots=slots, heap=heap)
 
     def end_pilot(self, pilot: int, now: int) -> Served:
-        self._demands = self._left_at = None
+        self._demands = self._wanted = self._left_at = None
         row = self._ids.index(pilot)
         near = self._t.pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
         served = self._remove(row, now, learn=bool(near))
@@ -267,7 +278,7 @@ class KernelTasks(Broker):
         return served
 
     def ahead(self, until: int) -> int:
-        self._demands = self._left_at = None
+        self._demands = self._wanted = self._left_at = None
         stop = min(int(k.next_stop(self._t, self._idle_timeout)), until)
         saved = self._save()
         stop = min(int(k.run(self._t, stop)), stop)
@@ -275,7 +286,7 @@ class KernelTasks(Broker):
         return stop
 
     def settle(self, now: int) -> bool:
-        self._demands = self._left_at = None
+        self._demands = self._wanted = self._left_at = None
         if self._saved is not None:
             stop, saved = self._saved
             self._saved = None
@@ -293,7 +304,7 @@ class KernelTasks(Broker):
     def leave(self, now: int) -> dict[int, Served]:
         if self._left_at == now:
             return {}
-        self._demands = None
+        self._demands = self._wanted = None
         self._time_up(now)
         timeout = 0 if self.ended else self._idle_timeout
         lacks_time = self.waiting > 0 and self._learner.mean is not None

@@ -284,7 +284,7 @@ def run(t: State, until: int) -> int:
     """Let tasks end, and others start in their slots, up to and including `until`.
 
     It stops before that when something is to be learned before the next task starts in the pilot ROW
-    (`fill_row` goes on), or when that pilot of a formal request has no task any more. The idle slots of all
+    (`fill_row` goes on), or when that pilot has no task any more. The idle slots of all
     pilots at `until` are left to `fill`, since pilots may end in that second.
 
     Returns:
@@ -327,7 +327,7 @@ def run(t: State, until: int) -> int:
             _start_next(t, row, slot, now)
         else:  # at even odds, others of its slots may have stood idle although tasks wait
             fill_row(t, row, now)
-        if pilots[row, BUSY] == 0 and pilots[row, SINCE] == NEVER:
+        if pilots[row, BUSY] == 0:
             return int(now)
     s[ROW] = -1
     return NEVER
@@ -348,16 +348,11 @@ def next_stop(t: State, idle_timeout: int) -> int:
 
 @kernel
 def first_over(t: State, now: int) -> int:
-    """The pilot whose worker is to end its tasks by now; -1: none. On donated nodes first, by their slots."""
-    found, pilots = -1, t.pilots
+    """The first pilot whose worker is to end its tasks by now; -1: none."""
     for row in range(t.s[ROWS]):
-        if pilots[row, DEADLINE] <= now:
-            donated = pilots[row, SINCE] < NEVER
-            if found < 0 or (
-                donated and (pilots[found, SINCE] == NEVER or pilots[row, FIRST] < pilots[found, FIRST])
-            ):
-                found = row
-    return found
+        if t.pilots[row, DEADLINE] <= now:
+            return row
+    return -1
 
 
 @kernel

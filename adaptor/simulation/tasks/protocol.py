@@ -62,13 +62,10 @@ class Tasks(Protocol):
     def learned(self) -> LearnedRuntimes:
         """What is known of the tasks' runtimes."""
 
-    def add_pilot(
-        self, pilot: int, processors: int, started: int, deadline: int, slots: Sequence[int] = ()
-    ) -> None:
+    def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         """A pilot has started now; its worker takes tasks at once.
 
-        On a donated node if the board knows that of it (`use_node`). `slots`: their numbers, ascending; tasks
-        that end in one second do so in the order of these. Empty: slots are numbered as they come.
+        On a donated node if the board knows that of it (`use_node`).
         """
 
     def end_pilot(self, pilot: int, now: int) -> Served:

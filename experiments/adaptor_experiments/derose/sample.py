@@ -11,8 +11,8 @@ from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks

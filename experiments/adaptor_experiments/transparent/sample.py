@@ -8,14 +8,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adaptor.donation.idleness import IdleLearner
-from adaptor.donation.situation import Allocation
+from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.donation.driver import DonationResult, run_donation
-from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_job import GridResult
+from adaptor.simulation.grid_run import Watched, run_grid_job
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
+from adaptor.simulation.places import Places
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks
 from adaptor_experiments.derose.design import JobType
@@ -94,13 +93,14 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
     processors = piece.workload.processors
     jobs, untouched = trace(piece.path, processors, piece.load)
     at = submission(jobs, piece)
-    place = watched(Simulation(jobs, processors, "conservative"), at)
+    base = Simulation(jobs, processors, "conservative")
+    seen = watched(base, at)
     outcomes = []
     for kind in piece.settings.kinds:
         runtimes = kind.runtimes(piece.settings.seed, piece.sample)
         for strategy in STRATEGIES:
-            cluster = place.cluster.fork()
-            result = _run(piece, place.fork(cluster), runtimes, strategy, make)
+            cluster = base.fork()
+            result = _run(piece, cluster, seen, runtimes, strategy, make)
             outcomes.append(
                 Outcome(
                     trace=piece.workload.key,
@@ -111,44 +111,52 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
                     strategy=strategy,
                     submitted=at,
                     work=int(runtimes.sum()),
-                    **msgspec.structs.asdict(result),
-                    **delays(place.cluster, cluster, untouched, at + result.turnaround),
+                    **_figures(result),
+                    **delays(base, cluster, untouched, at + result.turnaround),
                 )
             )
     return outcomes
 
 
-def watched(cluster: Simulation, at: int) -> Processors[Simulation]:
-    """The cluster at a second, its idle periods seen for some time before."""
+def watched(cluster: Simulation, at: int) -> Watched:
+    """The cluster goes on to a second, its nodes watched for some time before."""
     cluster.advance(max(0, at - WATCHED))
-    place = Processors(cluster, IdleLearner())
+    places, seen = Places(cluster), SeenNodes()
+    seen.looked(places.reports(), float(cluster.now))
     while (coming := cluster.next_event()) is not None and coming <= at:
         cluster.advance(coming)
-        place.watch()
+        if places.look():
+            seen.looked(places.reports(), float(coming))
     cluster.advance(at)
-    place.tell()
-    return place
+    return Watched(places, seen)
 
 
 def _run(
-    piece: Piece, place: Processors[Simulation], runtimes: Array, strategy: Strategy, make: MakeTasks
-) -> DonationResult:
-    settings, processors = piece.settings, piece.workload.processors
-    if strategy != "static" and strategy != "adaptive":
-        terms, rules = settings.terms(processors, "adaptive"), settings.rules(strategy)
-        allocation: Allocation = "mixed" if strategy == "mixed" else "transparent"
-        return run_donation(place, runtimes, terms, rules, allocation, make)
-    result = run_grid_job(place.cluster, runtimes, settings.terms(processors, strategy))
-    return DonationResult(
-        turnaround=result.turnaround,
-        failed=0,
-        used=0,
-        donated=0,
-        lost=0,
-        reclaims=0,
-        held=result.held,
-        requests=len(result.requests),
+    piece: Piece, cluster: Simulation, seen: Watched, runtimes: Array, strategy: Strategy, make: MakeTasks
+) -> GridResult:
+    settings = piece.settings
+    if strategy == "static" or strategy == "adaptive":
+        return run_grid_job(cluster, runtimes, settings.terms(cluster.processors, strategy))
+    terms = msgspec.structs.replace(
+        settings.terms(cluster.processors, "adaptive"),
+        donation=settings.rules(strategy),
+        allocation="mixed" if strategy == "mixed" else "transparent",
     )
+    return run_grid_job(cluster, runtimes, terms, make, watched=seen.fork(cluster))
+
+
+def _figures(result: GridResult) -> dict[str, int]:
+    donated = result.donated
+    return {
+        "turnaround": result.turnaround,
+        "held": result.held,
+        "requests": len(result.requests),
+        "used": donated.used,
+        "donated": donated.work,
+        "lost": donated.lost,
+        "reclaims": donated.reclaims,
+        "failed": result.failed,
+    }
 
 
 def delays(base: Simulation, cluster: Simulation, untouched: Array, until: int) -> dict[str, int]:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor_experiments.derose.local_waits import LocalWaits
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.resources import TaskSize
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.nodes.cluster import NodeCluster
 from adaptor.simulation.nodes.holes import find_holes

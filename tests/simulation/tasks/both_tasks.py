@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
@@ -79,8 +79,8 @@ class BothTasks:
     def expect_requests(self, site, starts) -> None:
         self._board(lambda board: board.expect_requests(site, starts))
 
-    def add_pilot(self, pilot, processors, started, deadline, slots: Sequence[int] = ()) -> None:
-        self._act(lambda tasks: tasks.add_pilot(pilot, processors, started, deadline, slots))
+    def add_pilot(self, pilot, processors, started, deadline) -> None:
+        self._act(lambda tasks: tasks.add_pilot(pilot, processors, started, deadline))
 
     def end_pilot(self, pilot: int, now: int) -> Served:
         return self._act(lambda tasks: tasks.end_pilot(pilot, now))

@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.crafting.situation import SiteRules
+from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules, Hours
 from adaptor.model import Limits
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.donation.driver import run_donation
-from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
+from adaptor.simulation.grid_run import Watched, run_grid_job
 from adaptor.simulation.kernels import NEVER
+from adaptor.simulation.places import Places
 from adaptor.simulation.tasks.kernel_tasks import KernelTasks
 from adaptor.simulation.tasks.protocol import SITE, Served
-from tests.simulation.donation.test_driver import instant_terms, jobs, terms_of
 from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
 from tests.simulation.tasks.both_tasks import BothTasks
+from tests.simulation.test_donated_processors import cluster_with, donating, instant_terms, jobs, terms_of
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
 allocations = st.sampled_from(["transparent", "mixed"])
@@ -90,11 +90,9 @@ class Life:
     def __init__(self, runtimes: list[int], terms: GridTerms, drawn: list[Pilot]) -> None:
         self.tasks = BothTasks(np.array(runtimes), terms, empty_cluster())
         self.seen: list[tuple[str, int, int, Served]] = []
-        self._numbered, self._widest = terms.donation is not None, terms.rules.limits.max_proc
+        self._widest = terms.rules.limits.max_proc
         self._drawn, self._now = drawn, 0
         self._here: dict[int, Pilot] = {}
-        self._free = list(range(PROCESSORS))
-        self._slots: dict[int, list[int]] = {}
 
     def live(self, steps: list[int], expected: dict[int, int] | None = None) -> None:
         expected = expected or {}
@@ -119,14 +117,9 @@ class Life:
 
     def _add(self, id: int, pilot: Pilot) -> None:
         processors = min(pilot.processors, self._widest) if pilot.idle is None else 1
-        if self._numbered and len(self._free) < processors:
-            return
         self._here[id] = pilot
-        self._slots[id], self._free = (
-            (self._free[:processors], self._free[processors:]) if self._numbered else ([], self._free)
-        )
         self._know(later=False)
-        self.tasks.add_pilot(id, processors, self._now, self._now + pilot.tr, self._slots[id])
+        self.tasks.add_pilot(id, processors, self._now, self._now + pilot.tr)
 
     def _know(self, *, later: bool) -> None:
         for id, pilot in self._here.items():
@@ -141,7 +134,6 @@ class Life:
 
     def _gone(self, how: str, id: int, served: Served) -> None:
         self.seen.append((how, self._now, id, served))
-        self._free = sorted([*self._free, *self._slots.pop(id)])
         del self._here[id]
 
 
@@ -197,8 +189,7 @@ def test_a_grid_job_goes_the_same_way(scene, runtimes, terms):
 @given(scenes, bags, plain_terms, rules, learners(), allocations)
 @settings(max_examples=300, deadline=None)
 def test_a_bag_on_donated_nodes_goes_the_same_way(scene, runtimes, terms, rules, learner, allocation):
-    place = Processors(cluster_of(scene), learner)
-    run_donation(place, np.array(runtimes), terms, rules, allocation, BothTasks)
+    run_both(cluster_of(scene), runtimes, donating(terms, rules, allocation), learner)
 
 
 @given(
@@ -215,10 +206,13 @@ def test_tasks_are_cut_and_preempted_often(rows, runtimes, rules, learner, alloc
 
 
 def run_on(rows, runtimes, rules, allocation="transparent", learner=None):
-    place = Processors(Simulation(jobs_from(rows), PROCESSORS, "conservative"), learner or IdleLearner())
-    place.cluster.advance(0)
-    place.watch()
-    return run_donation(place, np.array(runtimes), terms_of(), rules, allocation, BothTasks)
+    return run_both(cluster_with(rows), runtimes, donating(terms_of(), rules, allocation), learner)
+
+
+def run_both(cluster, runtimes, terms, learner=None):
+    seen = SeenNodes(None if learner is None else learner.idleness)
+    watched = Watched(Places(cluster), seen)
+    return run_grid_job(cluster, np.array(runtimes), terms, BothTasks, watched=watched)
 
 
 # --- scenes found by search: random ones seldom show these rules -----------------------------------
@@ -271,7 +265,7 @@ def test_both_release_a_held_task_whose_request_starts_late():
         (167, 1, 218, 165),
     ]
     result = run_on(rows, [91, 186, 140, 101], DonationRules(useful_time=0.0, fit=0.1, patience=1), "mixed")
-    assert (result.turnaround, result.donated) == (459, 186)
+    assert (result.turnaround, result.donated.work) == (459, 186)
 
 
 def test_a_task_cut_though_it_had_all_the_time_there_is_is_given_up_by_both():

@@ -1,0 +1,54 @@
+"""The pilots of a site that are in the system, sorted as its rules ask for them. Pure."""
+
+from __future__ import annotations
+
+from adaptor.decisions.pilots import Pilot
+
+
+class PilotTable(dict[int, Pilot]):
+    """By id. A step costs what has changed: most pilots on donated nodes run, and no rule concerns them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: dict[int, Pilot] = {}
+        """Formal ones."""
+        self.donated: dict[int, Pilot] = {}
+        """On donated nodes."""
+        self.unsettled: dict[int, Pilot] = {}
+        """Of those: without the ones that are `settled`."""
+        self.by_node: dict[str, Pilot] = {}
+        """By donated node: the last pilot for it."""
+        self.touched: set[str] = set()
+        """Donated nodes whose pilots have changed, until somebody has taken that in and clears it."""
+
+    @property
+    def concerned(self) -> tuple[Pilot, ...]:
+        """Those that a rule on single pilots may concern: all but the settled ones."""
+        return (*self.requests.values(), *self.unsettled.values())
+
+    def __setitem__(self, id: int, pilot: Pilot) -> None:
+        super().__setitem__(id, pilot)
+        if not pilot.node:
+            self.requests[id] = pilot
+            return
+        self.donated[id] = pilot
+        self.touched.add(pilot.node)
+        if pilot.settled:
+            self.unsettled.pop(id, None)
+        else:
+            self.unsettled[id] = pilot
+        known = self.by_node.get(pilot.node)
+        if known is None or known.id <= id:
+            self.by_node[pilot.node] = pilot
+
+    def __delitem__(self, id: int) -> None:
+        pilot = self[id]
+        super().__delitem__(id)
+        if not pilot.node:
+            del self.requests[id]
+            return
+        del self.donated[id]
+        self.touched.add(pilot.node)
+        self.unsettled.pop(id, None)
+        if self.by_node[pilot.node].id == id:
+            del self.by_node[pilot.node]

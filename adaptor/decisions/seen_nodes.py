@@ -1,0 +1,105 @@
+"""The nodes of a site as last seen, since when each is idle, and what the learner makes of that. Pure.
+
+A look costs what has changed since the last one: nodes that became idle together are told of together.
+Times are epoch seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import KeysView, Sequence
+
+import msgspec
+
+from adaptor.donation.idleness import IdleLearner, Idleness
+from adaptor.donation.situation import NodeUse
+from adaptor.reports import NodeReport
+
+_TELL = 60.0
+"""Seconds of an idle period that is not over after which the learner is told of it."""
+
+
+class _Period(msgspec.Struct):
+    """Nodes that have been idle since the same instant."""
+
+    told: float
+    """Up to which age the learner knows of them."""
+    nodes: int = 0
+
+
+class SeenNodes:
+    """A node is idle while it is free of local jobs; our own use of it does not count."""
+
+    def __init__(self, known: Idleness | None = None) -> None:
+        """`known`: what was learned of idle periods before; None: nothing."""
+        self.learner = IdleLearner(known)
+        self.reports: Sequence[NodeReport] = ()
+        self.by_name: dict[str, NodeReport] = {}
+        self._since: dict[str, float] = {}
+        self._periods: dict[float, _Period] = {}
+        """By their beginning."""
+
+    def copy(self) -> SeenNodes:
+        """The same, to go its own way from here on."""
+        twin = SeenNodes(self.learner.idleness)
+        twin.reports, twin.by_name, twin._since = self.reports, self.by_name.copy(), self._since.copy()
+        twin._periods = {since: msgspec.structs.replace(period) for since, period in self._periods.items()}
+        return twin
+
+    @property
+    def idle(self) -> KeysView[str]:
+        """The nodes of which it is known since when they are idle."""
+        return self._since.keys()
+
+    def since(self, node: str) -> float | None:
+        """Since when a node has been idle; None: it is not, or nobody has seen it."""
+        return self._since.get(node)
+
+    def looked(self, reports: Sequence[NodeReport], now: float) -> list[NodeReport]:
+        """Take in what the scheduler says of the nodes; returns the reports that are not as they were."""
+        before, self.reports = self.reports, reports
+        differ = [
+            (old, new) for old, new in zip(before, reports, strict=False) if new is not old and new != old
+        ]
+        changed = [new for _, new in differ] + list(reports[len(before) :])
+        self.by_name.update((report.name, report) for report in changed)
+        if len(self.by_name) > len(reports) or any(old.name != new.name for old, new in differ):
+            self._forget_all_but(reports, now)
+        for report in changed:
+            if report.use is NodeUse.IDLE:
+                self.begins(report.name, now, now)
+            else:
+                self._ends(report.name, now, taken=report.use is NodeUse.TAKEN)
+        for since, period in self._periods.items():
+            age = max(0.0, now - since)  # the clock may have been set back
+            if age - period.told >= _TELL:
+                self.learner.saw(period.told, age, taken=False, nodes=period.nodes)
+                period.told = age
+        return changed
+
+    def begins(self, node: str, since: float, now: float) -> None:
+        """A node has been idle since then, of which nothing was told before `now`, if that is not known."""
+        if node not in self._since:
+            self._since[node] = since
+            self._periods.setdefault(since, _Period(now - since)).nodes += 1
+
+    def begin_anew(self) -> None:
+        """Nobody has looked for long: what is idle at the next look counts from then on."""
+        self.reports, self.by_name = (), {}
+        self._since.clear()
+        self._periods.clear()
+
+    def _forget_all_but(self, reports: Sequence[NodeReport], now: float) -> None:
+        """The scheduler does not name the others any more."""
+        self.by_name = {report.name: report for report in reports}
+        for name in self._since.keys() - self.by_name.keys():
+            self._ends(name, now, taken=False)
+
+    def _ends(self, node: str, now: float, *, taken: bool) -> None:
+        since = self._since.pop(node, None)
+        if since is None:
+            return
+        period = self._periods[since]
+        self.learner.saw(period.told, max(period.told, now - since), taken=taken)
+        period.nodes -= 1
+        if not period.nodes:
+            del self._periods[since]

@@ -1,1 +1,0 @@
-"""Donated processors in the simulated cluster."""
