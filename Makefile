@@ -64,13 +64,13 @@ quick: dev lint
 
 test: dev
 	./tests/clusters/install-slurm
-	./tests/clusters/install-gridengine
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -m 'not nightly' -n 4 --maxschedchunk 1 --durations=10
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
 
 nightly: dev
 	./tests/clusters/install-slurm
+	./tests/clusters/install-gridengine
 	./tests/dashboard/install-chromium
 	$(BIN)/python -m pytest -m nightly -n 4 --maxschedchunk 1 --durations=10
 

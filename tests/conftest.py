@@ -9,7 +9,7 @@ import pytest
 from tests.examples import register_profiles
 
 NIGHTLY = ("campaign", "experiments/commands", "packaging")
-"""Folders too long for each change: `make nightly` runs them, with fuzzing and real browsers."""
+"""Folders too long for each change: `make nightly` runs them, with fuzzing, real browsers and Grid Engine."""
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     nightly = [here / folder for folder in NIGHTLY]
     for item in items:
-        marked = item.get_closest_marker("fuzz") or item.get_closest_marker("browser")
+        marked = any(map(item.get_closest_marker, ("fuzz", "browser", "gridengine")))
         if marked or any(folder in item.path.parents for folder in nightly):
             item.add_marker(pytest.mark.nightly)
     # The long ones first, so that they run beside each other and nobody waits for the last one.

@@ -18,8 +18,8 @@ from adaptor.model import Limits, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.nodes.machine import Machine, parse_machine
 from adaptor.simulation.queue_view import queue_state
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
