@@ -142,7 +142,7 @@ class SimulatedSite:
 
     def next_cut(self) -> float:
         """When a request may next be started with less than its tr; `math.inf`: none waits for that."""
-        return self.next_event() if any(map(self._may_be_cut, self._live.values())) else math.inf
+        return self.next_event() if self._cuttable() else math.inf
 
     @property
     def some_queued(self) -> bool:
@@ -241,7 +241,7 @@ class SimulatedSite:
         """Take in what started and ended in this second."""
         if self._places is not None:
             self._look_at_nodes(self._places)
-        for job in filter(self._may_be_cut, self._live.values()):
+        for job in self._cuttable():
             self._start_cut(job)
         if self._seen == self._cluster.changes:
             return
@@ -250,10 +250,11 @@ class SimulatedSite:
             if job.number is not None:
                 self._follow(job, job.number)
 
-    def _may_be_cut(self, job: _Job) -> bool:
-        """Whether a job waits and this site's scheduler starts it with less than its tr."""
-        shrinks = self.place.settings.rules.shrink_margin is not None
-        return shrinks and job.started is None and job.request.least is not None
+    def _cuttable(self) -> list[_Job]:
+        """The jobs that wait and that this site's scheduler starts with less than their tr."""
+        if self.place.settings.rules.shrink_margin is None:
+            return []
+        return [job for job in self._live.values() if job.started is None and job.request.least is not None]
 
     def _start_cut(self, job: _Job) -> None:
         assert job.number is not None
