@@ -64,6 +64,22 @@ def write(asked: Asked, key: str, text: str, given: Given) -> None:
     asked.written[key], asked.writers[key] = text, given
 
 
+def wish(asked: Asked, key: str, given: Given) -> None:
+    """Note what a site says for all its pilots; a later option for the same key wins."""
+    asked.wishes = [other for other in asked.wishes if other.key != key] + [Wish(key, given)]
+
+
+def qsub_name(asked: Asked, given: Given) -> None:
+    """`-N` of every qsub."""
+    asked.options["name"] = given.value
+
+
+def qsub_mail(asked: Asked, given: Given) -> None:
+    """`-m` of every qsub."""
+    if given.value != "n":
+        asked.wishes.append(Wish(NOTIFY, given))
+
+
 Follow = Callable[[Asked, Given], None]
 """Notes what one option asks for. Raises ValueError: its value is none."""
 

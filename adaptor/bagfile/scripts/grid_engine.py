@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
-from adaptor.bagfile.scripts.asked import NOTIFY, Asked, Follow, Wish, follow, write
+from adaptor.bagfile.scripts.asked import Asked, Follow, follow, qsub_mail, qsub_name, wish, write
 from adaptor.bagfile.scripts.directives import Word
 from adaptor.bagfile.scripts.getopt import Given, OptionError
 from adaptor.bagfile.scripts.values import pbs_size, pbs_time, whole
@@ -72,8 +72,7 @@ def read_grid_engine(given: Sequence[Given]) -> Asked:
     asked = Asked()
     for each in given:
         if each.name in _OF_SITES:
-            wish = Wish(_OF_SITES[each.name], each)
-            asked.wishes = [other for other in asked.wishes if other.key != wish.key] + [wish]
+            wish(asked, _OF_SITES[each.name], each)
         elif each.name not in _WITHOUT_EFFECT:
             follow(asked, each, _FOLLOWED, _WHY)
     if not any(each.name == "t" for each in given):
@@ -132,10 +131,6 @@ def _yes_only(why: str, wanted: str) -> Follow:
     return noted
 
 
-def _name(asked: Asked, given: Given) -> None:
-    asked.options["name"] = given.value
-
-
 def _join(asked: Asked, given: Given) -> None:
     asked.join = "oe" if given.value.lower() in ("y", "yes") else ""
 
@@ -144,19 +139,14 @@ def _here(asked: Asked, _given: Given) -> None:
     asked.cwd = "."
 
 
-def _mail(asked: Asked, given: Given) -> None:
-    if given.value != "n":
-        asked.wishes.append(Wish(NOTIFY, given))
-
-
 _FOLLOWED: dict[str, Follow] = {
-    "N": _name,
+    "N": qsub_name,
     "b": _yes_only("a script is no program: write adaptor submit -- PROGRAM", "n"),
     "cwd": _here,
     "e": _field("error"),
     "j": _join,
     "l": _resources,
-    "m": _mail,
+    "m": qsub_mail,
     "o": _field("output"),
     "pe": _slots,
     "r": _yes_only("a task whose node was lost runs again", "y"),

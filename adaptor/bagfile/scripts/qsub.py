@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adaptor.bagfile.scripts.array_spec import parse_array
-from adaptor.bagfile.scripts.asked import NOTIFY, Asked, Follow, Wish, follow, write
+from adaptor.bagfile.scripts.asked import Asked, Follow, Wish, follow, qsub_mail, qsub_name, wish, write
 from adaptor.bagfile.scripts.getopt import Given, Known, Table
 from adaptor.bagfile.scripts.values import gpus, pbs_size, pbs_time, whole
 from adaptor.resources import TaskGpus
@@ -38,8 +38,7 @@ def read_qsub(given: Sequence[Given]) -> Asked:
         if each.name in _WITHOUT_EFFECT:
             continue
         if each.name in _OF_SITES:
-            wish = Wish(_OF_SITES[each.name], each)
-            asked.wishes = [other for other in asked.wishes if other.key != wish.key] + [wish]
+            wish(asked, _OF_SITES[each.name], each)
             continue
         follow(asked, each, _FOLLOWED, _WHY)
     return asked
@@ -52,19 +51,10 @@ def _array(variable: str) -> Follow:
     return noted
 
 
-def _name(asked: Asked, given: Given) -> None:
-    asked.options["name"] = given.value
-
-
 def _join(asked: Asked, given: Given) -> None:
     if given.value not in ("oe", "eo", "n"):
         raise ValueError("write oe, eo or n")
     asked.join = given.value
-
-
-def _mail(asked: Asked, given: Given) -> None:
-    if given.value != "n":
-        asked.wishes.append(Wish(NOTIFY, given))
 
 
 def _again(_asked: Asked, given: Given) -> None:
@@ -157,14 +147,14 @@ def _one_resource(asked: Asked, name: str, value: str) -> None:
 _FOLLOWED: dict[str, Follow] = {
     "J": _array("PBS_ARRAY_INDEX"),
     "t": _array("PBS_ARRAYID"),
-    "N": _name,
+    "N": qsub_name,
     "S": _shell,
     "d": _folder,
     "w": _folder,
     "e": _file("error"),
     "j": _join,
     "l": _resources,
-    "m": _mail,
+    "m": qsub_mail,
     "o": _file("output"),
     "r": _again,
     "v": _variables,
