@@ -101,6 +101,10 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     """Of the finished tasks."""
     not_enough: float = 0.0
     """The longest time after which a task was still unfinished, when its pilot ended."""
+    cut: int = 0
+    """Unfinished tasks that the end of their pilot cut."""
+    cut_after: float = 0.0
+    """The mean of the longest times that these ran."""
     mean_start: float | None = None
     """Of those that run now, in epoch seconds; None: none does, or it is not known."""
     first_start: float | None = None

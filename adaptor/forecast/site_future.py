@@ -234,6 +234,8 @@ class SiteFuture:
                 mean=seen.total / seen.finished if seen.finished else 0.0,
                 longest=seen.longest,
                 not_enough=seen.not_enough,
+                cut=len(seen.cut),
+                cut_after=sum(seen.cut.values()) / max(1, len(seen.cut)),
                 mean_start=moment.sums.starts / moment.sums.running if moment.sums.running else None,
                 first_start=moment.oldest,
                 told=known.hint,

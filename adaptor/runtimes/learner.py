@@ -34,6 +34,11 @@ class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
     cut: dict[int, float] = {}
     """By unfinished task that was cut at its pilot's end: its longest run."""
 
+    @property
+    def mean(self) -> float:
+        """Mean runtime of the finished tasks; 0: none has finished."""
+        return self.total / self.finished if self.finished else 0.0
+
 
 class RuntimeRule(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of a `RuntimeLearner`: how one learns at a site."""

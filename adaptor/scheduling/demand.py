@@ -23,7 +23,7 @@ def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> Task
     turns = list(turns)
     learners = [state.learner_of(bag, site, line) for bag, line in turns]
     known = [learner.learned for learner in learners]
-    finished = sum(each.finished for each in known)
+    finished, cut = sum(each.finished for each in known), sum(len(each.cut) for each in known)
     told = [each for bag, _ in turns if (each := bag.spec.expected_at(site)) is not None]
     starts = _starts(state, site, {(bag.id, line.number) for bag, line in turns})
     return TaskTimes(
@@ -31,6 +31,8 @@ def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> Task
         mean=sum(each.total for each in known) / finished if finished else 0.0,
         longest=max((each.longest for each in known), default=0.0),
         not_enough=max((each.not_enough for each in known), default=0.0),
+        cut=cut,
+        cut_after=sum(sum(each.cut.values()) for each in known) / cut if cut else 0.0,
         mean_start=sum(starts) / len(starts) if starts else None,
         first_start=min(starts, default=None),
         told=max(told) if len(told) == len(turns) else None,

@@ -10,8 +10,8 @@ from adaptor.crafting.situation import SiteRules, TaskTimes
 
 ALIKE = 1.02
 """Runtimes within this factor are alike."""
-_FEW, MANY = 8, 64
-"""Finished tasks: fewer may not have shown the longest runtime; this number shows it, whatever still runs."""
+MANY = 64
+"""Finished tasks that speak for the others, however many still run."""
 _SHARE = 1 / 3
 """Of the started tasks, those that must have finished before their runtimes speak for the others."""
 _LEAST_FACTOR = 2.0
@@ -49,8 +49,8 @@ def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> lis
     The rungs are `60 s × 2^k`, all equally likely: nothing speaks for seconds rather than for hours. Where
     the user says what a task takes, or earlier bags of the kind do, they are closer and most of the weight is
     near that time. Those that a task has already outlasted are left out. Tasks that still run or were cut
-    count with half of what they may need at most, else the short ones, which finish first, would speak for
-    all.
+    count with half of what they may need beyond what they had, else the short ones, which finish first, would
+    speak for all.
 
     Args:
         running: tasks that run now.
@@ -58,8 +58,8 @@ def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> lis
     """
     age = mean_age(times, now)
     outlasted = max(0.0 if times.first_start is None else now - times.first_start, times.not_enough)
-    longer = running if age > times.longest * ALIKE else 0
-    if times.finished and (times.finished >= MANY or not few_beside(times, longer)):
+    longer = running if age * ALIKE > times.mean else 0
+    if times.finished and (times.finished >= MANY or not few_beside(times, longer + _cut(times))):
         return [_learned(times, running, age, outlasted, rules.longest_task)]
     return _ladder(times, max(_FIRST * usual_share(rules), 1.0), outlasted, rules.longest_task)
 
@@ -80,21 +80,34 @@ def few_beside(times: TaskTimes, others: int) -> bool:
 
 
 def _learned(times: TaskTimes, running: int, age: float, outlasted: float, possible: float) -> Belief:
-    alike = times.longest <= times.mean * ALIKE
-    if alike and outlasted <= times.longest * ALIKE:
+    """The mean and the longest of all tasks by those that have finished, run and were cut.
+
+    The tasks that ran longer than the finished ones do in the mean are taken to finish at the rate at which
+    these did: as many in the same time, one more among them, as the longest has hardly been seen yet.
+    """
+    if times.longest <= times.mean * ALIKE and outlasted <= times.longest * ALIKE:
         return Belief(times.mean, times.longest)
-    longest = max(times.longest, 1.1 * outlasted)
-    if times.finished < _FEW:
-        longest *= 1.2
-    longest = min(possible, longest)
-    rest = (min(age, longest) + longest) / 2
-    mean = (times.finished * times.mean + running * rest) / (times.finished + running)
-    return Belief(min(mean, longest / ALIKE**2), longest)
+    until = max(times.longest, outlasted)
+    least = min(times.mean, max(0.0, 2 * times.mean - until))
+    longer = 1 + (running if age > times.mean else 0) + _cut(times)
+    longest = min(possible, max(1.1 * outlasted, until + (until - least) * longer / times.finished))
+    total = times.finished * times.mean
+    for count, seconds in ((running, age), (times.cut, times.cut_after)):
+        total += count * (min(seconds, longest) + longest) / 2
+    return Belief(min(total / (times.finished + running + times.cut), longest / ALIKE**2), longest)
+
+
+def _cut(times: TaskTimes) -> int:
+    """Tasks that were cut after they had run longer than the finished ones do in the mean."""
+    return times.cut if times.cut_after > times.mean else 0
 
 
 def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:
-    expected, factor = _foretold(times)
-    if expected is None:
+    """What the user says of the runtimes, or else earlier bags of the same kind, weighs them most."""
+    expected, factor = times.told, _LEAST_FACTOR
+    if not expected and times.earlier is not None:
+        expected, factor = times.earlier.mean, max(factor, times.earlier.factor)
+    if not expected:
         middle, step, below = first, 2.0, 0
     else:
         least = min(first, max(1.0, expected / _REACH))
@@ -104,14 +117,7 @@ def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -
     rungs = [rung for rung in rungs if outlasted < rung <= possible] or [possible]
     near = [math.exp(-((math.log(rung / middle) / math.log(factor)) ** 2) / 2) for rung in rungs]
     uniform, total = _UNIFORM, sum(near)
-    if expected is None or total < _OUT_OF_REACH:  # the tasks have outlasted it by far
+    if not expected or total < _OUT_OF_REACH:  # the tasks have outlasted it by far
         uniform, total = 1.0, math.inf
     weights = [uniform / len(rungs) + (1 - uniform) * weight / total for weight in near]
     return [Belief(rung, rung, weight) for rung, weight in zip(rungs, weights, strict=True)]
-
-
-def _foretold(times: TaskTimes) -> tuple[float | None, float]:
-    """The mean runtime by the user, or else by earlier bags of the same kind, and within which factor."""
-    if times.told or times.earlier is None:
-        return times.told or None, _LEAST_FACTOR
-    return times.earlier.mean, max(_LEAST_FACTOR, times.earlier.factor)

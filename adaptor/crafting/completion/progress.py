@@ -45,17 +45,13 @@ class Progress:
         self._pad, self._pace = pad, pace
         self._later: list[tuple[float, float]] = []
         """By step of the coarse grid: tasks that follow within t seconds, as `a + b * t`."""
-        self._curves: dict[Member, Curve] = {}
+        self.curve = cache(self._curve)
 
-    def curve(self, member: Member) -> Curve:
+    def _curve(self, member: Member) -> Curve:
         """Where all tasks are alike they end together; else a slot finishes one every `mean` seconds, and
-        starts others until no more than that is left (`learning.RuntimeLearner.even`)."""
-        found = self._curves.get(member)
-        if found is None:
-            found = self._curves[member] = self._curve(*member)
-        return found
-
-    def _curve(self, start: float, length: float, slots: float, age: float) -> Curve:
+        starts others until no more than that is left (`RuntimeLearner.even`). Those that run end at any time
+        up to the longest, all equally likely."""
+        start, length, slots, age = member
         mean, longest = self._mean, self._longest
         begin, end = start, start + length
         if not age:
@@ -63,10 +59,11 @@ class Progress:
             length -= self._pad
         if self._alike:
             return Curve(begin - age, end, slots, slots * max(0.0, (length + age + TINY) // mean))
-        most = (length - mean) / mean + LAST
         if age:
-            first = 1.0 + (length - longest) / mean if length > longest else length / longest
-            return Curve(begin, end, slots, slots * max(first, most))
+            left = max(longest - age, TINY)
+            most = max(min(1.0, length / left), (length - left / 2) / mean + LAST)
+            return Curve(begin + (left - mean) / 2, end, slots, slots * most)
+        most = (length - mean) / mean + LAST
         return Curve(begin + mean / 2, end, slots, slots * (max(1.0, most) if length >= longest else 0.0))
 
     def foresee(self, offers: Sequence[Member]) -> None:

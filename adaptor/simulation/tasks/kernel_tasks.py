@@ -149,6 +149,8 @@ class KernelTasks(Broker):
             mean=self._learner.mean or 0.0,
             longest=known.longest,
             not_enough=known.not_enough,
+            cut=len(known.cut),
+            cut_after=sum(known.cut.values()) / max(1, len(known.cut)),
             mean_start=int(started.sum()) / len(started) if len(started) else None,
             first_start=float(started.min()) if len(started) else None,
         )

@@ -50,8 +50,48 @@ def test_the_short_tasks_that_finish_first_do_not_speak_for_the_others() -> None
     assert rungs(first_wave, now=1000.0, running=98)[0] == 1920.0
     half = TaskTimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
     (learned,) = beliefs(half, 1000.0, 50, RULES)
-    assert learned.mean > 600.0
-    assert learned.longest == pytest.approx(1100.0)
+    assert learned.longest == pytest.approx(1816.0), "as many in the second 1,000 s as in the first"
+    assert learned.mean == pytest.approx(1004.0)
+
+
+def test_nor_does_the_first_one_that_finishes() -> None:
+    """It is as long as itself, but the others are as old."""
+    first = TaskTimes(finished=1, mean=300.0, longest=300.0, mean_start=2.0, first_start=0.0)
+    assert rungs(first, now=300.0, running=99)[0] == 480.0
+    alone = TaskTimes(finished=1, mean=300.0, longest=300.0, mean_start=250.0, first_start=250.0)
+    assert beliefs(alone, 300.0, 99, RULES) == [Belief(300.0, 300.0)], "the others have just begun"
+
+
+def test_tasks_that_were_cut_speak_as_those_that_run() -> None:
+    cut = TaskTimes(finished=50, mean=600.0, longest=1000.0, not_enough=1000.0, cut=50, cut_after=1000.0)
+    running = TaskTimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
+    assert beliefs(cut, 1000.0, 0, RULES) == beliefs(running, 1000.0, 50, RULES)
+    few = TaskTimes(finished=1, mean=300.0, longest=300.0, not_enough=1000.0, cut=9, cut_after=1000.0)
+    assert rungs(few)[0] == 1920.0
+
+
+@given(
+    least=st.floats(10, 5_000),
+    most=st.floats(1.5, 8),
+    seen=st.floats(0.4, 1),
+    tasks=st.integers(20, 2000),
+)
+def test_of_runtimes_spread_evenly_mean_and_longest_are_found(
+    least: float, most: float, seen: float, tasks: int
+) -> None:
+    """When that part of the first wave has finished."""
+    longest, finished = least * most, int(seen * tasks)
+    until = least + (longest - least) * finished / tasks
+    times = TaskTimes(
+        finished=finished,
+        mean=(least + until) / 2,
+        longest=until,
+        mean_start=0.0 if finished < tasks else None,
+        first_start=0.0 if finished < tasks else None,
+    )
+    (found,) = beliefs(times, until, tasks - finished, RULES)
+    assert found.longest == pytest.approx(longest, rel=0.25)
+    assert found.mean == pytest.approx((least + longest) / 2, rel=0.15)
 
 
 @given(
@@ -62,15 +102,25 @@ def test_the_short_tasks_that_finish_first_do_not_speak_for_the_others() -> None
     age=st.floats(0, 70_000),
     running=st.integers(0, 1000),
     told=st.none() | st.floats(1, 100_000),
+    cut=st.integers(0, 100),
 )
 def test_there_is_always_a_belief_that_a_request_can_hold(
-    finished: int, mean: float, spread: float, not_enough: float, age: float, running: int, told: float | None
+    finished: int,
+    mean: float,
+    spread: float,
+    not_enough: float,
+    age: float,
+    running: int,
+    told: float | None,
+    cut: int,
 ) -> None:
     times = TaskTimes(
         finished=finished,
         mean=mean if finished else 0.0,
         longest=min(POSSIBLE, mean * spread) if finished else 0.0,
         not_enough=not_enough,
+        cut=cut,
+        cut_after=not_enough / 2,
         mean_start=-age if running else None,
         first_start=-age if running else None,
         told=told,

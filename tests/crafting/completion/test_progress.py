@@ -57,6 +57,19 @@ def test_different_tasks_end_one_after_the_other() -> None:
     assert done(found, Member(0.0, 1049.0, 10), 1e6) == 0, "the longest does not fit"
 
 
+def test_of_different_tasks_that_run_the_older_ends_sooner() -> None:
+    """A task of at most 1,050 s that has run for 650 ends after 200 in the mean, and in 400 at most."""
+    found, old, young = (
+        progress(SPREAD),
+        Member(0.0, 6000.0, 10, age=650.0),
+        Member(0.0, 6000.0, 10, age=50.0),
+    )
+    assert done(found, old, 6000.0) == pytest.approx(10 * (5800 / 600 + 0.3))
+    assert done(found, young, 6000.0) == pytest.approx(10 * (5500 / 600 + 0.3))
+    assert done(found, old, 3000.0) - done(found, young, 3000.0) == pytest.approx(5.0)
+    assert done(found, Member(0.0, 200.0, 10, age=650.0), 1e6) == pytest.approx(5.0), "half of them in 200 s"
+
+
 def test_what_follows_a_request_is_what_could_be_had_now_at_part_of_the_speed() -> None:
     """Ten slots that are free now for an hour, again and again."""
     found = progress(tasks=10_000)
