@@ -12,12 +12,10 @@ from pathlib import Path
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.clock import Clock, midnight, system_clock
-from adaptor.daemon.credits.pricing import Costs
-from adaptor.daemon.credits.treasury import Treasury
 from adaptor.daemon.earlier import Earlier
-from adaptor.daemon.notices.events import NotableEvents
-from adaptor.daemon.notices.listeners import Listeners
-from adaptor.daemon.ports.server import Server
+from adaptor.daemon.notices import Listeners, NotableEvents
+from adaptor.daemon.server import Server
+from adaptor.daemon.treasury import Costs, Treasury
 from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot

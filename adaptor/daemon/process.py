@@ -18,7 +18,7 @@ from adaptor.config.loading import config_path, load_config, remember_config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, configured, continued
 from adaptor.daemon.lock import take_lock
-from adaptor.daemon.ports.rooms import rooms_for
+from adaptor.daemon.server import rooms_for
 from adaptor.errors import AdaptorError
 from adaptor.processes.descriptors import raise_limit
 from adaptor.processes.python_commands import module_command

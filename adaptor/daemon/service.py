@@ -16,28 +16,32 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
 from adaptor.api import DaemonView, JournalView
-from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
-from adaptor.daemon.client.endpoint import ClientEndpoint
+from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, checked_anew
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.pricing import costs_of
-from adaptor.daemon.late_limits import unknown_limits
-from adaptor.daemon.local_runs import read_history
 from adaptor.daemon.lock import LOCK
-from adaptor.daemon.notices.events import NotableEvents
-from adaptor.daemon.ports.rooms import Rooms
-from adaptor.daemon.ports.server import Message, Server
+from adaptor.daemon.notices import NotableEvents
+from adaptor.daemon.observing import read_history
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
-from adaptor.daemon.shutdown import end_pilots
+from adaptor.daemon.server import (
+    Message,
+    Rooms,
+    Server,
+    last_port,
+    last_worker_port,
+    write_client_access,
+    write_site_access,
+)
 from adaptor.daemon.site import Site
-from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
-from adaptor.daemon.spool.setup import open_spool, spool_of
+from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
+from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
+from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
 from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
+from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier

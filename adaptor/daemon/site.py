@@ -34,7 +34,7 @@ from backends.machines.here import HERE
 
 if TYPE_CHECKING:
     from adaptor.daemon.remote.folder import RemoteFolder
-    from adaptor.daemon.spool.endpoint import SpoolEndpoint
+    from adaptor.daemon.spool import SpoolEndpoint
 
 log = logging.getLogger(__name__)
 

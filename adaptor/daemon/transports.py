@@ -6,14 +6,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from adaptor.config.ssh import SshConfig
-from adaptor.daemon.addresses import site_access
-from adaptor.daemon.ports.server import Message, Server
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.remote.routes import DirectRoute, Route
-from adaptor.daemon.remote.tunnel import Tunnel
+from adaptor.daemon.remote.routes import DirectRoute, Route, Tunnel
+from adaptor.daemon.server import Message, Server, site_access
 from adaptor.daemon.site import Site
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
 from adaptor.protocol.spool.exchange import Spool

@@ -11,7 +11,7 @@ import msgspec
 from adaptor.crafting.completion.beliefs import ALIKE
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
-from adaptor.daemon.ports.server import Message
+from adaptor.daemon.server import Message
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.errors import JournalError

@@ -158,7 +158,7 @@ def test_a_settlement_is_written_whole_or_not_at_all(site: FakeSite, monkeypatch
     bag = reserved(site, started=True)
     before = credits_of(site, bag)
     with monkeypatch.context() as patched:
-        patched.setattr("adaptor.daemon.credits.treasury.write_entry", die)
+        patched.setattr("adaptor.daemon.treasury.write_entry", die)
         with pytest.raises(RuntimeError):
             asyncio.run(settle_site(site.state.core, "gone", None))
     site.restart()

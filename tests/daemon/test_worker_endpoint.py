@@ -13,7 +13,7 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon import worker_endpoint
 from adaptor.daemon.sites import terms_of
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.maildir import LATENCY

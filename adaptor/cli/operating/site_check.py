@@ -83,7 +83,7 @@ def findings(site: SiteConfig) -> list[Finding]:
     """What is right, what is doubtful and what is wrong with a site's configuration."""
     from adaptor.config.partitions import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
-    from adaptor.daemon.spool.setup import check_spool
+    from adaptor.daemon.spool import check_spool
     from backends.registry import backend_type
 
     kind = backend_type(site.backend)

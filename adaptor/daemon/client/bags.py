@@ -10,13 +10,13 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import budget_writer, check_deadline
-from adaptor.daemon.client.new_tasks import prepared
-from adaptor.daemon.client.own_needs import (
+from adaptor.daemon.client.new_tasks import (
     check_own_times,
     name_of,
     needs_of,
     out_of_bounds,
     own_sizes,
+    prepared,
     reasons_of,
     words_of,
 )

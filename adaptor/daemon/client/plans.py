@@ -18,9 +18,9 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
+from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.forecasting.planned_bag import NewBag, PlannedBag, plan_bag
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.new_bags import check_can_run

@@ -14,7 +14,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.config.ssh import SshConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
-from adaptor.daemon.remote.tunnel import Tunnel
+from adaptor.daemon.remote.routes import Tunnel
 from adaptor.processes.python_commands import code_command
 from adaptor.protocol.interfaces import addresses
 from backends.base import SchedulerError

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -15,8 +19,7 @@ from adaptor.api import BagView
 from adaptor.atomic_file import write_private
 from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
-from adaptor.daemon.notices.programs import run_program
-from adaptor.daemon.notices.texts import title_and_body, variables
+from adaptor.daemon.notices import title_and_body, variables
 from adaptor.decisions.aims import why_paused
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.bag_views import bags
@@ -34,6 +37,7 @@ from adaptor.model import TaskState
 from adaptor.notify.urls import MARK, read_urls, require_apprise
 from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.bag import Bag
+from adaptor.units import format_duration
 
 log = logging.getLogger(__name__)
 
@@ -174,3 +178,53 @@ def _named(notice: Notice) -> str:
     if notice.channel == HOOK:
         return f"bag {notice.bag}: the hook on_bag_end"
     return f"bag {notice.bag}: the notification of its {notice.event} to {notice.channel}"
+
+
+_GRACE = 2.0
+"""Seconds from SIGTERM to SIGKILL."""
+_WORDS = 2000
+"""Bytes of its output that are looked at, the last ones."""
+
+
+async def run_program(command: Sequence[str], environment: Mapping[str, str], limit: float) -> None:
+    """Run a program in a session of its own, without input, for `limit` seconds at most.
+
+    Raises:
+        AdaptorError: it cannot be started, fails, or was ended with all that it had started.
+    """
+    with tempfile.TemporaryFile() as output:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                env=dict(environment),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AdaptorError(f"{command[0]} cannot be run: {error.strerror}") from error
+        try:
+            status = await asyncio.wait_for(process.wait(), limit)
+        except (TimeoutError, asyncio.TimeoutError) as error:
+            await _end(process)
+            raise AdaptorError(f"it took longer than {format_duration(limit)} and was ended") from error
+        if status:
+            raise AdaptorError(f"it ended with status {status}: {_last_words(output)}")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+        await asyncio.wait_for(process.wait(), _GRACE)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def _last_words(output: IO[bytes]) -> str:
+    """The last line of what it has written."""
+    output.seek(max(0, output.seek(0, os.SEEK_END) - _WORDS))
+    lines = [line.strip() for line in output.read().decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"

@@ -7,12 +7,18 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from pathlib import Path
 
 from adaptor.backoff import Backoff
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.ports.server import Message
+from adaptor.daemon.remote.machines import python_of
+from adaptor.daemon.server import Message
+from adaptor.errors import AdaptorError
+from adaptor.processes.python_commands import module_command
 from adaptor.protocol.maildir import (
+    LATENCY,
     QUICKEST,
     SLOWEST,
     Connection,
@@ -20,10 +26,72 @@ from adaptor.protocol.maildir import (
     Pace,
     address_of,
     file_name,
+    from_workers,
     parse_worker_file,
+    remove_folder,
+    write_next,
 )
+from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
+from adaptor.protocol.spool.remote import RemoteSpool, Talk
 from adaptor.protocol.spool.seal import Envelope, Seal, SealError
+from backends.findings import Finding, error, ok
+
+_TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
+Start = Callable[[Sequence[str]], Talk]
+"""Starts a long-lived process on the site's machine."""
+
+
+def spool_of(config: SiteConfig) -> str | None:
+    """The folder of a site's spools, relative to the home directory on its machine; None: no spool."""
+    if config.ssh is None:
+        return config.spool
+    if config.ssh.link != "spool":
+        return None
+    return config.spool or f"{config.ssh.directory}/spool"
+
+
+def latency_of(config: SiteConfig) -> float:
+    """Seconds that a message to or from a worker of the site usually takes, at most."""
+    return LATENCY if spool_of(config) else 0.0
+
+
+def open_spool(name: str, config: SiteConfig, instance: str, start: Start) -> Spool:
+    """A site's spool, in a folder of its own: several daemons and sites may share the parent.
+
+    Raises:
+        AdaptorError: it is a folder of this machine and cannot be used.
+    """
+    folder = f"{spool_of(config)}/{instance}.{name}"
+    if config.ssh is not None:
+        words = module_command(python_of(config), "adaptor.protocol.spool.remote_server", folder)
+        return RemoteSpool(lambda: start(words), float(config.command_timeout))
+    try:
+        return DirectorySpool(Path(folder).expanduser())
+    except SpoolError as error:
+        raise AdaptorError(f"sites.{name}.spool: {error}") from error
+
+
+def check_spool(site: SiteConfig) -> list[Finding]:
+    """Whether the site's spool can be used: a file is written, read and removed.
+
+    No findings if the site has no spool on this machine.
+    """
+    if site.spool is None or site.ssh is not None:
+        return []
+    folder = Path(site.spool).expanduser()
+    trial = folder / "check"
+    try:
+        spool = DirectorySpool(trial)
+        write_next(from_workers(trial), _TRIAL_FILE, b"a trial")
+        found = [file.data for file in spool.run(Exchange()).files]
+    except (SpoolError, OSError) as problem:
+        return [error(f"spool: {problem}")]
+    remove_folder(trial)
+    if b"a trial" not in found:
+        return [error(f"spool: {folder}: a file written there cannot be read at once; is it cached?")]
+    return [ok(f"spool {folder} is private and writable; the nodes must see it, too")]
+
 
 log = logging.getLogger(__name__)
 

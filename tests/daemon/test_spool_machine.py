@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from adaptor.daemon.spool import endpoint as endpoint_module
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon import spool as endpoint_module
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.protocol.access import Access, Identity
 from adaptor.protocol.maildir import address_of, from_workers
 from adaptor.protocol.spool.directory import DirectorySpool

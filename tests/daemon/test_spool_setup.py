@@ -9,7 +9,7 @@ import pytest
 from adaptor.cli.operating.site_check import findings
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
-from adaptor.daemon.spool.setup import latency_of, spool_of
+from adaptor.daemon.spool import latency_of, spool_of
 from adaptor.errors import ConfigError
 
 SITE = "sites:\n  x:\n    backend: slurm\n"

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from adaptor.crafting.futures.run_shares import KEPT, MOST, Ran
-from adaptor.daemon.local_runs import keep_learned, read_history
+from adaptor.daemon.observing import keep_learned, read_history
 from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite

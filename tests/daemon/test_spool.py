@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.protocol.maildir import (
     UNREAD,
     Connection,

@@ -62,7 +62,7 @@ def test_what_cannot_be_reserved_is_not_submitted(site: FakeSite, monkeypatch: p
         raise JournalError("the disk is full")
 
     submit_budgeted(site, 1, 1)
-    monkeypatch.setattr("adaptor.daemon.credits.treasury.write_entry", full)
+    monkeypatch.setattr("adaptor.daemon.treasury.write_entry", full)
     with pytest.raises(JournalError):
         steps(site)
     assert not site.backend.orders

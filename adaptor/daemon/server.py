@@ -10,12 +10,54 @@ import asyncio
 import itertools
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 
-from adaptor.daemon.ports.rooms import Rooms
+import msgspec
+
+from adaptor.protocol.access import (
+    CLIENT_ACCESS,
+    Access,
+    AccessError,
+    read_access,
+    worker_access,
+    write_access,
+)
 from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
+from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import Keys
 from adaptor.protocol.listener import Caller, Listener, Room, listen
+
+_OWN = 48
+"""Descriptors of the journal, the log, the loop and the sockets themselves."""
+_OF_A_SITE = 20
+"""Those of commands under way, and of links to its machine."""
+_SILENT, _BEGUN = 128, 512
+"""Of the workers' port, at most."""
+_FEW = 8
+_FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
+"""Programs that append tasks and follow bags stay connected, with a connection for each of their threads."""
+
+
+class Rooms(msgspec.Struct, frozen=True):
+    """For how many connections the two ports have room."""
+
+    workers: Room
+    clients: Room
+
+
+def rooms_for(descriptors: int, sites: int) -> Rooms:
+    """How a daemon divides the descriptors that it may have open. Workers get what is left."""
+    left = max(0, descriptors - _OWN - _OF_A_SITE * sites)
+    clients = Room(
+        proven=max(_FEWEST_CLIENTS, min(_MOST_CLIENTS, left // 32)),
+        silent=4 * _FEW,
+        begun=2 * _FEW if left < _FEW * _SILENT else 8 * _FEW,
+    )
+    silent, begun = max(_FEW, min(_SILENT, left // 16)), max(_FEW, min(_BEGUN, left // 4))
+    proven = left - clients.proven - clients.silent - clients.begun - silent - begun
+    return Rooms(Room(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
+
 
 _BATCH = 200
 """Messages handled before what they cause is written and sent."""
@@ -238,3 +280,45 @@ class _Connection(Caller):
     def connection_lost(self, error: Exception | None) -> None:
         super().connection_lost(error)
         self._port.left(self)
+
+
+def write_client_access(
+    directory: Path, keys: Keys, server: Server, host: str | None, loopback: bool
+) -> None:
+    found = addresses(host, server.client_port, loopback=loopback)
+    nearest_first = tuple(sorted(found, key=lambda address: "127.0.0.1" not in address))
+    write_access(
+        directory / CLIENT_ACCESS,
+        Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
+    )
+
+
+def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[str, ...]) -> Path:
+    """Write how the workers of one site reach the daemon; those that run read it again when it is silent.
+
+    Args:
+        directory: the state directory.
+        addresses: see `Access.addresses`.
+    """
+    path = directory / worker_access(site)
+    write_access(path, site_access(keys, addresses))
+    return path
+
+
+def site_access(keys: Keys, addresses: tuple[str, ...]) -> Access:
+    """What an access file for workers holds."""
+    return Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
+
+
+def last_worker_port(directory: Path, sites: Iterable[str]) -> int:
+    """The port at which workers of the daemon before this one still knock; 0 if there was none."""
+    return next((port for site in sites if (port := last_port(directory / worker_access(site)))), 0)
+
+
+def last_port(path: Path) -> int:
+    """The port that an access file names first; 0 if there is none."""
+    try:
+        address = read_access(path).addresses[0]
+    except (AccessError, IndexError):
+        return 0
+    return int(address.rpartition(":")[2]) if address.startswith("tcp://") else 0

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.schema import Config, SiteConfig
-from adaptor.daemon.late_limits import unknown_limits
-from adaptor.daemon.sites import first_limits
+from adaptor.daemon.sites import first_limits, unknown_limits
 from adaptor.daemon.step import step
 from backends.base import SchedulerError
 from tests.daemon.fake_site import LIMITS, FakeBackend, FakeSite

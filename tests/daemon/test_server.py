@@ -14,8 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.daemon.ports.rooms import Rooms, rooms_for
-from adaptor.daemon.ports.server import Message, Server
+from adaptor.daemon.server import Message, Rooms, Server, rooms_for
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, Room
 from tests.e2e.lab import until

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from adaptor.daemon.notices import listeners as module
-from adaptor.daemon.notices.listeners import Listeners
+from adaptor.daemon import notices as module
+from adaptor.daemon.notices import Listeners
 
 
 def test_only_later_events_of_the_bags_that_are_meant_wake() -> None:
