@@ -15,7 +15,7 @@ import click
 from adaptor import api
 from adaptor.api import DaemonView
 from adaptor.api.question import A
-from adaptor.cli.words import printable
+from adaptor.cli.printing import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
 from adaptor.client.bags import Client
 from adaptor.client.outage import Outage

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from adaptor import api
-from adaptor.cli.words import printable
+from adaptor.cli.printing import printable
 from adaptor.errors import AdaptorError
 
 SOME_TASKS_FAILED = 3

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.selectors import Reader
+from adaptor.cli.options import Reader
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask
 from adaptor.client.outage import Outage
 from adaptor.errors import AdaptorError, NoDaemonError

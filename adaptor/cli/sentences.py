@@ -9,7 +9,7 @@ import click
 
 from adaptor import api
 from adaptor.api.fields import Interval
-from adaptor.cli.words import clock, duration, plural, printable
+from adaptor.cli.printing import clock, duration, plural, printable
 from adaptor.forecast.record import Record, Share
 from adaptor.outputs.finding import Outputs
 from adaptor.outputs.tails import tail

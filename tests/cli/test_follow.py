@@ -13,7 +13,7 @@ from adaptor import api
 from adaptor.api import BagView
 from adaptor.cli.bags.watch import Narrator, display
 from adaptor.cli.follow import Overview
-from adaptor.cli.selectors import Reader
+from adaptor.cli.options import Reader
 from adaptor.cli.sentences import summary
 from adaptor.client import outage
 from adaptor.config.loading import remember_config

@@ -9,8 +9,8 @@ import pytest
 
 from adaptor.api import FirstForecastView, ForecastView
 from adaptor.api.fields import Interval
+from adaptor.cli.printing import clock
 from adaptor.cli.sentences import end_words, first_forecast_lines, forecast_line, record_line
-from adaptor.cli.words import clock
 from adaptor.forecast.record import Record, Share
 
 AT = 1_700_000_000.0

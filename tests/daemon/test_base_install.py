@@ -19,7 +19,7 @@ for name in ("numpy", "scipy", "numba", "matplotlib", "starlette", "uvicorn", "p
 @pytest.mark.parametrize(
     "module",
     [
-        *("adaptor.daemon.service", "adaptor.cli.credits.quote", "adaptor.cli.credits.credits"),
+        *("adaptor.daemon.service", "adaptor.cli.bags.quote", "adaptor.cli.credits"),
         *("adaptor.dashboard.document", "adaptor.dashboard.report_page"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.cli.operating.site_check import findings
+from adaptor.cli.operating.sites import findings
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.spool import latency_of, spool_of

@@ -6,11 +6,21 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import config_lines
-from adaptor.cli.options import json_option
-from adaptor.cli.printing import Columns, Figure, StateWord, print_json, print_lines, table
-from adaptor.cli.selectors import Reader, selector_argument
+from adaptor.cli.options import Reader, json_option, selector_argument
+from adaptor.cli.printing import (
+    Columns,
+    Figure,
+    StateWord,
+    clock,
+    duration,
+    pilots_line,
+    plural,
+    print_json,
+    print_lines,
+    printable,
+    table,
+)
 from adaptor.cli.sentences import forecast_line, pause_lines, pilot_notes, record_line
-from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 from adaptor.client.asking import ask
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from adaptor import api
-from adaptor.cli.bags.bag_options import (
+from adaptor.cli.bags.bag_input import (
     WithWords,
     bag_options,
     open_bag_options,
@@ -17,10 +17,8 @@ from adaptor.cli.bags.bag_options import (
 from adaptor.cli.bags.watch import watch_bags
 from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, stop_daemon
 from adaptor.cli.exit_codes import INTERRUPTED
-from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import print_json
-from adaptor.cli.selectors import Reader, selected, selector_argument
-from adaptor.cli.words import plural
+from adaptor.cli.options import Reader, config_option, json_option, selected, selector_argument
+from adaptor.cli.printing import plural, print_json
 from adaptor.client.bags import Client, new_key
 from adaptor.errors import AdaptorError
 

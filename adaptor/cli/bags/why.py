@@ -9,10 +9,8 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import json_option
-from adaptor.cli.printing import print_json
-from adaptor.cli.selectors import Reader, selector_argument
-from adaptor.cli.words import clock, printable
+from adaptor.cli.options import Reader, json_option, selector_argument
+from adaptor.cli.printing import clock, print_json, printable
 from adaptor.errors import UsageError
 
 PAUSE = 1.0

@@ -9,8 +9,7 @@ from adaptor.cli.command_groups import show_help
 from adaptor.cli.daemon_process import config_lines, end_daemon, ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.operating.daemon_install import install
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import print_json, print_lines
-from adaptor.cli.words import clock, duration, plural, printable
+from adaptor.cli.printing import clock, duration, plural, print_json, print_lines, printable
 from adaptor.client.asking import ask
 from adaptor.errors import UsageError
 from adaptor.protocol.state_directory import state_directory

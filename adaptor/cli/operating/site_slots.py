@@ -13,8 +13,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.options import chosen_task, config_option, json_option, no_such_site, size_options
-from adaptor.cli.printing import Columns, print_json, print_lines, table, writing
-from adaptor.cli.words import clock, plural, printable
+from adaptor.cli.printing import Columns, clock, plural, print_json, print_lines, printable, table, writing
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.resources import TaskSize

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adaptor import api
-from adaptor.cli.selectors import Reader
+from adaptor.cli.options import Reader
 from adaptor.client import reading
 from adaptor.errors import JournalError, NoDaemonError
 from tests.cli.fake_control import DEADLINE

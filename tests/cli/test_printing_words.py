@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.cli.printing import iso_time, layout
-from adaptor.cli.words import clock, coloured, pilots_line, plural, printable
+from adaptor.cli.printing import clock, coloured, iso_time, layout, pilots_line, plural, printable
 from tests.cli.fake_control import pilot_view
 
 

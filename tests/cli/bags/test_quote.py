@@ -15,7 +15,7 @@ def nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def never(*_: object) -> None:
         raise AssertionError("a daemon was wanted")
 
-    monkeypatch.setattr("adaptor.cli.credits.quote.ensure_daemon", never)
+    monkeypatch.setattr("adaptor.cli.bags.quote.ensure_daemon", never)
     monkeypatch.chdir(tmp_path)
     Path("tasks.bag").write_text("true\n" * 20)
 

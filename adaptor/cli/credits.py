@@ -8,11 +8,9 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import Columns, Figure, print_json, print_lines, table
-from adaptor.cli.selectors import Reader, selector_argument
+from adaptor.cli.options import Reader, config_option, json_option, selector_argument
+from adaptor.cli.printing import Columns, Figure, duration, plural, print_json, print_lines, table
 from adaptor.cli.sentences import amount, credit_line
-from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
 from adaptor.option_kinds import INSTANT
 from adaptor.units import format_instant

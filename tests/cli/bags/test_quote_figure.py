@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.budget.provisioning.menu import Line, Range, menu
 from adaptor.budget.provisioning.site_offers import Configuration, SiteOffer
-from adaptor.cli.credits.quote import draw_menu
+from adaptor.cli.bags.quote import draw_menu
 from adaptor.errors import AdaptorError
 from adaptor.runtimes.task_time import TaskTime
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.cli.operating.service import Service, cron_lines, scron_lines, unit, with_block
+from adaptor.cli.operating.daemon_install import Service, cron_lines, scron_lines, unit, with_block
 
 
 def service(**environment: str) -> Service:
