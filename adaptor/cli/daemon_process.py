@@ -16,9 +16,8 @@ from adaptor import api
 from adaptor.api import DaemonView
 from adaptor.api.question import A
 from adaptor.cli.printing import printable
-from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
+from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, Outage, ask
 from adaptor.client.bags import Client
-from adaptor.client.outage import Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
@@ -224,8 +223,7 @@ def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list
 
     The command line looks, not the daemon: the file may lie on a file system that hangs.
     """
-    from adaptor.config.digest import digest_of
-    from adaptor.config.loading import default_config_path
+    from adaptor.config.loading import default_config_path, digest_of
 
     lines = []
     path = Path(daemon.config_file or default_config_path())

@@ -15,8 +15,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.options import Reader
-from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask
-from adaptor.client.outage import Outage
+from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, Outage, ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 

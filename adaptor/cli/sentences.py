@@ -11,8 +11,7 @@ from adaptor import api
 from adaptor.api.fields import Interval
 from adaptor.cli.printing import clock, duration, plural, printable
 from adaptor.forecast.record import Record, Share
-from adaptor.outputs.finding import Outputs
-from adaptor.outputs.tails import tail
+from adaptor.outputs.finding import Outputs, tail
 
 
 def amount(credits: float | None) -> str:

@@ -25,8 +25,7 @@ from adaptor import api
 from adaptor.api import LONGEST_POLL, BagInput, TaskInput
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
-from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError
-from adaptor.client.outage import Outage
+from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError, Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds

@@ -8,8 +8,7 @@ from typing import Protocol
 
 from adaptor import api
 from adaptor.api.question import A
-from adaptor.client.asking import ANSWER_TIMEOUT, ask
-from adaptor.client.outage import Outage
+from adaptor.client.asking import ANSWER_TIMEOUT, Outage, ask
 from adaptor.errors import JournalError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 

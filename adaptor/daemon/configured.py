@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import api
-from adaptor.config.digest import digest_of
-from adaptor.config.loading import config_path, last_config, load_config
+from adaptor.config.loading import config_path, digest_of, last_config, load_config
 from adaptor.config.schema import Config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine

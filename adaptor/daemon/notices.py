@@ -13,8 +13,8 @@ from adaptor import api
 from adaptor.api import BagView, TaskView
 from adaptor.bag_spec import BagSpec
 from adaptor.config.notices import Event, NotifyConfig
-from adaptor.journal.bag_views import tasks
 from adaptor.journal.notice_rows import HOOK, Notice, add_notice, may_end_again
+from adaptor.journal.views import tasks
 from adaptor.notify.urls import MARK
 from adaptor.scheduling.changes import Changes
 from adaptor.units import counted, format_duration

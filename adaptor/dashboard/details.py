@@ -11,8 +11,7 @@ from adaptor.api import FailureView, LearnedRuntime
 from adaptor.client.reading import Ask
 from adaptor.dashboard.page import BagDetails, Failure
 from adaptor.endings import ending
-from adaptor.outputs.finding import Outputs
-from adaptor.outputs.tails import tail
+from adaptor.outputs.finding import Outputs, tail
 
 _MOST_SPANS = 1500
 _MOST_BINS, _FEWEST_BINS, _MOST_PARTS = 200, 30, 6000

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import msgspec
 
-from adaptor.journal.need_rows import write_memory, write_needs
+from adaptor.journal.bag_rows import write_memory, write_needs
 from adaptor.model import UserChange
 from adaptor.scheduling.changes import (
     AttemptChange,

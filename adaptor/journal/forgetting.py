@@ -16,7 +16,7 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.statements import Statements
 from adaptor.errors import UsageError
-from adaptor.journal.credit_entries import forget_budget
+from adaptor.journal.credits import forget_budget
 from adaptor.journal.forecast_rows import keep_judged
 from adaptor.journal.kind_rows import forget_records
 from adaptor.model import IN_SYSTEM, USEFUL

@@ -9,11 +9,10 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError
-from adaptor.journal.bag_rows import end_of_bag
-from adaptor.journal.credit_entries import budgets_of_bags, read_entries
+from adaptor.journal.bag_rows import end_of_bag, read_needs
+from adaptor.journal.credits import budgets_of_bags, read_entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
-from adaptor.journal.need_rows import read_needs
 from adaptor.model import REPORTED, AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag, Guard

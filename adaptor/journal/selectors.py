@@ -32,7 +32,7 @@ def _parts(text: str) -> list[tuple[int, int | None]]:
     return parts
 
 
-def select(text: str, known: Sequence[int]) -> list[int]:
+def ids_of(text: str, known: Sequence[int]) -> list[int]:
     """The chosen ones of the known bag ids, in ascending order.
 
     Raises:

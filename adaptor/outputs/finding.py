@@ -113,3 +113,26 @@ def _members(index: Path) -> dict[str, Place]:
         if len(words) == 3 and words[0].isdecimal() and words[1].isdecimal():
             found[words[2]] = Place(archive, int(words[0]), int(words[1]))
     return found
+
+
+_BYTES = 8192
+_WIDTH = 400
+"""Characters of a line."""
+
+
+def tail(place: Place | None, lines: int = 20) -> str:
+    """The last lines; empty where there is no such plain file of ours, or nothing in it."""
+    if place is None:
+        return ""
+    try:
+        with open_place(place, ours=True) as file:
+            size = os.fstat(file.fileno()).st_size if place.size is None else place.size
+            file.seek(place.start + max(0, size - _BYTES))
+            text = file.read(min(size, _BYTES)).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(_clean(line[:_WIDTH]) for line in text.splitlines()[-lines:]).strip("\n")
+
+
+def _clean(line: str) -> str:
+    return "".join(each if each.isprintable() or each == "\t" else "\N{MIDDLE DOT}" for each in line)

@@ -28,9 +28,9 @@ from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.client.commands import serve
 from adaptor.daemon.core import Core
-from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
+from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.errors import AdaptorError

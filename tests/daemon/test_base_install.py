@@ -20,7 +20,7 @@ for name in ("numpy", "scipy", "numba", "matplotlib", "starlette", "uvicorn", "p
     "module",
     [
         *("adaptor.daemon.service", "adaptor.cli.bags.quote", "adaptor.cli.credits"),
-        *("adaptor.dashboard.document", "adaptor.dashboard.report_page"),
+        *("adaptor.dashboard.document", "adaptor.dashboard.document"),
     ],
 )
 def test_it_is_imported_without_the_extras(module: str) -> None:

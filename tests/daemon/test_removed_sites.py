@@ -17,7 +17,7 @@ from adaptor.daemon.removed_sites import (
     view_of,
 )
 from adaptor.errors import UsageError
-from adaptor.journal.credit_entries import read_entries
+from adaptor.journal.credits import read_entries
 from adaptor.reports import JobState
 from tests.daemon.budgeted_site import credits_of, in_every_past, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite

@@ -16,7 +16,7 @@ from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
 from adaptor.decisions.pilots import Arrival
 from adaptor.errors import JournalError
-from adaptor.journal.bag_views import tasks
+from adaptor.journal.views import tasks
 from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.shortfalls import Shortfall

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.step import cancel_all
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.credit_entries import read_entries
-from adaptor.journal.credit_views import credits_view
+from adaptor.journal.credits import credits_view, read_entries
 from adaptor.model import Request
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SubmitRefused

@@ -14,7 +14,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import FirstForecast
-from adaptor.journal.credit_entries import write_entry
+from adaptor.journal.credits import write_entry
 from adaptor.journal.forecast_rows import first_forecast, forecast_record
 from adaptor.journal.queries import answer
 from adaptor.model import Request

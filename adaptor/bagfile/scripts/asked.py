@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from adaptor.bagfile.scripts.array_spec import ArraySpec
 from adaptor.bagfile.scripts.getopt import Given, OptionError
+from adaptor.bagfile.scripts.values import ArraySpec
 
 NOTIFY = "notify"
 """Key of the wish for messages by mail."""

@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
 from adaptor.bagfile.scripts.asked import Asked, Follow, follow, qsub_mail, qsub_name, wish, write
-from adaptor.bagfile.scripts.directives import Word
-from adaptor.bagfile.scripts.getopt import Given, OptionError
-from adaptor.bagfile.scripts.values import pbs_size, pbs_time, whole
+from adaptor.bagfile.scripts.getopt import Given, OptionError, Word
+from adaptor.bagfile.scripts.values import ArraySpec, parse_array, pbs_size, pbs_time, whole
 from adaptor.did_you_mean import did_you_mean
 
 _ALONE = ("V", "clear", "cwd", "h", "hard", "notify", "soft", "terse")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptor.bagfile.scripts.array_spec import parse_array
 from adaptor.bagfile.scripts.asked import Asked, Follow, Wish, follow, qsub_mail, qsub_name, wish, write
 from adaptor.bagfile.scripts.getopt import Given, Known, Table
-from adaptor.bagfile.scripts.values import gpus, pbs_size, pbs_time, whole
+from adaptor.bagfile.scripts.values import gpus, parse_array, pbs_size, pbs_time, whole
 from adaptor.resources import TaskGpus
 
 _VALUES = "AaceJkMmNoPpqSTtuvWljrdwC"

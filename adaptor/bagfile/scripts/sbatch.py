@@ -5,10 +5,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from adaptor.bagfile.scripts.array_spec import parse_array
 from adaptor.bagfile.scripts.asked import NOTIFY, Asked, Follow, Wish, follow, write
 from adaptor.bagfile.scripts.getopt import Given, Known, Table
-from adaptor.bagfile.scripts.values import gpus, gres, slurm_size, slurm_time, whole
+from adaptor.bagfile.scripts.values import gpus, gres, parse_array, slurm_size, slurm_time, whole
 
 _LETTERS = {
     "account": "A", "array": "a", "batch": "", "begin": "b", "chdir": "D", "clusters": "M", "comment": "",

@@ -11,16 +11,15 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
 from adaptor.bagfile.scripts.asked import Asked, Wish, refuse
-from adaptor.bagfile.scripts.directives import directives, words_of
-from adaptor.bagfile.scripts.getopt import Given, OptionError, Table
+from adaptor.bagfile.scripts.getopt import Given, OptionError, Table, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import TABLE as GRID_ENGINE
 from adaptor.bagfile.scripts.grid_engine import Options, read_grid_engine
 from adaptor.bagfile.scripts.qsub import TABLE as QSUB
 from adaptor.bagfile.scripts.qsub import read_qsub
 from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
 from adaptor.bagfile.scripts.sbatch import read_sbatch
+from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
 from adaptor.errors import BagFileError, UsageError
 

@@ -19,7 +19,7 @@ from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.bagfile.options import OPTIONS, BagOption
 from adaptor.bagfile.parameters import read_axes
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
-from adaptor.bagfile.scripts.directives import is_script
+from adaptor.bagfile.scripts.getopt import is_script
 from adaptor.bagfile.template import expand
 from adaptor.cli.printing import printable
 from adaptor.client.environment import captured

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -107,9 +106,6 @@ def _terms(bag: api.BagInput) -> dict[str, SampleTerms]:
     }
 
 
-if TYPE_CHECKING:
-    from adaptor.budget.provisioning.menu import Line
-
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
 
@@ -135,7 +131,6 @@ def quote(
       adaptor quote tasks.bag --choose 2
     """
     require_extra("quotes", "scipy")
-    from adaptor.cli.bags.quote import take_samples
 
     if png is not None:  # before it pays for anything
         require_extra("plots", "matplotlib")

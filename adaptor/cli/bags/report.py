@@ -84,8 +84,7 @@ def advice(reader: Reader, bag: int) -> list[str]:
 
 
 def _write_page(reader: Reader, bag: int, path: Path) -> None:
-    from adaptor.dashboard.document import static_document
-    from adaptor.dashboard.report_page import report_page
+    from adaptor.dashboard.document import report_page, static_document
 
     page = static_document(report_page(reader.get, bag, time.time()))
     # It holds commands' output, so it is private until its owner opens it to others.

@@ -22,9 +22,8 @@ from adaptor.cli.sentences import counts, title
 from adaptor.client.reading import all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
-from adaptor.outputs.finding import Outputs, Place, open_place
+from adaptor.outputs.finding import Outputs, Place, open_place, tail
 from adaptor.outputs.names import Stream
-from adaptor.outputs.tails import tail
 
 SHORT = 20
 """Tasks of a bag that are listed where not all are asked for."""

@@ -92,9 +92,9 @@ def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
     from adaptor.client.reading import PAGE_TIMEOUT, Reader
     from adaptor.dashboard.feed import Feed
     from adaptor.dashboard.gathering import Gatherer
+    from adaptor.dashboard.listening import application
     from adaptor.dashboard.numbers import NumbersReader
     from adaptor.dashboard.openmetrics import encoded
-    from adaptor.dashboard.server import application
 
     source = Reader(time.time, PAGE_TIMEOUT)
     reader = NumbersReader(source, time.time)

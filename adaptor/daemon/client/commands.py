@@ -18,8 +18,8 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.removed_sites import removed_pilots, view_of
 from adaptor.daemon.server import Message
 from adaptor.errors import AdaptorError, JournalError, UsageError
-from adaptor.journal.live import Live
 from adaptor.journal.queries import answer
+from adaptor.journal.views import Live
 
 HANDLING = (bags, credits, pictures, plans, site_views, steering)
 """Whose functions answer what the journal does not."""

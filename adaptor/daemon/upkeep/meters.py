@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from adaptor.api import JournalView, RatesView
-from adaptor.journal.bag_views import count
 from adaptor.journal.database import guarded
 from adaptor.journal.forgetting import is_compact
 from adaptor.journal.journal import Journal
+from adaptor.journal.views import count
 from backends.commands import commands_run
 
 _KEPT = 61

@@ -22,7 +22,6 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.notices import title_and_body, variables
 from adaptor.decisions.aims import why_paused
 from adaptor.errors import AdaptorError, JournalError, UsageError
-from adaptor.journal.bag_views import bags
 from adaptor.journal.database import guarded
 from adaptor.journal.notice_rows import (
     HOOK,
@@ -33,6 +32,7 @@ from adaptor.journal.notice_rows import (
     end_notice,
     interrupted_notices,
 )
+from adaptor.journal.views import bags
 from adaptor.model import TaskState
 from adaptor.notify.urls import MARK, read_urls, require_apprise
 from adaptor.processes.python_commands import module_command

@@ -16,7 +16,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.errors import UnknownBagError, UsageError
 from adaptor.journal import forgetting
-from adaptor.journal.credit_entries import read_entries
+from adaptor.journal.credits import read_entries
 from adaptor.journal.queries import answer
 from adaptor.protocol.messages import Ending, Orders, Report, Result
 from tests.daemon.budgeted_site import told_of

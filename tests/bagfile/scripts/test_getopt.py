@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.bagfile.scripts.directives import directives, words_of
+from adaptor.bagfile.scripts.getopt import directives, words_of
 
 
 def test_directives_stop_at_the_first_command() -> None:

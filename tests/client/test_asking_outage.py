@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.client import outage
-from adaptor.client.asking import NoAnswerError
-from adaptor.client.outage import Outage
+from adaptor.client import asking
+from adaptor.client.asking import NoAnswerError, Outage
 from adaptor.errors import NoDaemonError
 
 GONE = NoDaemonError("none runs")
@@ -27,7 +26,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(outage, "time", clock)
+    monkeypatch.setattr(asking, "time", clock)
     return clock
 
 
@@ -72,7 +71,7 @@ def test_patience_is_met_and_not_exceeded_by_more_than_a_pause(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         clock = Clock()
-        patch.setattr(outage, "time", clock)
+        patch.setattr(asking, "time", clock)
         began, away = clock.now, Outage(patience, was_there=True)
         with pytest.raises((NoDaemonError, NoAnswerError)):
             ask_until_patience_ends(away, silences, clock)

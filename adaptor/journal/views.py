@@ -3,19 +3,66 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from adaptor import api
-from adaptor.api import BagState, BagView, Evidence, TaskView
+from adaptor.api import BagState, BagView, Evidence, PilotRecord, RemovedPilotView, TaskView
 from adaptor.bag_spec import BagSpec
+from adaptor.batch_script import element_of, output_files
 from adaptor.journal import database
-from adaptor.journal.live import OFFLINE, Live
-from adaptor.journal.output_names import ScriptOutputs
-from adaptor.journal.selectors import RECENT, select
-from adaptor.model import TaskState
+from adaptor.journal.pilot_rows import held_by_attempts
+from adaptor.journal.selectors import RECENT, ids_of
+from adaptor.model import USEFUL, TaskState
 from adaptor.scheduling.bag import Guard
+
+
+class Live:
+    """Completes views that the journal makes; this one leaves them as they are, since no daemon runs."""
+
+    priced = False
+    """Whether the prices of sites are known."""
+
+    def bag(self, view: BagView) -> BagView:
+        return view
+
+    def task(self, view: TaskView) -> TaskView:
+        return view
+
+    def pilot(self, record: PilotRecord) -> PilotRecord:
+        return record
+
+    def removed(self) -> list[RemovedPilotView]:
+        """Pilots of sites that the configuration no longer has."""
+        return []
+
+
+OFFLINE = Live()
+
+
+class ScriptOutputs:
+    """The files that a bag's script names for its tasks, which may not be there."""
+
+    def __init__(self, db: sqlite3.Connection, bag: int) -> None:
+        (packed,) = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
+        spec = msgspec.msgpack.decode(packed, type=BagSpec)
+        self._bag = bag
+        self._script = spec.script
+
+    def of(
+        self, task: int, environment: Mapping[str, str] | None, node: str | None
+    ) -> tuple[str | None, str | None]:
+        """Standard output and error of a task; None: they lie where the bag's options say.
+
+        `environment`: the task's own.
+        """
+        if self._script is None:
+            return None, None
+        element = element_of(self._script, self._bag, task, environment)
+        return output_files(self._script, element, node or "")
+
 
 _RECENT = (
     "id IN (SELECT id FROM bag WHERE ended IS NULL UNION"
@@ -32,7 +79,7 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
     """
     if selector == "recent":
         return [live.bag(bag) for bag in _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))]
-    chosen = select(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
+    chosen = ids_of(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
     if not chosen:
         return []
     # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
@@ -163,3 +210,45 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
 def _stored(state: str) -> str:
     """The journal's word for a word of `TaskView.state`."""
     return TaskState.LEASED.value if state == "running" else state
+
+
+def pilots(
+    db: sqlite3.Connection, where: str, arguments: Sequence[object], now: float, live: Live = OFFLINE
+) -> list[PilotRecord]:
+    """Pilots by an SQL condition on `pilot`, which never comes from a user; `now` ends those that run."""
+    used = _used(db, where, arguments)
+
+    def sums(row: dict[str, Any]) -> dict[str, Any]:
+        came_to = used.get(row["id"], 0.0) + row["past_used"]
+        wasted = max(0.0, _held(row, now) - came_to)
+        return {"used": came_to, "wasted": wasted, "workers": 0, "note": ""}
+
+    records = database.select(
+        db,
+        PilotRecord,
+        f"pilot WHERE {where} ORDER BY id",
+        arguments,
+        named={"node": "donated_node"},
+        also=("freed", "freed_at_sum", "past_used"),
+        made=sums,
+        of_made=("used", "wasted", "workers", "note"),
+    )
+    return [live.pilot(record) for record in records]
+
+
+def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> dict[int, float]:
+    """Processor-seconds of the attempts that became results, by pilot."""
+    chosen = f"attempt.outcome IN (?, ?) AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
+    used: dict[int, float] = {}
+    for held in held_by_attempts(db, chosen, (*(outcome.value for outcome in USEFUL), *arguments)):
+        used[held.pilot] = used.get(held.pilot, 0.0) + held.seconds
+    return used
+
+
+def _held(pilot: dict[str, Any], now: float) -> float:
+    """Processor-seconds, without those of processors that were given back early."""
+    if pilot["started"] is None:
+        return 0.0
+    end = pilot["ended"] if pilot["ended"] is not None else now
+    given_back = pilot["freed"] * end - pilot["freed_at_sum"]
+    return float(pilot["p"] * max(0.0, end - pilot["started"]) - given_back)

@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.api import MeasuredView, TaskInput, Totals
 from adaptor.errors import UsageError
-from adaptor.journal.measured_views import measured
+from adaptor.journal.activity_views import measured
 from adaptor.resources import OwnNeeds
 from tests.scheduling.broker_world import World
 

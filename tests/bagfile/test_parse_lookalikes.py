@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.bagfile.lookalikes import script_part
-from adaptor.bagfile.parse import parse_shell_lines
+from adaptor.bagfile.parse import parse_shell_lines, script_part
 from adaptor.errors import BagFileError
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.journal.pilot_views import pilots
+from adaptor.journal.views import pilots
 from adaptor.model import PilotState
-from tests.journal.test_bag_views import MANY, limit_parameters
+from tests.journal.test_views import MANY, limit_parameters
 from tests.scheduling.broker_world import Player, World
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.profile import Profile
-from adaptor.dashboard.placing import Box, lanes, place
+from adaptor.dashboard.pictures import Box, lanes, place
 
 PROCESSORS = 32
 holds = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 60), st.integers(1, 12)), max_size=8)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
+from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 
 ranges = st.tuples(st.integers(0, 500), st.integers(0, 500), st.integers(1, 50))
 

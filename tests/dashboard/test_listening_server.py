@@ -14,10 +14,10 @@ from starlette.testclient import TestClient
 from adaptor.dashboard.document import ASSETS
 from adaptor.dashboard.feed import Feed
 from adaptor.dashboard.gathering import Gatherer
+from adaptor.dashboard.listening import application
 from adaptor.dashboard.numbers import NumbersReader
 from adaptor.dashboard.openmetrics import encoded
 from adaptor.dashboard.page import Page, sections
-from adaptor.dashboard.server import application
 from tests.cli.fake_control import DEADLINE
 from tests.dashboard.told import NOW, Told
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adaptor import api
-from adaptor.journal.bag_views import bags, tasks
+from adaptor.journal.views import bags, tasks
 from tests.scheduling.broker_world import World
 
 MANY = 1000
