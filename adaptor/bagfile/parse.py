@@ -156,13 +156,8 @@ def script_part(line: str) -> str | None:
         return f"begins a '{line.split()[0]}' that other lines end"
     if _PARTS.match(line):
         return "belongs to the lines around it"
-    if _HERE.search(_without_plain_quotes(line)):
+    if _HERE.search(_PERHAPS_END.sub(lambda found: found[0] if found[1] else "''", line)):
         return "begins a here-document"
     if _ALONE.match(line) and not _GOES_ON.search(bare):
         return "changes nothing for the other lines"
     return None
-
-
-def _without_plain_quotes(line: str) -> str:
-    """Without quoted texts, but for the quoted ends of here-documents."""
-    return _PERHAPS_END.sub(lambda found: found[0] if found[1] else "''", line)

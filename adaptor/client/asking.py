@@ -85,7 +85,11 @@ class Connection:
         """
         message = api.encode_question(question)
         try:
-            connected, channel = self._opened()
+            if self._socket is not None and _is_readable(self._socket):
+                self.close()  # the daemon has left since the last question
+            if self._socket is None or self._channel is None:
+                self._socket, self._channel = self._open()
+            connected, channel = self._socket, self._channel
             channel.send(message)
             data = self._answer(connected, channel, timeout)
         except BaseException:
@@ -97,13 +101,6 @@ class Connection:
         if self._socket is not None:
             self._socket.close()
         self._socket = self._channel = None
-
-    def _opened(self) -> tuple[socket.socket, Channel]:
-        if self._socket is not None and _is_readable(self._socket):
-            self.close()  # the daemon has left since the last question
-        if self._socket is None or self._channel is None:
-            self._socket, self._channel = self._open()
-        return self._socket, self._channel
 
     def _open(self) -> tuple[socket.socket, Channel]:
         """Raises NoDaemonError, HungDaemonError, AccessError."""

@@ -140,14 +140,11 @@ class Listeners:
         finally:
             self._count -= 1
             for bag in since:
-                self._drop(bag, heard)
-
-    def _drop(self, bag: int, heard: asyncio.Future[None]) -> None:
-        those = self._waiting.get(bag)
-        if those is not None:
-            those.pop(heard, None)
-            if not those:
-                del self._waiting[bag]
+                those = self._waiting.get(bag)
+                if those is not None:
+                    those.pop(heard, None)
+                    if not those:
+                        del self._waiting[bag]
 
     def tell(self, last: Mapping[int, int]) -> None:
         """Wake those who wait for these bags; `last`: by bag, the number of its last event."""

@@ -34,7 +34,10 @@ async def end_outdated(site: Site) -> None:
             site.explain("withdrawn", _OUTDATED, pilot)
     leaving = [pilot for pilot in site.memory.donated if pilot.leaving == _OUTDATED]
     for pilot in leaving:
-        _end_by_its_workers(site, pilot)
+        if _is_agents(pilot):
+            site.memory.change(pilot, job=None)
+        for worker in site.core.broker.of_pilot(pilot.id):
+            site.core.broker.tell_to_leave(worker.id, _OUTDATED)
     if leaving:
         await site.core.commit()
 
@@ -42,14 +45,6 @@ async def end_outdated(site: Site) -> None:
 def _is_outdated(site: Site, pilot: Pilot) -> bool:
     donation = site.memory.settings.donation
     return donation is None or (_is_agents(pilot) and donation.preemptible)
-
-
-def _end_by_its_workers(site: Site, pilot: Pilot) -> None:
-    """The scheduler never knew the id of an agent, and how to get to its node is not known any more."""
-    if _is_agents(pilot):
-        site.memory.change(pilot, job=None)
-    for worker in site.core.broker.of_pilot(pilot.id):
-        site.core.broker.tell_to_leave(worker.id, _OUTDATED)
 
 
 def _is_agents(pilot: Pilot) -> bool:

@@ -143,7 +143,9 @@ class Port:
                 await handle(self._batch())
                 await asyncio.sleep(0)  # the other port, and what has come meanwhile
         finally:
-            await self._flush()
+            until = time.monotonic() + _LINGER
+            while any(each.unread for each in self._connections.values()) and time.monotonic() < until:
+                await asyncio.sleep(0.01)
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
 
@@ -162,11 +164,6 @@ class Port:
         if not self._messages:
             self._arrived.clear()
         return batch
-
-    async def _flush(self) -> None:
-        until = time.monotonic() + _LINGER
-        while any(each.unread for each in self._connections.values()) and time.monotonic() < until:
-            await asyncio.sleep(0.01)
 
     # --- what connections report -----------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import msgspec
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
-from adaptor.api import DaemonView, JournalView
+from adaptor.api import DaemonView
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, checked_anew
@@ -368,12 +368,9 @@ class Service:
             config_file=str(self.configured.path or ""),
             config_digest=self.configured.digest,
             config_problem=self._problem,
-            journal=self._journal_view(),
+            journal=journal_view(self.core.journal, self.keeper.keep),
             rates=self._meters.rates(self.core.now(), self.core.results),
         )
-
-    def _journal_view(self) -> JournalView:
-        return journal_view(self.core.journal, self.keeper.keep)
 
     async def _measure(self) -> None:
         self._meters.measure(self.core.now(), self.core.results)

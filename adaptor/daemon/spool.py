@@ -201,7 +201,12 @@ class SpoolEndpoint:
                 await self._exchange(self._next_exchange(collect=False))
             if not outcome.more:
                 self.heard_until = began
-            self._set_pace(busy=bool(messages) or outcome.more)
+            busy = bool(messages) or outcome.more
+            self._pace.slowest = SLOWEST if self._current else _SLOWEST_ALONE
+            if busy:
+                self._pace.speed_up()
+            else:
+                self._pace.slow_down()
 
     async def close(self) -> None:
         await asyncio.to_thread(self._spool.close)
@@ -214,13 +219,6 @@ class SpoolEndpoint:
         await asyncio.sleep(QUICKEST)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._news.wait(), self._pace.pause - QUICKEST)
-
-    def _set_pace(self, *, busy: bool) -> None:
-        self._pace.slowest = SLOWEST if self._current else _SLOWEST_ALONE
-        if busy:
-            self._pace.speed_up()
-        else:
-            self._pace.slow_down()
 
     def _next_exchange(self, *, collect: bool) -> Exchange:
         self._news.clear()
@@ -237,7 +235,12 @@ class SpoolEndpoint:
         try:
             outcome = await asyncio.to_thread(self._spool.run, exchange)
         except SpoolError as error:
-            self._failed(str(error))
+            problem = str(error)
+            self._failures.failed(system_clock(), problem)
+            if problem != self._problem:
+                self._problem = problem
+                log.warning("the spool cannot be used: %s", problem)
+                self._complain(f"its spool cannot be used: {problem}")
             return None
         if self._problem:
             log.info("the spool can be used again")
@@ -258,13 +261,6 @@ class SpoolEndpoint:
                 if channel.outgoing.due():
                     self._news.set()
         self._forget([connection for connection in self._channels if connection.name in gone])
-
-    def _failed(self, problem: str) -> None:
-        self._failures.failed(system_clock(), problem)
-        if problem != self._problem:
-            self._problem = problem
-            log.warning("the spool cannot be used: %s", problem)
-            self._complain(f"its spool cannot be used: {problem}")
 
     def _forget(self, connections: list[Connection]) -> None:
         for connection in connections:

@@ -184,19 +184,15 @@ class WorkerEndpoint:
             site.memory.change(pilot, yielded=goodbye.took)
         site.wake.set()
         if not self._core.broker.of_pilot(worker.pilot):
-            self._expect_end(site)
+            loop = asyncio.get_running_loop()
+            for seconds in LOOKS_FOR_AN_END:
+                if seconds < site.memory.settings.poll:
+                    loop.call_later(seconds, site.wake.set)
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
             task = asyncio.create_task(self._release(site, worker))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
-
-    def _expect_end(self, site: Site) -> None:
-        """Look for the end of a pilot whose last worker has left: its processors can be asked for again."""
-        loop = asyncio.get_running_loop()
-        for seconds in LOOKS_FOR_AN_END:
-            if seconds < site.memory.settings.poll:
-                loop.call_later(seconds, site.wake.set)
 
     async def _release(self, site: Site, worker: Worker) -> None:
         try:

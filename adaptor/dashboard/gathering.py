@@ -134,7 +134,8 @@ class Gatherer:
         selector = ",".join(str(bag.id) for bag in bags)
         credits = _credits(ask, selector)
         why = ask(api.GetWhy(limit=_WHY)).lines
-        detailed = _detailed(bags)
+        newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
+        detailed = newest[:_DETAILED]
         found = self._dear.get(lambda: _dear(ask, detailed, pilots))
         return Page(
             head=head,
@@ -170,12 +171,6 @@ def _credits(ask: Ask, selector: str) -> api.CreditsView:
         return api.CreditsView(sites=[], bags=[], prices=[])
     found = ask(api.GetCredits(selector))
     return found if found.in_use else api.CreditsView(sites=[], bags=[], prices=[], in_use=False)
-
-
-def _detailed(bags: list[api.BagView]) -> list[api.BagView]:
-    """Those that run, the newest first; then the last ones that have ended."""
-    newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
-    return newest[:_DETAILED]
 
 
 _NOTHING = Activity(api.Activity([], []), [])

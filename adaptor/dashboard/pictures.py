@@ -68,7 +68,9 @@ def _hung(
     """Each box as high as the ones before it let it be."""
     placed: list[Placed] = []
     for box in order:
-        base = _most(times, held, box.start, box.end)
+        first = max(0, bisect_right(times, box.start) - 1)
+        last = bisect_left(times, box.end, first)
+        base = max((count for _, count in held[first:last]), default=0)
         beside = [each for each in placed if each.box.start < box.end and box.start < each.box.end]
         bottom = _highest(box.p, beside, processors)
         fits = bottom >= base
@@ -83,13 +85,6 @@ def _highest(p: int, beside: Sequence[Placed], processors: int) -> int:
         if all(top <= each.bottom or each.bottom + each.box.p <= bottom for each in beside):
             return bottom
     return -1
-
-
-def _most(times: Sequence[float], held: Sequence[tuple[float, int]], start: float, end: float) -> int:
-    """The most that is held at any instant of [start, end)."""
-    first = max(0, bisect_right(times, start) - 1)
-    last = bisect_left(times, end, first)
-    return max((count for _, count in held[first:last]), default=0)
 
 
 def lanes(spans: Iterable[tuple[float, float, int]]) -> list[int]:

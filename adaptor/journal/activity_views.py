@@ -197,15 +197,10 @@ def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
     return [
         FailureView(
             exit_code=code, signal=signal, error=error, count=count, task=task, attempt=attempt,
-            ended=ended, node=node, stderr=outputs.of(task, _own(packed), node)[1],
+            ended=ended, node=node, stderr=outputs.of(task, msgspec.msgpack.decode(packed, type=api.TaskInput).environment, node)[1],
         )
         for code, signal, error, count, task, attempt, ended, node, packed in rows
     ]  # fmt: skip
-
-
-def _own(packed: bytes) -> dict[str, str] | None:
-    """The variables of a task's own."""
-    return msgspec.msgpack.decode(packed, type=api.TaskInput).environment
 
 
 def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str = "") -> dict[str, int]:

@@ -131,8 +131,7 @@ def tail(place: Place | None, lines: int = 20) -> str:
             text = file.read(min(size, _BYTES)).decode("utf-8", "replace")
     except OSError:
         return ""
-    return "\n".join(_clean(line[:_WIDTH]) for line in text.splitlines()[-lines:]).strip("\n")
-
-
-def _clean(line: str) -> str:
-    return "".join(each if each.isprintable() or each == "\t" else "\N{MIDDLE DOT}" for each in line)
+    return "\n".join(
+        "".join(each if each.isprintable() or each == "\t" else "\N{MIDDLE DOT}" for each in line[:_WIDTH])
+        for line in text.splitlines()[-lines:]
+    ).strip("\n")

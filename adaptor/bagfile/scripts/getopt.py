@@ -110,7 +110,11 @@ class Table:
         while rest:
             word = rest.pop(0)
             name, equals, _ = word.text.removeprefix("--").partition("=")
-            if word.text.startswith("--") and not self._knows(name) and ignored(name):
+            if (
+                word.text.startswith("--")
+                and not any(key.startswith(name) for key in self._long)
+                and ignored(name)
+            ):
                 while rest and not equals and rest[0].line == word.line and rest[0].text[:1] != "-":
                     rest.pop(0)
             elif word.text.startswith("--") and self._long:
@@ -123,9 +127,6 @@ class Table:
                     f"'{word.text}' is no option of {self._command}; quote a value that has spaces",
                 )
         return [each for each in given if not ignored(each.name)]
-
-    def _knows(self, name: str) -> bool:
-        return any(key.startswith(name) for key in self._long)
 
     def _read_long(self, word: Word, rest: list[Word]) -> Given:
         name, equals, value = word.text[2:].partition("=")

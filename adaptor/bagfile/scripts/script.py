@@ -132,11 +132,9 @@ def _given(text: str, mark: str, table: Table | Options, ignore: Collection[str]
             words += words_of(rest, line)
         except ValueError as error:
             raise OptionError(line, str(error)) from None
-    return table.read(words, lambda name: _ignored(name, ignore))
-
-
-def _ignored(name: str, ignore: Collection[str]) -> bool:
-    return any(name == other or name.startswith(f"{other}-") for other in ignore)
+    return table.read(
+        words, lambda name: any(name == other or name.startswith(f"{other}-") for other in ignore)
+    )
 
 
 def _own_options(text: str, now: float) -> dict[str, Any]:

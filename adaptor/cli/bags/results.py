@@ -99,7 +99,11 @@ def results(
       adaptor results last --stdout > all.txt
       adaptor results --task 5 --follow
     """
-    _check_forms({"--json": as_json, f"--{table}": table, f"--{stream}": stream or follow})
+    asked = {"--json": as_json, f"--{table}": table, f"--{stream}": stream or follow}
+    forms = [form for form, there in asked.items() if there]
+    if len(forms) > 1:
+        names = " and ".join(form.replace("--None", "--follow") for form in forms)
+        raise UsageError(f"{names} are mutually exclusive; --json names the files")
     reader = Reader()
     if follow:
         _follow(reader, selector, numbers, stream or "stdout")
@@ -121,13 +125,6 @@ def results(
     else:
         for each in found:
             _print_bag(each, every=every)
-
-
-def _check_forms(asked: dict[str, Any]) -> None:
-    forms = [form for form, there in asked.items() if there]
-    if len(forms) > 1:
-        names = " and ".join(form.replace("--None", "--follow") for form in forms)
-        raise UsageError(f"{names} are mutually exclusive; --json names the files")
 
 
 def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:

@@ -52,17 +52,13 @@ def check_wishes(
                 if not (told or config.notify.default):
                     raise refuse(wish.given, "name who is told by --notify (docs/bags.md#being-told)")
             elif not chosen:
-                left = _fulfilling(wish, config.sites, left)
+                found = [name for name in left if _fulfils(config.sites[name], wish)]
+                if not found:
+                    raise _nowhere(wish, config.sites, left)
+                left = found
     except OptionError as error:
         raise BagFileError(f"{source}:{error.line}: {error}") from None
     return tuple(chosen or (left if len(left) < len(config.sites) else ()))
-
-
-def _fulfilling(wish: Wish, sites: dict[str, SiteConfig], left: Sequence[str]) -> list[str]:
-    found = [name for name in left if _fulfils(sites[name], wish)]
-    if not found:
-        raise _nowhere(wish, sites, left)
-    return found
 
 
 def _fulfils(site: SiteConfig, wish: Wish) -> bool:

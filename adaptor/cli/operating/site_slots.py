@@ -146,10 +146,12 @@ def picture(site: api.SlotsView, width: int) -> Iterator[str]:
     """
     if not site.free:
         return
-    levels = _levels(site.processors)
+    lines = min(HEIGHT, max(1, site.processors))
+    levels = [math.ceil(site.processors * (line + 1) / lines) for line in range(lines)]
     margin = max(len(str(level)) for level in levels) + 1
     columns = min(_WIDEST, max(_NARROWEST, width - margin - 1))
-    edges = _edges(site.free, columns)
+    now, span = site.free[0].time, _span(site.free)
+    edges = [now + span * column / columns for column in range(columns)]
     lowest = [
         _fewest(site.free, start, end) for start, end in zip(edges, [*edges[1:], math.inf], strict=True)
     ]
@@ -158,18 +160,6 @@ def picture(site: api.SlotsView, width: int) -> Iterator[str]:
         filled = "".join(mark if free >= level else "·" if level == levels[0] else " " for free in lowest)
         yield f"{level:>{margin - 1}} {filled}".rstrip()
     yield " " * margin + _axis(edges, columns)
-
-
-def _levels(processors: int) -> list[int]:
-    """The numbers of processors that the lines stand for, the last one all of them."""
-    lines = min(HEIGHT, max(1, processors))
-    return [math.ceil(processors * (line + 1) / lines) for line in range(lines)]
-
-
-def _edges(free: Sequence[api.FreeStep], columns: int) -> list[float]:
-    """Where the columns begin: from now to a little after the last change."""
-    now, span = free[0].time, _span(free)
-    return [now + span * column / columns for column in range(columns)]
 
 
 def _span(free: Sequence[api.FreeStep]) -> float:

@@ -275,7 +275,12 @@ def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
         known = ", ".join(running.sites)
         raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {known}")
     if spec.allocation == "transparent":
-        _check_donation(running, spec.sites or tuple(running.sites))
+        names = spec.sites or tuple(running.sites)
+        if all(running.sites[name].config.donation is None for name in names):
+            raise UsageError(
+                f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
+                "with `donation:` in the configuration"
+            )
     if problem := out_of_bounds(OwnNeeds(time=spec.time)):
         raise UsageError(problem)
     refused = _impossible(running, spec, given.tasks)
@@ -321,12 +326,4 @@ def _check_request(running: RunningDaemon, spec: BagSpec) -> None:
         raise UsageError(
             f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise `limits.max_proc`"
             " in the configuration, then: adaptor daemon reload"
-        )
-
-
-def _check_donation(running: RunningDaemon, names: Sequence[str]) -> None:
-    if all(running.sites[name].config.donation is None for name in names):
-        raise UsageError(
-            f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
-            "with `donation:` in the configuration"
         )

@@ -75,7 +75,14 @@ class Notifier:
             try:
                 if may_write():
                     if not begun:
-                        self._tell_interrupted()
+                        for left in self._core.directory.glob("message.*.json"):
+                            left.unlink(missing_ok=True)
+                        with self._core.journal.transaction() as db:
+                            for notice in interrupted_notices(db):
+                                log.warning(
+                                    "%s: the daemon ended while this was sent; it is not sent again",
+                                    _named(notice),
+                                )
                         begun = True
                     self._note_pauses()
                     await self._send_all()
@@ -84,13 +91,6 @@ class Notifier:
             except Exception:
                 log.exception("notifications failed by an error of the adaptor's own")
             await asyncio.sleep(POLL)
-
-    def _tell_interrupted(self) -> None:
-        for left in self._core.directory.glob("message.*.json"):
-            left.unlink(missing_ok=True)
-        with self._core.journal.transaction() as db:
-            for notice in interrupted_notices(db):
-                log.warning("%s: the daemon ended while this was sent; it is not sent again", _named(notice))
 
     def _note_pauses(self) -> None:
         """Note bags that have paused, or for which nothing is bought any more."""
