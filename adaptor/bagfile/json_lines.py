@@ -61,7 +61,11 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
         except (msgspec.DecodeError, ValueError) as error:
             raise BagFileError(f"{source}:{number}: {_explained(str(error))[:500]}") from None
     try:
-        _check_links(tasks, more=more)
+        own = {task.id for task in tasks}
+        if more:
+            resolved(tasks, _ANY, lambda ids: dict.fromkeys(ids - own, 0))
+        else:
+            resolved(tasks, 0, lambda _: {})
     except LinkError as error:
         raise BagFileError(f"{source}:{lines[error.index]}: {error}") from None
     return tasks
@@ -69,15 +73,6 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
 
 _ANY = 2**62
 """More tasks than any bag has."""
-
-
-def _check_links(tasks: list[TaskInput], *, more: bool) -> None:
-    """Raises LinkError. What a bag has already, the daemon knows."""
-    own = {task.id for task in tasks}
-    if more:
-        resolved(tasks, _ANY, lambda ids: dict.fromkeys(ids - own, 0))
-    else:
-        resolved(tasks, 0, lambda _: {})
 
 
 def _task(line: _Line, number: int) -> TaskInput:

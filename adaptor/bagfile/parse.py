@@ -103,7 +103,11 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
         if not line:
             continue
         if not line.startswith("#"):
-            _refuse_script(line, f"{source}:{number}")
+            if (why := script_part(line)) is not None:
+                raise BagFileError(
+                    f"{source}:{number}: {shortened(line)} {why}, while each line of a list is a task of its"
+                    f" own; join what belongs to one task by &&, or {_AS_SCRIPT}"
+                )
             tasks.append(TaskInput(line))
             continue
         if raw.startswith(("#SBATCH", "#PBS")):
@@ -118,16 +122,6 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
 
 
 _AS_SCRIPT = "begin the file with '#!/bin/bash' to submit it as one script"
-
-
-def _refuse_script(line: str, place: str) -> None:
-    """Raises BagFileError: the line is part of a script."""
-    why = script_part(line)
-    if why is not None:
-        raise BagFileError(
-            f"{place}: {shortened(line)} {why}, while each line of a list is a task of its own; join what"
-            f" belongs to one task by &&, or {_AS_SCRIPT}"
-        )
 
 
 _BEGINS = re.compile(r"(?:for|while|until|select|if|case)\s")

@@ -77,7 +77,12 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
         time.sleep(min(wait, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
         if snapshot is not None:
-            _await_event(snapshot, max(0.0, min(longest, left - pause)))
+            seconds = max(0.0, min(longest, left - pause))
+            known = {bag.id: bag.events for bag in snapshot.bags if bag.ended is None}
+            some = dict(islice(known.items(), _MOST_BAGS))
+            if some:
+                with suppress(AdaptorError):
+                    ask(api.GetEvents(some, seconds, most=1), seconds + ANSWER_TIMEOUT)
 
 
 def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: str) -> float:
@@ -94,15 +99,6 @@ def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: st
             f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
             f" `{shlex.join(again)}` continues (its log: {directory / 'daemon.log'})"
         ) from None
-
-
-def _await_event(snapshot: Overview, seconds: float) -> None:
-    """Wait until a task of one of the bags has ended; an outage is noticed by the next snapshot."""
-    known = {bag.id: bag.events for bag in snapshot.bags if bag.ended is None}
-    some = dict(islice(known.items(), _MOST_BAGS))
-    if some:
-        with suppress(AdaptorError):
-            ask(api.GetEvents(some, seconds, most=1), seconds + ANSWER_TIMEOUT)
 
 
 def _end_by_journal(selector: str) -> Overview | None:

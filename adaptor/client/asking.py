@@ -95,7 +95,12 @@ class Connection:
         except BaseException:
             self.close()  # a late answer must not be taken for that to the next question
             raise
-        return _decoded(question, data)
+        try:
+            return api.decode_answer(question, data)
+        except msgspec.DecodeError as error:
+            raise AdaptorError(
+                f"the daemon has another version ({error}); run: adaptor daemon stop, then start"
+            ) from error
 
     def close(self) -> None:
         if self._socket is not None:
@@ -232,15 +237,6 @@ def _holder(directory: Path) -> Holder | None:
     from adaptor.daemon.lock import holder_of  # only where nobody answers
 
     return holder_of(directory)
-
-
-def _decoded(question: api.Question[A], data: bytes) -> A:
-    try:
-        return api.decode_answer(question, data)
-    except msgspec.DecodeError as error:
-        raise AdaptorError(
-            f"the daemon has another version ({error}); run: adaptor daemon stop, then start"
-        ) from error
 
 
 T = TypeVar("T")

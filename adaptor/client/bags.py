@@ -203,7 +203,10 @@ class Client:
             if self._closed.is_set():
                 raise ClientClosedError("the client was closed")
             try:
-                answer = self._connection().ask(question, timeout)
+                connection: Connection | None = getattr(self._here, "connection", None)
+                if connection is None:
+                    connection = self._here.connection = Connection(self.directory)
+                answer = connection.ask(question, timeout)
                 self._was_there = True
                 return answer
             except NoDaemonError as silence:
@@ -214,12 +217,6 @@ class Client:
                 self._was_there = True
                 pause = outage.pause(silence)
             self._closed.wait(pause)
-
-    def _connection(self) -> Connection:
-        connection: Connection | None = getattr(self._here, "connection", None)
-        if connection is None:
-            connection = self._here.connection = Connection(self.directory)
-        return connection
 
 
 def _linked(tasks: Sequence[TaskInput]) -> bool:

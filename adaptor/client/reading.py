@@ -84,16 +84,12 @@ class Reader:
         try:
             return self.kept(question)
         except JournalError as locked:
-            return self._get_of_a_fresh_daemon(question, locked)
-
-    def _get_of_a_fresh_daemon(self, question: api.Question[A], locked: JournalError) -> A:
-        """A daemon that starts just now holds the journal, and answers soon. Raises `locked`: none does."""
-        try:
-            answer = Outage(STARTING, was_there=True).wait_out(lambda: self.live(question))
-        except NoDaemonError:
-            raise locked from None
-        self.offline = False
-        return answer
+            try:
+                answer = Outage(STARTING, was_there=True).wait_out(lambda: self.live(question))
+            except NoDaemonError:
+                raise locked from None
+            self.offline = False
+            return answer
 
 
 def all_tasks(get: Ask, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:

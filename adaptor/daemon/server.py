@@ -140,7 +140,14 @@ class Port:
         try:
             while True:
                 await self._arrived.wait()
-                await handle(self._batch())
+                batch: list[Message] = []
+                while self._messages and len(batch) < _BATCH:
+                    connection, data = self._messages.popleft()
+                    connection.heard()
+                    batch.append((connection.identity, data))
+                if not self._messages:
+                    self._arrived.clear()
+                await handle(batch)
                 await asyncio.sleep(0)  # the other port, and what has come meanwhile
         finally:
             until = time.monotonic() + _LINGER
@@ -154,16 +161,6 @@ class Port:
         connection = self._connections.get(identity)
         if connection is not None:
             connection.send(data)
-
-    def _batch(self) -> list[Message]:
-        batch: list[Message] = []
-        while self._messages and len(batch) < _BATCH:
-            connection, data = self._messages.popleft()
-            connection.heard()
-            batch.append((connection.identity, data))
-        if not self._messages:
-            self._arrived.clear()
-        return batch
 
     # --- what connections report -----------------------------------------------------------------
 

@@ -247,20 +247,19 @@ class SpoolEndpoint:
         self._problem = ""
         self._failures.succeeded()
         self._taken = []
-        self._written(exchange.write, frozenset(outcome.gone), frozenset(outcome.full))
-        for remark in outcome.remarks:
-            log.warning("%s", remark)
-        return outcome
-
-    def _written(self, files: list[DaemonFile], gone: frozenset[str], full: frozenset[str]) -> None:
+        gone = frozenset(outcome.gone)
+        full = frozenset(outcome.full)
         by_name = {connection.name: channel for connection, channel in self._channels.items()}
-        for file in files:
+        for file in exchange.write:
             channel = by_name.get(file.connection)
             if channel is not None and file.connection not in gone | full:
                 channel.outgoing.done()
                 if channel.outgoing.due():
                     self._news.set()
         self._forget([connection for connection in self._channels if connection.name in gone])
+        for remark in outcome.remarks:
+            log.warning("%s", remark)
+        return outcome
 
     def _forget(self, connections: list[Connection]) -> None:
         for connection in connections:

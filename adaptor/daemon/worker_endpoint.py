@@ -73,7 +73,12 @@ class WorkerEndpoint:
             self._change(id, worked=True)
         self._note_estimates({end.key.bag for end in changes.attempts if isinstance(end, AttemptEnd)})
         if changes.at_rest:
-            await self._send_home()
+            learners = self._core.broker.state.learners
+            self._estimates = {key: known for key, known in self._estimates.items() if key in learners}
+            for site in self._sites.values():
+                site.wake.set()
+                self._core.broker.send_home(site.name)
+            await self._core.commit()
 
     def _note_estimates(self, bags: Collection[int]) -> None:
         """Wake the sites at which the estimated runtime of one of these bags has changed: what was requested
@@ -100,18 +105,14 @@ class WorkerEndpoint:
             log.warning(
                 "worker %s has been silent for %.0f s: its tasks go back", worker.id, now - worker.seen
             )
-            how = "" if self._is_cut_off(worker, timeout, now) else SILENT
+            site = self._sites.get(worker.site)
+            how = "" if (site is None or site.heard_until(now) < now - timeout) else SILENT
             self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now, how)
             self._change(worker.pilot, fell_silent=True)
             if worker.site in self._sites:  # it may have left the configuration
                 self._sites[worker.site].wake.set()
         if silent:
             await self.follow_up(await self._core.commit())
-
-    def _is_cut_off(self, worker: Worker, timeout: float, now: float) -> bool:
-        """Whether nothing at all is heard of its site, so that its silence says nothing of the worker."""
-        site = self._sites.get(worker.site)
-        return site is None or site.heard_until(now) < now - timeout
 
     def _heard_until(self, name: str, now: float) -> float:
         """Epoch seconds before which whatever workers of a site have sent would have been heard by now.
@@ -153,7 +154,10 @@ class WorkerEndpoint:
         if pilot.first_hello is None:
             site.wake.set()
         before = pilot.state
-        pilot = site.memory.keep(pilot.heard(now, hello.node, Arrival(_asked(hello), hello.shortfalls)))
+        asked = (short.asked for short in hello.shortfalls if short.resource == "processors")
+        pilot = site.memory.keep(
+            pilot.heard(now, hello.node, Arrival(max(asked, default=hello.processors), hello.shortfalls))
+        )
         if pilot.state is not before:
             site.write_down(pilot)  # the scheduler's word on it comes after all submits of this step
         if hello.holding:
@@ -210,17 +214,3 @@ class WorkerEndpoint:
         site, pilot = self._find(pilot_id)
         if site is not None and pilot is not None:
             site.memory.change(pilot, **fields)
-
-    async def _send_home(self) -> None:
-        learners = self._core.broker.state.learners
-        self._estimates = {key: known for key, known in self._estimates.items() if key in learners}
-        for site in self._sites.values():
-            site.wake.set()
-            self._core.broker.send_home(site.name)
-        await self._core.commit()
-
-
-def _asked(hello: Hello) -> int:
-    """Processors that its pilot asked for on its node."""
-    asked = (short.asked for short in hello.shortfalls if short.resource == "processors")
-    return max(asked, default=hello.processors)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor import api
-from adaptor.api import FailureView, LearnedRuntime
+from adaptor.api import LearnedRuntime
 from adaptor.client.reading import Ask
 from adaptor.dashboard.page import BagDetails, Failure
 from adaptor.endings import ending
@@ -60,19 +60,18 @@ def read_details(ask: Ask, bag: api.BagView) -> BagDetails:
         bag=bag.id,
         runtimes=sums.runtimes,
         progress=sums.progress,
-        failures=[_failure(outputs, each) for each in sums.failures],
+        failures=[
+            Failure(
+                words=ending(each.exit_code, each.signal, each.error),
+                count=each.count,
+                task=each.task,
+                node=each.node,
+                ended=each.ended,
+                stderr=tail(outputs.find_one(each.task, each.attempt, "stderr", each.stderr)),
+            )
+            for each in sums.failures
+        ],
         other_failures=sums.other_failures,
         learned=[],
         walltime=None,
-    )
-
-
-def _failure(outputs: Outputs, seen: FailureView) -> Failure:
-    return Failure(
-        words=ending(seen.exit_code, seen.signal, seen.error),
-        count=seen.count,
-        task=seen.task,
-        node=seen.node,
-        ended=seen.ended,
-        stderr=tail(outputs.find_one(seen.task, seen.attempt, "stderr", seen.stderr)),
     )

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import msgspec
 
 from adaptor import api
-from adaptor.api import QueuePicture
 from adaptor.client.asking import NoAnswerError
 from adaptor.client.reading import Ask, Source
 from adaptor.dashboard.details import Activity, read_activity, read_details
@@ -69,21 +68,18 @@ class Gatherer:
 
     def _gather(self) -> Page:
         try:
-            page = self._live()
+            ask = self._source.live
+            daemon = ask(api.GetDaemon())
+            seen = ask(api.GetPicture())
+            sites = ask(api.GetSites())
+            head = Head(now=self._clock(), live=True, title=self._title, daemon=daemon)
+            page = self._page(ask, head, sites, seen)
             self._heard, self._read = page.head.now, False
             return page
         except (NoDaemonError, NoAnswerError) as silence:
             return self._kept(silence)
         except AdaptorError as error:
             return self._unchanged(str(error))
-
-    def _live(self) -> Page:
-        ask = self._source.live
-        daemon = ask(api.GetDaemon())
-        seen = ask(api.GetPicture())
-        sites = ask(api.GetSites())
-        head = Head(now=self._clock(), live=True, title=self._title, daemon=daemon)
-        return self._page(ask, head, sites, seen)
 
     def _kept(self, silence: NoDaemonError | NoAnswerError) -> Page:
         """The journal as the daemon left it: read once in a silence, for nobody writes it then.
@@ -137,11 +133,14 @@ class Gatherer:
         newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
         detailed = newest[:_DETAILED]
         found = self._dear.get(lambda: _dear(ask, detailed, pilots))
+        for queue in seen.queues:
+            self._past.note(queue)
+        lines = {line.bag: line for line in credits.bags}
         return Page(
             head=head,
             sites=sites,
-            bags=_rows(bags, credits),
-            queues=site_pictures(self._noted(seen.queues), self._past, pilots, sites, head.now),
+            bags=[BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)],
+            queues=site_pictures(seen.queues, self._past, pilots, sites, head.now),
             pilots=pilots,
             strips=strips(found.activity, seen.running, pilots),
             details=found.with_learned(seen.learned, pilots),
@@ -149,21 +148,10 @@ class Gatherer:
             credits=credits,
         )
 
-    def _noted(self, queues: list[QueuePicture]) -> list[QueuePicture]:
-        for queue in queues:
-            self._past.note(queue)
-        return queues
-
 
 def _dear(ask: Ask, bags: list[api.BagView], pilots: list[api.PilotRecord]) -> Activity:
     started = [pilot.id for pilot in pilots if pilot.started is not None]
     return Activity(read_activity(ask, started), [read_details(ask, bag) for bag in bags])
-
-
-def _rows(bags: list[api.BagView], credits: api.CreditsView) -> list[BagRow]:
-    """The newest first."""
-    lines = {line.bag: line for line in credits.bags}
-    return [BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)]
 
 
 def _credits(ask: Ask, selector: str) -> api.CreditsView:

@@ -52,17 +52,14 @@ class EndedPilots:
             if pilot.state in _IN_SYSTEM:
                 since = min(since, pilot.submitted)  # it ends later than that, however late that is learned
             elif pilot.id not in self._counted:
-                self._count(pilot)
+                self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
+                self.by_state[pilot.site, pilot.state] += 1
+                self.used[pilot.site] += pilot.used
+                self.wasted[pilot.site] += pilot.wasted
+                if pilot.started is not None and pilot.predicted_start is not None and not pilot.node:
+                    self.lateness[pilot.site].add(pilot.started - pilot.predicted_start)
         self.since = since
         self._counted = {id: ended for id, ended in self._counted.items() if ended >= since}
-
-    def _count(self, pilot: api.PilotRecord) -> None:
-        self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
-        self.by_state[pilot.site, pilot.state] += 1
-        self.used[pilot.site] += pilot.used
-        self.wasted[pilot.site] += pilot.wasted
-        if pilot.started is not None and pilot.predicted_start is not None and not pilot.node:
-            self.lateness[pilot.site].add(pilot.started - pilot.predicted_start)
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):

@@ -194,13 +194,16 @@ def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
         (bag, TaskState.FAILED.value, _MOST_ENDINGS),
     )
     outputs = ScriptOutputs(db, bag)
-    return [
-        FailureView(
-            exit_code=code, signal=signal, error=error, count=count, task=task, attempt=attempt,
-            ended=ended, node=node, stderr=outputs.of(task, msgspec.msgpack.decode(packed, type=api.TaskInput).environment, node)[1],
-        )
-        for code, signal, error, count, task, attempt, ended, node, packed in rows
-    ]  # fmt: skip
+    found = []
+    for code, signal, error, count, task, attempt, ended, node, packed in rows:
+        own = msgspec.msgpack.decode(packed, type=api.TaskInput).environment
+        found.append(
+            FailureView(
+                exit_code=code, signal=signal, error=error, count=count, task=task, attempt=attempt,
+                ended=ended, node=node, stderr=outputs.of(task, own, node)[1],
+            )
+        )  # fmt: skip
+    return found
 
 
 def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str = "") -> dict[str, int]:

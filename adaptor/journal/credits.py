@@ -12,7 +12,6 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budgeted, Entry, Recounted, Reserved, Settled
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.settled import settled_pilot
-from adaptor.budget.accounting.statements import Balance
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 
@@ -109,18 +108,14 @@ def _site_lines(ledger: Ledger, site: str, now: float) -> Iterator[CreditLine]:
     )
     for balance in balances:
         if balance.budget.calendar is not None:
-            yield _period_line(site, balance, balance.budget.calendar.label(now))
-
-
-def _period_line(site: str, balance: Balance, period: str) -> CreditLine:
-    return CreditLine(
-        site=site,
-        period=period,
-        budget=in_credits(balance.budget.amount),
-        used=in_credits(balance.used),
-        reserved=in_credits(balance.reserved),
-        left=in_credits(balance.left),
-    )
+            yield CreditLine(
+                site=site,
+                period=balance.budget.calendar.label(now),
+                budget=in_credits(balance.budget.amount),
+                used=in_credits(balance.used),
+                reserved=in_credits(balance.reserved),
+                left=in_credits(balance.left),
+            )
 
 
 def _price(ledger: Ledger, site: str) -> SitePrice:

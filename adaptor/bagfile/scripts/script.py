@@ -85,7 +85,14 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
         BagFileError: it cannot be submitted as it is; the message names the line and the way out.
         UsageError: `--array` is no array.
     """
-    _check(data, source)
+    if len(data) > LARGEST:
+        raise BagFileError(f"{source}: a script of more than 1 MiB; keep data in files of their own")
+    if b"\0" in data:
+        raise BagFileError(f"{source}: contains a NUL byte; for a program write: adaptor submit -- {source}")
+    if b"\r\n" in data:
+        raise BagFileError(
+            f"{source}: has line ends of DOS, which no interpreter takes; convert it: dos2unix {source}"
+        )
     text = data.decode(errors="replace")
     dialect = _dialect(text, submission.usual)
     mark, table, read = _OPEN[dialect]
@@ -112,17 +119,6 @@ def _chosen_array(text: str) -> ArraySpec:
         return parse_array(text)
     except ValueError as error:
         raise UsageError(f"--array: {error}") from None
-
-
-def _check(data: bytes, source: str) -> None:
-    if len(data) > LARGEST:
-        raise BagFileError(f"{source}: a script of more than 1 MiB; keep data in files of their own")
-    if b"\0" in data:
-        raise BagFileError(f"{source}: contains a NUL byte; for a program write: adaptor submit -- {source}")
-    if b"\r\n" in data:
-        raise BagFileError(
-            f"{source}: has line ends of DOS, which no interpreter takes; convert it: dos2unix {source}"
-        )
 
 
 def _given(text: str, mark: str, table: Table | Options, ignore: Collection[str]) -> list[Given]:

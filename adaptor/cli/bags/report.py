@@ -49,7 +49,13 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
     reader = Reader()
     bag = reader.bag(selector).id
     if html_file is not None:
-        _write_page(reader, bag, Path(html_file))
+        path = Path(html_file)
+        from adaptor.dashboard.document import report_page, static_document
+
+        page = static_document(report_page(reader.get, bag, time.time()))
+        # It holds commands' output, so it is private until its owner opens it to others.
+        write_whole(path, page.encode(), PRIVATE)
+        click.echo(f"{path}: {size(len(page.encode()))}")
         return
     found = reader.get(api.GetReport(bag))
     found = msgspec.structs.replace(found, advice=advice(reader, bag))
@@ -81,15 +87,6 @@ def advice(reader: Reader, bag: int) -> list[str]:
     from adaptor.advice import advise
 
     return advise(told.measured, [])
-
-
-def _write_page(reader: Reader, bag: int, path: Path) -> None:
-    from adaptor.dashboard.document import report_page, static_document
-
-    page = static_document(report_page(reader.get, bag, time.time()))
-    # It holds commands' output, so it is private until its owner opens it to others.
-    write_whole(path, page.encode(), PRIVATE)
-    click.echo(f"{path}: {size(len(page.encode()))}")
 
 
 def totals(sums: api.Totals) -> list[str]:

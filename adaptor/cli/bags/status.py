@@ -50,7 +50,13 @@ def status(selector: str, as_json: bool) -> None:
     record = found.record
     if record and record.bags and any(bag.forecast is not None for bag in bags):
         click.echo(record_line(record))
-    _print_daemon(daemon, pilots)
+    if daemon is not None:
+        where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
+        click.echo(f"{where}; {pilots_line(pilots)}")
+        if daemon.stalled:
+            click.echo(f"daemon stalled: {printable(daemon.stalled)}")
+        print_lines(config_lines(daemon, only_problems=True))
+    print_lines(pilot_notes(pilots))
 
 
 def _print_bags(bags: list[api.BagView]) -> None:
@@ -78,13 +84,3 @@ _COLUMNS: Columns = {
     "took": lambda bag: Figure(duration(None if bag.ended is None else bag.ended - bag.submitted)),
     "sites": lambda bag: ",".join(bag.sites) or "any",
 }
-
-
-def _print_daemon(daemon: api.DaemonView | None, pilots: list[api.PilotRecord]) -> None:
-    if daemon is not None:
-        where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
-        click.echo(f"{where}; {pilots_line(pilots)}")
-        if daemon.stalled:
-            click.echo(f"daemon stalled: {printable(daemon.stalled)}")
-        print_lines(config_lines(daemon, only_problems=True))
-    print_lines(pilot_notes(pilots))

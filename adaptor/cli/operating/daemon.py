@@ -114,7 +114,13 @@ def status(as_json: bool) -> None:
     click.echo(f"{_where(view)}, version {view.version}, {plural(view.workers, 'worker')}")
     click.echo(f"since {clock(view.started)}, state in {printable(view.state_directory)}")
     click.echo(f"reached at {', '.join(view.addresses)}")
-    click.echo(_journal_line(view.journal))
+    journal = view.journal
+    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
+    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
+    compacting = "; forgotten ones are being removed" if journal.compacting else ""
+    click.echo(
+        f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}"
+    )
     print_lines(_rate_lines(view.rates))
     print_lines(config_lines(view))
     if view.stalled:
@@ -141,13 +147,6 @@ def reload(as_json: bool) -> None:
 
 
 _CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
-
-
-def _journal_line(journal: api.JournalView) -> str:
-    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
-    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
-    compacting = "; forgotten ones are being removed" if journal.compacting else ""
-    return f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}"
 
 
 def _rate_lines(rates: api.RatesView) -> list[str]:

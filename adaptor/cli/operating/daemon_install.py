@@ -178,7 +178,14 @@ def install(
     if remove:
         return
     if not show and isinstance(chosen, Systemd):
-        _await_daemon(service.name)
+        try:
+            view = Outage(_START_TIMEOUT, was_there=True).wait_out(lambda: ask(api.GetDaemon()))
+        except (NoDaemonError, NoAnswerError) as error:
+            raise AdaptorError(
+                f"the daemon does not answer ({error}); see: journalctl --user -u {service.name}, or"
+                " daemon.log"
+            ) from error
+        click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
     print_lines(chosen.remarks())
 
 
@@ -208,16 +215,6 @@ def _chosen(
         f"neither systemd nor cron can be used here: {'; '.join(reasons)}. Is there Slurm's scrontab? Then: "
         "adaptor daemon install --method scrontab"
     )
-
-
-def _await_daemon(name: str) -> None:
-    try:
-        view = Outage(_START_TIMEOUT, was_there=True).wait_out(lambda: ask(api.GetDaemon()))
-    except (NoDaemonError, NoAnswerError) as error:
-        raise AdaptorError(
-            f"the daemon does not answer ({error}); see: journalctl --user -u {name}, or daemon.log"
-        ) from error
-    click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
 
 
 _TIMEOUT = 60.0

@@ -286,7 +286,12 @@ def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
     refused = _impossible(running, spec, given.tasks)
     if any(task.needs is None for task in given.tasks) or not given.tasks:
         check_can_run(spec, _queues(running, spec))
-        _check_request(running, spec)
+        largest, processors = _largest(running, spec), spec.task.total_processors
+        if processors > largest:
+            raise UsageError(
+                f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise"
+                " `limits.max_proc` in the configuration, then: adaptor daemon reload"
+            )
     elif len(refused) == len(given.tasks):
         raise UsageError(f"{name_of(0, given.tasks[0])}: {refused[0]}")
     check_times(spec, {name: running.core.terms[name].longest for name in _sites_of(running, spec)})
@@ -318,12 +323,3 @@ def _queues(running: RunningDaemon, spec: BagSpec) -> dict[str, QueueState | Non
 def _largest(running: RunningDaemon, spec: BagSpec) -> int:
     """Processors of the largest request that any site takes."""
     return max((running.sites[name].memory.limits.max_proc for name in _sites_of(running, spec)), default=0)
-
-
-def _check_request(running: RunningDaemon, spec: BagSpec) -> None:
-    largest, processors = _largest(running, spec), spec.task.total_processors
-    if processors > largest:
-        raise UsageError(
-            f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise `limits.max_proc`"
-            " in the configuration, then: adaptor daemon reload"
-        )

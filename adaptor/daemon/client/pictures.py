@@ -34,7 +34,15 @@ def picture(running: RunningDaemon, _: api.GetPicture) -> api.Picture:
     core, sites = running.core, running.sites.values()
     with guarded(core.journal.path):
         queues = [queue for site in sites for queue in _site_pictures(site, core.journal.connection)]
-    return api.Picture(queues, list(_learned(core)), _running(core))
+    spans = (
+        Span(worker.pilot, key.bag, key.task, held.cpus, held.started, None, "running")
+        for worker in core.broker.state.workers.values()
+        for key, held in worker.held.items()
+        if held.started is not None
+    )
+    return api.Picture(
+        queues, list(_learned(core)), heapq.nsmallest(MOST_RUNNING, spans, key=lambda span: span.started)
+    )
 
 
 def _site_pictures(site: Site, db: sqlite3.Connection) -> Iterator[QueuePicture]:
@@ -123,14 +131,3 @@ def _learned(core: Core) -> Iterator[LearnedRuntime]:
             if bag.spec.allows(site):
                 estimate = state.learner(bag.id, site).estimate
                 yield LearnedRuntime(bag=bag.id, site=site, estimate=estimate)
-
-
-def _running(core: Core) -> list[Span]:
-    """The attempts that workers have started; those that run longest, if there are too many."""
-    spans = (
-        Span(worker.pilot, key.bag, key.task, held.cpus, held.started, None, "running")
-        for worker in core.broker.state.workers.values()
-        for key, held in worker.held.items()
-        if held.started is not None
-    )
-    return heapq.nsmallest(MOST_RUNNING, spans, key=lambda span: span.started)

@@ -40,7 +40,12 @@ class Keeper:
         while True:
             try:
                 if may_write():
-                    await self._forget_old(may_write)
+                    forgotten = 0
+                    while may_write() and (ready := self._old()):
+                        forgotten += self.forget(ready, old=True)
+                        await asyncio.sleep(_LEAST_PAUSE)
+                    if forgotten:
+                        log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
                     await self.compact(may_write)
             except JournalError as error:
                 stall(error)
@@ -73,15 +78,6 @@ class Keeper:
         self._dirty = self._dirty or bool(bags)
         self._wake.set()
         return len(bags)
-
-    async def _forget_old(self, may_write: Callable[[], bool]) -> None:
-        """Forget bags that ended before `keep`; those with a pilot in the system wait for its end."""
-        forgotten = 0
-        while may_write() and (ready := self._old()):
-            forgotten += self.forget(ready, old=True)
-            await asyncio.sleep(_LEAST_PAUSE)
-        if forgotten:
-            log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
 
     def _old(self) -> list[int]:
         """Some bags that are to be forgotten."""

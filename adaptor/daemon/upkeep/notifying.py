@@ -207,20 +207,16 @@ async def run_program(command: Sequence[str], environment: Mapping[str, str], li
         try:
             status = await asyncio.wait_for(process.wait(), limit)
         except (TimeoutError, asyncio.TimeoutError) as error:
-            await _end(process)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+                await asyncio.wait_for(process.wait(), _GRACE)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
             raise AdaptorError(f"it took longer than {format_duration(limit)} and was ended") from error
         if status:
             raise AdaptorError(f"it ended with status {status}: {_last_words(output)}")
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-        await asyncio.wait_for(process.wait(), _GRACE)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
 
 
 def _last_words(output: IO[bytes]) -> str:
