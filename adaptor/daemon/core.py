@@ -21,7 +21,9 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
+from adaptor.journal.forecast_rows import bags_with_forecast
 from adaptor.journal.journal import Journal
+from adaptor.journal.pilot_rows import started_in
 from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import BagContext, Ending, Lease, Orders, Result, ToWorker, encode
@@ -66,7 +68,7 @@ class Core:
         """What the last decision of any site leaves for the next one."""
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
-        self.forecast_kept = journal.bags_with_forecast()
+        self.forecast_kept = journal.read(bags_with_forecast)
         """Bags whose first forecast is kept."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
@@ -82,7 +84,7 @@ class Core:
         self.broker = recover(self.journal, self.terms, self.now())
         self.earlier.recall(self.broker)
         self.treasury = self._open_treasury()
-        self.forecast_kept = self.journal.bags_with_forecast()
+        self.forecast_kept = self.journal.read(bags_with_forecast)
         self.losses.clear()
         self._sent_bags.clear()
         self.listeners.tell_all()
@@ -167,7 +169,7 @@ class Core:
         The pilot is charged already; results of attempts that are still open are accepted.
         """
         told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
-        for (pilot, site), keys in self.journal.started_in(told).items():
+        for (pilot, site), keys in self.journal.read(started_in, told).items():
             self.broker.left_behind(pilot, site, [told[key] for key in keys], now)
 
     def keep_forecast(self, kept: KeepForecast) -> None:

@@ -7,12 +7,11 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 
-import msgspec
-
 from adaptor import api
 from adaptor.api import BagView, TaskView
 from adaptor.bag_spec import BagSpec
 from adaptor.config.notices import Event, NotifyConfig
+from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.notice_rows import HOOK, Notice, add_notice, may_end_again
 from adaptor.journal.views import tasks
 from adaptor.notify.urls import MARK
@@ -46,10 +45,7 @@ class NotableEvents:
 
     def note(self, db: sqlite3.Connection, bag: int, event: Event, text: str, now: float) -> None:
         """Note that all who want to are to be told of an event; the caller has begun a transaction."""
-        row = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-        if row is None:
-            return
-        for channel in self._listeners(msgspec.msgpack.decode(row[0], type=BagSpec), event):
+        for channel in self._listeners(spec_of(db, bag), event):
             add_notice(db, Notice(bag, event, channel, text), now)
 
     def _listeners(self, spec: BagSpec, event: Event) -> Iterator[str]:

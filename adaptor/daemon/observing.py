@@ -16,6 +16,7 @@ from adaptor.daemon.submitting import take_in_request
 from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
 from adaptor.decisions.step import PilotNews
+from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import PilotState
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.workers import Worker
@@ -153,7 +154,7 @@ async def note_observed(site: Site, ended: Collection[int]) -> None:
     await site.core.commit()
     site.core.treasury.settle(ended)
     if ended:
-        in_system = {row.id for row in site.core.journal.pilots_in_system()}
+        in_system = {row.id for row in site.core.journal.read(pilots_in_system)}
         with contextlib.suppress(SchedulerError):
             await asyncio.to_thread(prune, site.machine, site.home, in_system)
 

@@ -50,14 +50,7 @@ def run(
     with take_lock(directory):
         last = continued(directory, config)
         first = configured(config if last is None else str(last))
-        path = directory / LOG
-        try:
-            handler = _PrivateLog(path, maxBytes=5_000_000, backupCount=2, encoding="utf-8")
-        except OSError as error:
-            raise AdaptorError(f"{path}: cannot be opened: {error.strerror}") from error
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        _log_to(directory / LOG)
         log.info("started: pid %d, state in %s", os.getpid(), directory)
         if last is not None:
             log.info("no configuration is named, and work is unfinished: %s, as the last daemon", last)
@@ -179,3 +172,14 @@ class _PrivateLog(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         handle = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         return os.fdopen(handle, "a", encoding=self.encoding)
+
+
+def _log_to(path: Path) -> None:
+    """Raises AdaptorError: the file cannot be opened."""
+    try:
+        handler = _PrivateLog(path, maxBytes=5_000_000, backupCount=2, encoding="utf-8")
+    except OSError as error:
+        raise AdaptorError(f"{path}: cannot be opened: {error.strerror}") from error
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)

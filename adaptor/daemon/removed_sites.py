@@ -14,7 +14,7 @@ from adaptor.budget.accounting.credits import format_credits, in_credits
 from adaptor.budget.accounting.removed import RemovedPilot
 from adaptor.daemon.core import Core
 from adaptor.errors import UsageError
-from adaptor.journal.pilot_rows import PilotRow
+from adaptor.journal.pilot_rows import PilotRow, pilots_in_system, signs_of_life
 from adaptor.model import AttemptOutcome
 from adaptor.units import format_duration, format_instant
 
@@ -26,7 +26,7 @@ _TOLD: Final = "removed"
 
 def removed_pilots(core: Core) -> list[RemovedPilot]:
     """All that are not settled, the oldest first. Raises JournalError."""
-    rows = [row for row in core.journal.pilots_in_system() if row.site not in core.terms]
+    rows = [row for row in core.journal.read(pilots_in_system) if row.site not in core.terms]
     noticed = core.journal.explained(_TOLD) if rows else {}
     return [_known(core, row, noticed.get(row.id)) for row in sorted(rows, key=lambda row: row.id)]
 
@@ -86,7 +86,7 @@ def view_of(pilot: RemovedPilot) -> RemovedPilotView:
 
 
 def _known(core: Core, row: PilotRow, noticed: float | None) -> RemovedPilot:
-    first, last = core.journal.signs_of_life(row.id)
+    first, last = core.journal.read(signs_of_life, row.id)
     reserved = core.treasury.ledger.open_pilots.get(row.id)
     return RemovedPilot(
         id=row.id,

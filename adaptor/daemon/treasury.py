@@ -22,7 +22,6 @@ from adaptor.journal.credits import (
     read_entries,
     write_entry,
 )
-from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
 from adaptor.model import Request
@@ -185,8 +184,7 @@ class Treasury:
         """Whether a pilot was charged; if so, the ledger knows it from now on."""
         if self.ledger.settled(pilot) or pilot in self.ledger.open_pilots:
             return self.ledger.settled(pilot)
-        with guarded(self._journal.path):
-            return self.ledger.recall(pilot, entries_of_pilot(self._journal.connection, pilot))
+        return self.ledger.recall(pilot, self._journal.read(entries_of_pilot, pilot))
 
     def give(self, db: sqlite3.Connection, bag: int, amount: int) -> None:
         """Set the budget of a bag, in millionths of a credit, in a transaction of the journal.

@@ -21,8 +21,7 @@ from adaptor.api import (
     TaskSums,
     Totals,
 )
-from adaptor.bag_spec import BagSpec
-from adaptor.errors import UsageError
+from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.views import ScriptOutputs, bags
 from adaptor.model import AttemptOutcome, TaskState
 
@@ -77,8 +76,7 @@ class _Processors:
         if own is not None:
             return own
         if bag not in self._known:
-            (spec,) = self._db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-            self._known[bag] = msgspec.msgpack.decode(spec, type=BagSpec).task.total_processors
+            self._known[bag] = spec_of(self._db, bag).task.total_processors
         return self._known[bag]
 
 
@@ -224,10 +222,7 @@ def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:
 
     Raises UsageError: there is no such bag.
     """
-    row = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-    if row is None:
-        raise UsageError(f"there is no bag {bag}")
-    spec = msgspec.msgpack.decode(row[0], type=BagSpec)
+    spec = spec_of(db, bag)
     done, wall, longest, cpu, memory = db.execute(
         "SELECT COUNT(*), TOTAL(wall), MAX(wall), TOTAL(cpu), MAX(peak_memory) FROM attempt JOIN task"
         " ON task.bag = attempt.bag AND task.number = attempt.task"

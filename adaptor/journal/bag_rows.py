@@ -104,6 +104,14 @@ def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool
     return Append(new.first, total, new.links)
 
 
+def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
+    """The options of a bag. Raises UnknownBagError."""
+    row = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
+    if row is None:
+        raise UnknownBagError(bag)
+    return msgspec.msgpack.decode(row[0], type=BagSpec)
+
+
 def _numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
     """The numbers of a bag's tasks by their ids; unknown ones are left out."""
     found: dict[str, int] = {}

@@ -11,11 +11,9 @@ import sqlite3
 from collections.abc import Iterator
 from itertools import takewhile
 
-import msgspec
-
-from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.statements import Statements
 from adaptor.errors import UsageError
+from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.credits import forget_budget
 from adaptor.journal.forecast_rows import keep_judged
 from adaptor.journal.kind_rows import forget_records
@@ -69,8 +67,7 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool
 
     `old`: because of its age, and not because its user says so: what it has shown of its kinds stays.
     """
-    (packed,) = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-    processors = msgspec.msgpack.decode(packed, type=BagSpec).task.total_processors
+    processors = spec_of(db, bag).task.total_processors
     keep_judged(db, books, bag)
     db.execute("INSERT INTO forgotten (bag, cpus) VALUES (?, ?)", (bag, processors))
     for table, key in (("forecast", "bag"), ("notice", "bag"), ("appended", "bag"), ("bag", "id")):

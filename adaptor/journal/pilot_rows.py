@@ -118,7 +118,7 @@ def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
     return select(db, PilotRow, where, states, named={"node": "donated_node"})
 
 
-def waits(db: sqlite3.Connection, site: str, limit: int) -> list[PilotWait]:
+def pilot_waits(db: sqlite3.Connection, site: str, limit: int = WAITS) -> list[PilotWait]:
     """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
     found = select(
         db,

@@ -13,6 +13,7 @@ from adaptor.journal.bag_rows import end_of_bag, read_needs
 from adaptor.journal.credits import budgets_of_bags, read_entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
+from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import REPORTED, AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag, Guard
@@ -49,7 +50,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
         _await_workers(db, broker, now)
         for bag in list(broker.state.bags.values()):
             broker.recall_blocked(bag)
-    for row in journal.pilots_in_system():
+    for row in journal.read(pilots_in_system):
         broker.state.lost[row.id] = _lost_in(db, row.id)
         if row.bag is not None:
             broker.own_pilot(row.id, row.bag)

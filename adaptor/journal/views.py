@@ -13,6 +13,7 @@ from adaptor.api import BagState, BagView, Evidence, PilotRecord, RemovedPilotVi
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import element_of, output_files
 from adaptor.journal import database
+from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.journal.selectors import RECENT, ids_of
 from adaptor.model import USEFUL, TaskState
@@ -46,10 +47,8 @@ class ScriptOutputs:
     """The files that a bag's script names for its tasks, which may not be there."""
 
     def __init__(self, db: sqlite3.Connection, bag: int) -> None:
-        (packed,) = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-        spec = msgspec.msgpack.decode(packed, type=BagSpec)
         self._bag = bag
-        self._script = spec.script
+        self._script = spec_of(db, bag).script
 
     def of(
         self, task: int, environment: Mapping[str, str] | None, node: str | None

@@ -12,6 +12,7 @@ import pytest
 
 from adaptor.crafting.futures.run_shares import KEPT, MOST, Ran
 from adaptor.daemon.observing import keep_learned, read_history
+from adaptor.journal.pilot_rows import local_runs
 from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite
@@ -39,8 +40,8 @@ def test_only_the_newest_are_kept(site: FakeSite) -> None:
     site.journal.keep_local_runs("there", [Ran("", 60, 0.5)])
     site.journal.keep_local_runs("here", [Ran("", 60, 0.1)] * 5)
     site.journal.keep_local_runs("here", [Ran("x", 60, 0.9)] * KEPT)
-    assert site.journal.local_runs("here") == [Ran("x", 60, 0.9)] * KEPT
-    assert site.journal.local_runs("there") == [Ran("", 60, 0.5)]
+    assert site.journal.read(local_runs, "here") == [Ran("x", 60, 0.9)] * KEPT
+    assert site.journal.read(local_runs, "there") == [Ran("", 60, 0.5)]
 
 
 def test_records_are_not_asked_where_the_site_forbids_it_or_enough_is_known(site: FakeSite) -> None:

@@ -10,7 +10,7 @@ import pytest
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError, UsageError
-from adaptor.journal.bag_rows import Append
+from adaptor.journal.bag_rows import Append, bag_of_key
 from adaptor.journal.journal import Journal
 from adaptor.protocol.messages import AttemptKey
 
@@ -63,4 +63,4 @@ def test_only_an_open_bag_takes_tasks(journal: Journal) -> None:
 
 def test_a_bag_is_found_by_the_key_of_its_submission(journal: Journal) -> None:
     bag = journal.add_bag(SPEC, [], 1.0, open=True, key="mine")
-    assert (journal.bag_of("mine"), journal.bag_of("other")) == (bag, None)
+    assert (journal.read(bag_of_key, "mine"), journal.read(bag_of_key, "other")) == (bag, None)

@@ -24,8 +24,8 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
 from adaptor.errors import UsageError
+from adaptor.journal.bag_rows import bag_of_key, end_of_bag
 from adaptor.journal.continuing import left_to_run
-from adaptor.journal.database import guarded
 from adaptor.journal.event_views import events
 from adaptor.journal.recovery import load_bag
 from adaptor.kinds.recognising import kinds_of
@@ -63,7 +63,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     new = await prepared(
         given.spec, given.tasks
     )  # what is looked at below does not change before it is written
-    if question.key and (known := core.journal.bag_of(question.key)) is not None:
+    if question.key and (known := core.journal.read(bag_of_key, question.key)) is not None:
         return api.Submitted(known)
     asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
     earlier = core.earlier.of(asked)
@@ -146,7 +146,7 @@ def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
     """
     awaits = set()
     for parent in (*spec.after, *spec.after_any):
-        end = core.journal.end_of(parent)
+        end = core.journal.read(end_of_bag, parent)
         if end is None:
             awaits.add(parent)
         elif end is not TaskState.DONE and parent in spec.after:
@@ -254,8 +254,7 @@ async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> li
     """
     core, until = running.core, time.monotonic() + question.wait
     while True:
-        with guarded(core.journal.path):
-            found = events(core.journal.connection, question)
+        found = core.journal.read(events, question)
         left = until - time.monotonic()
         changed = any(news.last > question.since[news.bag] or news.more for news in found)
         if changed or left <= 0 or all(news.ended for news in found):

@@ -10,7 +10,6 @@ from itertools import islice
 
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.database import guarded
 from adaptor.journal.forgetting import check_forgettable, ended_before, forget_bag, forget_some, shrink
 
 log = logging.getLogger(__name__)
@@ -40,12 +39,7 @@ class Keeper:
         while True:
             try:
                 if may_write():
-                    forgotten = 0
-                    while may_write() and (ready := self._old()):
-                        forgotten += self.forget(ready, old=True)
-                        await asyncio.sleep(_LEAST_PAUSE)
-                    if forgotten:
-                        log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
+                    await self._forget_old(may_write)
                     await self.compact(may_write)
             except JournalError as error:
                 stall(error)
@@ -79,22 +73,28 @@ class Keeper:
         self._wake.set()
         return len(bags)
 
+    async def _forget_old(self, may_write: Callable[[], bool]) -> None:
+        """Forget bags that ended before `keep`; those with a pilot in the system wait for its end."""
+        forgotten = 0
+        while may_write() and (ready := self._old()):
+            forgotten += self.forget(ready, old=True)
+            await asyncio.sleep(_LEAST_PAUSE)
+        if forgotten:
+            log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
+
     def _old(self) -> list[int]:
         """Some bags that are to be forgotten."""
         if self.keep is None:
             return []
-        core = self._core
-        with guarded(core.journal.path):
-            old = ended_before(core.journal.connection, core.now() - self.keep, _LOOKED_AT)
+        old = self._core.journal.read(ended_before, self._core.now() - self.keep, _LOOKED_AT)
         return list(islice(filter(self._is_forgettable, old), _AT_ONCE))
 
     def _is_forgettable(self, bag: int) -> bool:
         core = self._core
-        with guarded(core.journal.path):
-            try:
-                check_forgettable(core.journal.connection, bag, core.treasury.ledger)
-            except UsageError:
-                return False
+        try:
+            core.journal.read(check_forgettable, bag, core.treasury.ledger)
+        except UsageError:
+            return False
         return bag not in core.broker.state.bags
 
     async def compact(self, may_write: Callable[[], bool]) -> None:
@@ -120,6 +120,5 @@ class Keeper:
             yield
         more = True
         while more:
-            with guarded(journal.path):
-                more = shrink(journal.connection)
+            more = journal.read(shrink)
             yield

@@ -22,7 +22,6 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.notices import title_and_body, variables
 from adaptor.decisions.aims import why_paused
 from adaptor.errors import AdaptorError, JournalError, UsageError
-from adaptor.journal.database import guarded
 from adaptor.journal.notice_rows import (
     HOOK,
     Notice,
@@ -75,14 +74,7 @@ class Notifier:
             try:
                 if may_write():
                     if not begun:
-                        for left in self._core.directory.glob("message.*.json"):
-                            left.unlink(missing_ok=True)
-                        with self._core.journal.transaction() as db:
-                            for notice in interrupted_notices(db):
-                                log.warning(
-                                    "%s: the daemon ended while this was sent; it is not sent again",
-                                    _named(notice),
-                                )
+                        self._tell_interrupted()
                         begun = True
                     self._note_pauses()
                     await self._send_all()
@@ -91,6 +83,13 @@ class Notifier:
             except Exception:
                 log.exception("notifications failed by an error of the adaptor's own")
             await asyncio.sleep(POLL)
+
+    def _tell_interrupted(self) -> None:
+        for left in self._core.directory.glob("message.*.json"):
+            left.unlink(missing_ok=True)
+        with self._core.journal.transaction() as db:
+            for notice in interrupted_notices(db):
+                log.warning("%s: the daemon ended while this was sent; it is not sent again", _named(notice))
 
     def _note_pauses(self) -> None:
         """Note bags that have paused, or for which nothing is bought any more."""
@@ -116,12 +115,10 @@ class Notifier:
 
     async def _send_all(self) -> None:
         journal = self._core.journal
-        with guarded(journal.path):
-            due = due_notices(journal.connection)
+        due = journal.read(due_notices)
         self.busy = bool(due)
         for notice in due:
-            with guarded(journal.path):
-                found = bags(journal.connection, f"{notice.bag}-{notice.bag}")
+            found = journal.read(bags, f"{notice.bag}-{notice.bag}")
             if not found:
                 continue
             with journal.transaction() as db:
@@ -142,9 +139,7 @@ class Notifier:
                 environment = {**os.environ, **variables(bag)}
                 await run_program(self._hooks.on_bag_end, environment, float(self._hooks.timeout))
             else:
-                journal = self._core.journal
-                with guarded(journal.path):
-                    title, body = title_and_body(journal.connection, bag, notice)
+                title, body = self._core.journal.read(title_and_body, bag, notice)
                 await self._post(self._urls(notice.channel), title, body)
         except JournalError:
             raise
