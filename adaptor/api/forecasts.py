@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Duration, Interval, Time, TimeInterval
+from adaptor.api.fields import Time, TimeInterval, WholeSeconds
 from adaptor.api.question import Question
 from adaptor.bag_spec import BagSpec
+from adaptor.forecast.estimate import Estimate
 
 
 class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """When a bag will end, and what it will cost."""
 
-    cost: Interval | None
+    cost: Estimate | None
     """Credits in the end; None: it does not pay, or too little is known yet."""
     end: TimeInterval | None
     """None while nothing is there or asked for that could end it."""
@@ -29,7 +30,7 @@ class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks with a result by then."""
     tasks: int
     """Tasks that had a result by then, or could still get one."""
-    cost: Interval | None
+    cost: Estimate | None
     """Credits in the end; None: the bag does not pay."""
     end: TimeInterval
     final_cost: float | None
@@ -48,7 +49,7 @@ class PlannedRequestView(msgspec.Struct, frozen=True, kw_only=True):
 
     site: str
     p: int
-    tr: Duration
+    tr: WholeSeconds
     start: Time | None
     reason: str
 
@@ -74,9 +75,9 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """By site: why it would make no request now."""
     end: TimeInterval | None
     """None: no end can be seen."""
-    work: Interval
+    work: Estimate
     """Processor-seconds of all tasks."""
-    credits: Interval | None
+    credits: Estimate | None
     """For that work; None: nobody has set a price or a budget."""
     arrays: list[PlainArrayView]
     earlier: list[str] = []

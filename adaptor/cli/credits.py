@@ -8,8 +8,8 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import Reader, config_option, json_option, selector_argument
-from adaptor.cli.printing import Columns, Figure, duration, plural, print_json, print_lines, table
+from adaptor.cli.options import BagReader, config_option, json_option, selector_argument
+from adaptor.cli.printing import Columns, NumberCell, duration, plural, print_json, print_lines, table
 from adaptor.cli.sentences import amount, credit_line
 from adaptor.errors import UsageError
 from adaptor.option_kinds import INSTANT
@@ -50,7 +50,7 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
         click.echo(f"{plural(settled, 'pilot')} of site {site} settled", err=True)
     elif ended is not None:
         raise UsageError("--ended says when the pilots of --settle SITE ended")
-    found = Reader().get(api.GetCredits(selector))
+    found = BagReader().get(api.GetCredits(selector))
     if as_json:
         print_json(found)
         return
@@ -77,11 +77,11 @@ def _removed(pilot: api.RemovedPilotView) -> str:
 _COLUMNS: Columns = {
     "of": lambda line: f"bag {line.bag}" if line.bag is not None else f"site {line.site}",
     "period": "period",
-    "budget": lambda line: Figure(amount(line.budget)),
-    "used": lambda line: Figure(amount(line.used)),
-    "wasted": lambda line: Figure(amount(line.wasted)),
-    "reserved": lambda line: Figure(amount(line.reserved)),
-    "left": lambda line: Figure(amount(line.left)),
+    "budget": lambda line: NumberCell(amount(line.budget)),
+    "used": lambda line: NumberCell(amount(line.used)),
+    "wasted": lambda line: NumberCell(amount(line.wasted)),
+    "reserved": lambda line: NumberCell(amount(line.reserved)),
+    "left": lambda line: NumberCell(amount(line.left)),
 }
 
 
@@ -110,7 +110,7 @@ def budget(selector: str, credits: float | None, config: str | None, as_json: bo
     Example:
       adaptor budget 7 --set 500
     """
-    reader = Reader()
+    reader = BagReader()
     bag = reader.bag(selector).id
     if credits is None:
         found = reader.get(api.GetCredits(str(bag)))

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import Reader
+from adaptor.cli.options import BagReader
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, Outage, ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
@@ -104,7 +104,7 @@ def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: st
 def _end_by_journal(selector: str) -> Overview | None:
     """The end of the bags, if the journal can be read and has it."""
     try:
-        bags = Reader().kept(api.GetBags(selector)).bags
+        bags = BagReader().kept(api.GetBags(selector)).bags
     except AdaptorError:  # In use, for instance: a daemon is just starting or just ending.
         return None
     snapshot = Overview(time.time(), bags, [])

@@ -139,7 +139,7 @@ def selector_argument(metavar: str, **more: Any) -> Callable[[Callable[..., Any]
 
 def selected(selector: str) -> list[int]:
     """The numbers of these bags; asked first, so that a wrong selector starts no daemon."""
-    return [bag.id for bag in Reader().bags(selector)]
+    return [bag.id for bag in BagReader().bags(selector)]
 
 
 def numbers(text: str) -> list[range]:
@@ -157,7 +157,7 @@ def _range(item: str) -> range:
     return range(first, last + 1)
 
 
-class Reader(reading.Reader):
+class BagReader(reading.Reader):
     """Says once on stderr that it reads the journal."""
 
     def __init__(self) -> None:

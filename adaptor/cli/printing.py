@@ -98,7 +98,7 @@ def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> 
     return f"{plural(total, 'pilot')}: {', '.join(parts)}" if parts else "no pilots"
 
 
-class Figure(str):
+class NumberCell(str):
     """A cell with a number: its column is aligned to the right."""
 
     __slots__ = ()
@@ -137,11 +137,11 @@ def _cell(value: Any, meaning: Meaning) -> str:
         case Meaning.TIME:
             return clock(value)
         case Meaning.DURATION:
-            return Figure(duration(value))
+            return NumberCell(duration(value))
         case Meaning.BYTES:
-            return Figure(size(value))
+            return NumberCell(size(value))
         case Meaning.COUNT:
-            return Figure("-" if value is None else value)
+            return NumberCell("-" if value is None else value)
         case Meaning.STATE:
             return StateWord(value)
     return "-" if value is None else str(value)
@@ -154,7 +154,7 @@ def layout(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
     """
     shown = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *shown, strict=True)]
-    right = [any(isinstance(cell, Figure) for cell in column) for column in zip(*rows, strict=True)]
+    right = [any(isinstance(cell, NumberCell) for cell in column) for column in zip(*rows, strict=True)]
     right = right or [False] * len(titles)
     yield _line(titles, titles, widths, right)
     for row, texts in zip(rows, shown, strict=True):

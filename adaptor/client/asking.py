@@ -54,14 +54,14 @@ def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         UsageError: the daemon says that the question is at fault.
         AdaptorError: the daemon could not serve it; the access file is damaged or open to others.
     """
-    connection = Connection(state_directory())
+    connection = DaemonConnection(state_directory())
     try:
         return connection.ask(question, timeout)
     finally:
         connection.close()
 
 
-class Connection:
+class DaemonConnection:
     """A connection to the daemon of a state directory, for one question at a time and for one thread.
 
     It is made with the first question. After any failure it is made anew with the next one.

@@ -25,7 +25,7 @@ from adaptor import api
 from adaptor.api import LONGEST_POLL, BagInput, TaskInput
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
-from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError, Outage
+from adaptor.client.asking import ANSWER_TIMEOUT, DaemonConnection, NoAnswerError, Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
@@ -78,7 +78,7 @@ class Client:
         """Leave; the bags go on, and open ones stay open. Calls of other threads end with ClientClosedError
         within a second of their next answer or outage."""
         self._closed.set()
-        connection: Connection | None = getattr(self._here, "connection", None)
+        connection: DaemonConnection | None = getattr(self._here, "connection", None)
         if connection is not None:
             connection.close()
             del self._here.connection
@@ -203,9 +203,9 @@ class Client:
             if self._closed.is_set():
                 raise ClientClosedError("the client was closed")
             try:
-                connection: Connection | None = getattr(self._here, "connection", None)
+                connection: DaemonConnection | None = getattr(self._here, "connection", None)
                 if connection is None:
-                    connection = self._here.connection = Connection(self.directory)
+                    connection = self._here.connection = DaemonConnection(self.directory)
                 answer = connection.ask(question, timeout)
                 self._was_there = True
                 return answer

@@ -21,7 +21,7 @@ PAGE = 10_000
 _HELD = {"waiting", "running"}
 
 
-class Ask(Protocol):
+class Asker(Protocol):
     """Asks one question."""
 
     def __call__(self, question: api.Question[A]) -> A: ...
@@ -92,7 +92,7 @@ class Reader:
             return answer
 
 
-def all_tasks(get: Ask, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:
+def all_tasks(get: Asker, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:
     """The tasks of a bag in these states (empty: in any), page by page of `size` tasks."""
     size = size or PAGE
     # The journal holds a task to be running that waits at its worker; only the daemon knows better.

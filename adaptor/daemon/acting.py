@@ -76,12 +76,12 @@ async def use_nodes(site: Site, submits: Sequence[SubmitRequest]) -> str:
         JournalError: one could not be written down.
     """
     donation = site.memory.settings.donation
-    nodes = _Nodes(site, is_preemptible=donation is not None and donation.preemptible)
+    nodes = _NodeSubmits(site, is_preemptible=donation is not None and donation.preemptible)
     await several(nodes.submit, submits, nodes_at_once(site.config))
     return nodes.problem
 
 
-class _Nodes:
+class _NodeSubmits:
     """What the scheduler says of one node it most likely says of all; agents fail one by one."""
 
     def __init__(self, site: Site, *, is_preemptible: bool) -> None:

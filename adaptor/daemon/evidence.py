@@ -40,7 +40,7 @@ class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
     ended: float
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class PilotFiles(msgspec.Struct, frozen=True, kw_only=True):
     """What one pilot has left."""
 
     results: list[Result] = []
@@ -53,7 +53,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """None: the script has not ended by itself, or its scheduler's template writes no such note."""
 
 
-NOTHING = Evidence()
+NOTHING = PilotFiles()
 
 
 def pilots_directory(home: Path) -> Path:
@@ -64,13 +64,13 @@ def pilot_directory(home: Path, pilot: int) -> Path:
     return pilots_directory(home) / str(pilot)
 
 
-def evidence(machine: Machine, folder: Path) -> Evidence:
+def evidence(machine: Machine, folder: Path) -> PilotFiles:
     """What is in a pilot's folder. Raises SchedulerError: it cannot be read at the moment."""
     found = machine.read_files(folder, _PATTERNS, _LARGEST)
     unsent = {name: data for name, data in found.items() if name.startswith("unsent-")}
     spoken = [found[name] for name in sorted(found) if name.startswith("unreachable-")]
     logs = [found[name] for name in sorted(found) if name.endswith(".out")]
-    return Evidence(
+    return PilotFiles(
         results=[result for name in sorted(unsent) for result in _decoded(folder / name, unsent[name])],
         complaints=" ".join(_text(data).strip() for data in spoken),
         last_words=_last_words(logs),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from adaptor import api
 from adaptor.api import BagView, TaskView
 from adaptor.bag_spec import BagSpec
-from adaptor.config.notices import Event, NotifyConfig
+from adaptor.config.notices import NoticeEvent, NotifyConfig
 from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.notice_rows import HOOK, Notice, add_notice, may_end_again
 from adaptor.journal.views import tasks
@@ -43,12 +43,12 @@ class NotableEvents:
 
         return write
 
-    def note(self, db: sqlite3.Connection, bag: int, event: Event, text: str, now: float) -> None:
+    def note(self, db: sqlite3.Connection, bag: int, event: NoticeEvent, text: str, now: float) -> None:
         """Note that all who want to are to be told of an event; the caller has begun a transaction."""
         for channel in self._listeners(spec_of(db, bag), event):
             add_notice(db, Notice(bag, event, channel, text), now)
 
-    def _listeners(self, spec: BagSpec, event: Event) -> Iterator[str]:
+    def _listeners(self, spec: BagSpec, event: NoticeEvent) -> Iterator[str]:
         for name in spec.notify or self._notify.default:
             channel = self._notify.channels.get(name)
             if name.startswith(MARK) or (channel is not None and event in channel.events):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from adaptor.crafting.futures.run_shares import MOST
-from adaptor.daemon.evidence import NOTHING, Evidence, evidence, own_report, prune
+from adaptor.daemon.evidence import NOTHING, PilotFiles, evidence, own_report, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool import spool_of
 from adaptor.daemon.submitting import take_in_request
@@ -88,10 +88,10 @@ async def _hear_last_words(site: Site, reports: dict[str, JobReport]) -> None:
         await site.spool.exchange()
 
 
-async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, Evidence | None]:
+async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, PilotFiles | None]:
     """What pilots have left that may have ended, or that nobody has heard of; None: it cannot be read."""
     now = site.core.now()
-    found: dict[int, Evidence | None] = {}
+    found: dict[int, PilotFiles | None] = {}
     for pilot in list(site.pilots.values()):
         report = reports.get(pilot.tag)
         missing = report is None and pilot.state is not PilotState.SUBMITTING
@@ -102,7 +102,7 @@ async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, Evid
     return found
 
 
-def _news(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence | None) -> PilotNews:
+def _news(site: Site, pilot: Pilot, report: JobReport | None, left: PilotFiles | None) -> PilotNews:
     """Raises JournalError: the request has been changed, and that could not be written down."""
     if report is None and pilot.job is not None and left is not None and left.own_end is not None:
         report = own_report(pilot, left.own_end)

@@ -71,7 +71,7 @@ _LONGEST_NAME = 1000
 _LINGER = 1.0
 """Seconds for the last messages when the daemon ends."""
 
-Message = tuple[bytes, bytes]
+PeerMessage = tuple[bytes, bytes]
 """The peer's identity, and what it sent."""
 
 
@@ -104,8 +104,8 @@ class Server:
 
     async def serve(
         self,
-        on_workers: Callable[[list[Message]], Awaitable[None]],
-        on_clients: Callable[[list[Message]], Awaitable[None]],
+        on_workers: Callable[[list[PeerMessage]], Awaitable[None]],
+        on_clients: Callable[[list[PeerMessage]], Awaitable[None]],
     ) -> None:
         """Hand over what arrives, in batches, until cancelled."""
         await asyncio.gather(self.workers.serve(on_workers), self.clients.serve(on_clients))
@@ -135,12 +135,12 @@ class Port:
         self._arrived = asyncio.Event()
         self._numbers = itertools.count(1)
 
-    async def serve(self, handle: Callable[[list[Message]], Awaitable[None]]) -> None:
+    async def serve(self, handle: Callable[[list[PeerMessage]], Awaitable[None]]) -> None:
         serving = asyncio.create_task(self.listener.serve())
         try:
             while True:
                 await self._arrived.wait()
-                batch: list[Message] = []
+                batch: list[PeerMessage] = []
                 while self._messages and len(batch) < _BATCH:
                     connection, data = self._messages.popleft()
                     connection.heard()

@@ -27,7 +27,7 @@ from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
 from adaptor.daemon.server import (
-    Message,
+    PeerMessage,
     Rooms,
     Server,
     last_port,
@@ -322,7 +322,7 @@ class Service:
 
     # --- messages and periodic work --------------------------------------------------------------
 
-    async def _on_workers(self, batch: list[Message]) -> None:
+    async def _on_workers(self, batch: list[PeerMessage]) -> None:
         if self.stalled:
             return
         try:
@@ -331,7 +331,7 @@ class Service:
             log.exception("internal error; the daemon begins again from the journal")
             self._stall(error)
 
-    async def _on_clients(self, batch: list[Message]) -> None:
+    async def _on_clients(self, batch: list[PeerMessage]) -> None:
         await self._clients.receive(batch)
         self._last_busy = time.monotonic()
 

@@ -14,7 +14,7 @@ from adaptor.backoff import Backoff
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.server import Message
+from adaptor.daemon.server import PeerMessage
 from adaptor.errors import AdaptorError
 from adaptor.processes.python_commands import module_command
 from adaptor.protocol.maildir import (
@@ -38,7 +38,7 @@ from adaptor.protocol.spool.seal import Envelope, Seal, SealError
 from backends.findings import Finding, error, ok
 
 _TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
-Start = Callable[[Sequence[str]], Talk]
+StartTalk = Callable[[Sequence[str]], Talk]
 """Starts a long-lived process on the site's machine."""
 
 
@@ -56,7 +56,7 @@ def latency_of(config: SiteConfig) -> float:
     return LATENCY if spool_of(config) else 0.0
 
 
-def open_spool(name: str, config: SiteConfig, instance: str, start: Start) -> Spool:
+def open_spool(name: str, config: SiteConfig, instance: str, start: StartTalk) -> Spool:
     """A site's spool, in a folder of its own: several daemons and sites may share the parent.
 
     Raises:
@@ -101,7 +101,7 @@ _SWEEP = 30.0
 """Seconds between two sweeps."""
 
 
-class Channel:
+class SpoolChannel:
     """The messages in both directions over one connection of a worker."""
 
     def __init__(self, connection: Connection) -> None:
@@ -131,7 +131,7 @@ class SpoolEndpoint:
         spool: Spool,
         seal: Seal,
         *,
-        hear: Callable[[list[Message]], Awaitable[None]],
+        hear: Callable[[list[PeerMessage]], Awaitable[None]],
         pilots: Callable[[], Collection[int]],
         complain: Callable[[str], None],
     ) -> None:
@@ -149,8 +149,8 @@ class SpoolEndpoint:
         self._pilots = pilots
         self._complain = complain
         self._run = secrets.token_hex(4)
-        self._channels: dict[Connection, Channel] = {}
-        self._current: dict[bytes, Channel] = {}
+        self._channels: dict[Connection, SpoolChannel] = {}
+        self._current: dict[bytes, SpoolChannel] = {}
         """By worker: the channel of its newest connection."""
         self._taken: list[str] = []
         """Worker files that the next exchange removes."""
@@ -267,23 +267,23 @@ class SpoolEndpoint:
             if self._current.get(channel.worker) is channel:
                 del self._current[channel.worker]
 
-    def _take(self, files: list[WorkerFile]) -> list[Message]:
+    def _take(self, files: list[WorkerFile]) -> list[PeerMessage]:
         """The messages in these files, in order for each worker; the next exchange removes the files."""
-        messages: list[Message] = []
+        messages: list[PeerMessage] = []
         for file in files:
             parsed = parse_worker_file(file.name)
             if parsed is not None:
                 messages += self._open(*parsed, file)
         return messages
 
-    def _open(self, connection: Connection, number: int, file: WorkerFile) -> list[Message]:
+    def _open(self, connection: Connection, number: int, file: WorkerFile) -> list[PeerMessage]:
         try:
             envelope = self._seal.open(f"in/{file.name}", file.data)
         except SealError as error:
             log.warning("ignored and removed: %s", error)
             self._taken.append(file.name)
             return []
-        channel = self._channels.setdefault(connection, Channel(connection))
+        channel = self._channels.setdefault(connection, SpoolChannel(connection))
         self._taken.append(file.name)
         channel.worker = envelope.worker.encode()
         if number <= channel.last:
@@ -293,7 +293,7 @@ class SpoolEndpoint:
             return []
         return [(channel.worker, message) for message in envelope.messages]
 
-    def _make_current(self, channel: Channel) -> bool:
+    def _make_current(self, channel: SpoolChannel) -> bool:
         """Answer the worker on this channel from now on; False if the worker has opened a newer one."""
         now = self._current.get(channel.worker)
         if now is not None and now is not channel:

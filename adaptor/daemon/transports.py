@@ -9,7 +9,7 @@ from adaptor.config.ssh import SshConfig
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.remote.routes import DirectRoute, Route, Tunnel
-from adaptor.daemon.server import Message, Server, site_access
+from adaptor.daemon.server import PeerMessage, Server, site_access
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.errors import JournalError
@@ -74,7 +74,7 @@ def set_up_spool(
     spool: Spool,
     keys: Keys,
     server: Server,
-    hear: Callable[[list[Message]], Awaitable[None]],
+    hear: Callable[[list[PeerMessage]], Awaitable[None]],
     stall: Callable[[JournalError], None],
 ) -> None:
     """Exchange messages with a site's workers through a spool."""

@@ -11,7 +11,7 @@ import msgspec
 from adaptor.crafting.completion.beliefs import ALIKE
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
-from adaptor.daemon.server import Message
+from adaptor.daemon.server import PeerMessage
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.errors import JournalError
@@ -56,7 +56,7 @@ class WorkerEndpoint:
         self._estimates: dict[tuple[int, str], float] = {}
         """By bag and site: the estimated runtime for which the site was woken last."""
 
-    async def hear(self, batch: list[Message]) -> None:
+    async def hear(self, batch: list[PeerMessage]) -> None:
         """Take in what workers say, write it down, then answer."""
         try:
             greetings = [greeting for message in batch if (greeting := self._hear(*message))]

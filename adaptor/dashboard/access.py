@@ -72,7 +72,7 @@ def load_or_make_token(directory: Path) -> str:
     return token
 
 
-class Guard:
+class PageGuard:
     """Lets requests through that read, name an expected host, and know the token."""
 
     def __init__(self, app: ASGIApp, token: str | None, hosts: Collection[str], base: str = "") -> None:

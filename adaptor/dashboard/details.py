@@ -8,8 +8,8 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import LearnedRuntime
-from adaptor.client.reading import Ask
-from adaptor.dashboard.page import BagDetails, Failure
+from adaptor.client.reading import Asker
+from adaptor.dashboard.page import BagDetails, FailureRow
 from adaptor.endings import ending
 from adaptor.outputs.finding import Outputs, tail
 
@@ -19,7 +19,7 @@ _AT_A_TIME = 8
 """Pilots in one question."""
 
 
-class Activity(msgspec.Struct, frozen=True):
+class Details(msgspec.Struct, frozen=True):
     activity: api.Activity
     details: list[BagDetails]
 
@@ -41,7 +41,7 @@ class Activity(msgspec.Struct, frozen=True):
         ]
 
 
-def read_activity(ask: Ask, pilots: Sequence[int], most: int = _MOST_SPANS) -> api.Activity:
+def read_activity(ask: Asker, pilots: Sequence[int], most: int = _MOST_SPANS) -> api.Activity:
     """What ran in these pilots, a few of them at a time, so that the daemon never stands still for long."""
     spans, busy = [], []
     bins = max(_FEWEST_BINS, min(_MOST_BINS, _MOST_PARTS // max(1, len(pilots))))
@@ -53,7 +53,7 @@ def read_activity(ask: Ask, pilots: Sequence[int], most: int = _MOST_SPANS) -> a
     return api.Activity(spans, busy)
 
 
-def read_details(ask: Ask, bag: api.BagView) -> BagDetails:
+def read_details(ask: Asker, bag: api.BagView) -> BagDetails:
     sums = ask(api.GetTaskSums(bag.id))
     outputs = Outputs(bag.output, packed=bag.output_files == "packed")
     return BagDetails(
@@ -61,7 +61,7 @@ def read_details(ask: Ask, bag: api.BagView) -> BagDetails:
         runtimes=sums.runtimes,
         progress=sums.progress,
         failures=[
-            Failure(
+            FailureRow(
                 words=ending(each.exit_code, each.signal, each.error),
                 count=each.count,
                 task=each.task,

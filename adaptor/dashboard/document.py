@@ -8,7 +8,7 @@ import html
 from importlib import resources
 
 from adaptor import api
-from adaptor.client.reading import Ask
+from adaptor.client.reading import Asker
 from adaptor.dashboard.details import read_activity, read_details
 from adaptor.dashboard.page import BagRow, Head, Page, joined, sections
 from adaptor.dashboard.pictures import strips
@@ -78,7 +78,7 @@ _MOST_ATTEMPTS = 20_000
 _WHY = 200
 
 
-def report_page(ask: Ask, bag: int, now: float) -> Page:
+def report_page(ask: Asker, bag: int, now: float) -> Page:
     """What is known of a bag at `now` (epoch seconds).
 
     Raises:

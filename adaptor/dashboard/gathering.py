@@ -9,8 +9,8 @@ import msgspec
 
 from adaptor import api
 from adaptor.client.asking import NoAnswerError
-from adaptor.client.reading import Ask, Source
-from adaptor.dashboard.details import Activity, read_activity, read_details
+from adaptor.client.reading import Asker, Source
+from adaptor.dashboard.details import Details, read_activity, read_details
 from adaptor.dashboard.page import BagRow, Head, Page
 from adaptor.dashboard.pictures import PastUse, site_pictures, strips
 from adaptor.errors import AdaptorError, NoDaemonError
@@ -124,7 +124,7 @@ class Gatherer:
             head=head, sites=[], bags=[], queues=[], pilots=[], strips=[], details=[], why=[], credits=nothing
         )  # fmt: skip
 
-    def _page(self, ask: Ask, head: Head, sites: list[api.SiteView], seen: api.Picture) -> Page:
+    def _page(self, ask: Asker, head: Head, sites: list[api.SiteView], seen: api.Picture) -> Page:
         bags = ask(api.GetLatestBags()).bags
         pilots = ask(api.GetPilots(ended=True, since=head.now - RECENT))[-_PILOTS:]
         selector = ",".join(str(bag.id) for bag in bags)
@@ -149,19 +149,19 @@ class Gatherer:
         )
 
 
-def _dear(ask: Ask, bags: list[api.BagView], pilots: list[api.PilotRecord]) -> Activity:
+def _dear(ask: Asker, bags: list[api.BagView], pilots: list[api.PilotRecord]) -> Details:
     started = [pilot.id for pilot in pilots if pilot.started is not None]
-    return Activity(read_activity(ask, started), [read_details(ask, bag) for bag in bags])
+    return Details(read_activity(ask, started), [read_details(ask, bag) for bag in bags])
 
 
-def _credits(ask: Ask, selector: str) -> api.CreditsView:
+def _credits(ask: Asker, selector: str) -> api.CreditsView:
     if not selector:
         return api.CreditsView(sites=[], bags=[], prices=[])
     found = ask(api.GetCredits(selector))
     return found if found.in_use else api.CreditsView(sites=[], bags=[], prices=[], in_use=False)
 
 
-_NOTHING = Activity(api.Activity([], []), [])
+_NOTHING = Details(api.Activity([], []), [])
 
 
 class _Rarely:
@@ -169,7 +169,7 @@ class _Rarely:
 
     def __init__(self, stopwatch: Callable[[], float]) -> None:
         self._stopwatch = stopwatch
-        self._known: Activity | None = None
+        self._known: Details | None = None
         self._due = 0.0
         self.spent = 0.0
         """Seconds for all answers so far."""
@@ -179,7 +179,7 @@ class _Rarely:
     def forget(self) -> None:
         self._known = None
 
-    def get(self, ask: Callable[[], Activity]) -> Activity:
+    def get(self, ask: Callable[[], Details]) -> Details:
         if not self.open:
             return self._known or _NOTHING
         began = self._stopwatch()

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adaptor.dashboard.access import Guard
+from adaptor.dashboard.access import PageGuard
 from adaptor.dashboard.document import ASSETS, asset, live_document
 from adaptor.dashboard.feed import Feed
 from adaptor.dashboard.page import joined
@@ -70,7 +70,7 @@ def application(
         Route("/events", events),
         Route("/metrics", openmetrics),
     ]
-    return Guard(Starlette(routes=routes), token, hosts, base)
+    return PageGuard(Starlette(routes=routes), token, hosts, base)
 
 
 async def _events(feed: Feed) -> AsyncIterator[bytes]:

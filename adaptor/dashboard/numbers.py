@@ -11,7 +11,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import QueuePicture
-from adaptor.client.reading import Ask, Source
+from adaptor.client.reading import Asker, Source
 from adaptor.errors import NoDaemonError
 from adaptor.forecast.record import Record
 from adaptor.model import IN_SYSTEM
@@ -97,7 +97,7 @@ class NumbersReader:
             except NoDaemonError:
                 return self._read(self._source.kept, live=False)
 
-    def _read(self, ask: Ask, *, live: bool) -> Numbers:
+    def _read(self, ask: Asker, *, live: bool) -> Numbers:
         now = self._clock()
         bags = ask(api.GetLatestBags(running=10_000, ended=_ENDED_BAGS)).bags
         pilots = ask(api.GetPilots(ended=True, since=self.ended.since))
@@ -116,7 +116,7 @@ class NumbersReader:
             forecasts={bag: first for bag in ended if (first := self._forecast(ask, bag)) is not None},
         )
 
-    def _forecast(self, ask: Ask, bag: int) -> api.FirstForecastView | None:
+    def _forecast(self, ask: Asker, bag: int) -> api.FirstForecastView | None:
         """Of a bag that has ended, and so is asked for once."""
         if bag not in self._forecasts:
             report = ask(api.GetReport(bag))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor import api
-from adaptor.api import AttemptUse, QueuePicture, Span
+from adaptor.api import AttemptSpan, AttemptUse, QueuePicture
 from adaptor.dashboard.page import PilotBox, SitePicture, Strip
 
 
@@ -230,9 +230,11 @@ def _horizon(queue: QueuePicture, ends: Sequence[float], now: float) -> float:
     return now + 1.08 * ahead
 
 
-def strips(activity: api.Activity, running: Sequence[Span], pilots: Sequence[api.PilotRecord]) -> list[Strip]:
+def strips(
+    activity: api.Activity, running: Sequence[AttemptSpan], pilots: Sequence[api.PilotRecord]
+) -> list[Strip]:
     """One for each pilot that has started, the newest first."""
-    spans: dict[int, list[Span]] = defaultdict(list)
+    spans: dict[int, list[AttemptSpan]] = defaultdict(list)
     for span in (*activity.spans, *running):
         spans[span.pilot].append(span)
     busy: dict[int, list[tuple[AttemptUse, float, float, list[float]]]] = defaultdict(list)
@@ -245,7 +247,7 @@ def strips(activity: api.Activity, running: Sequence[Span], pilots: Sequence[api
 
 
 def _in_lanes(
-    spans: Sequence[Span],
+    spans: Sequence[AttemptSpan],
 ) -> list[tuple[int, int, float, float | None, AttemptUse, int, int]]:
     ordered = sorted(spans, key=lambda span: (span.started, span.bag, span.task))
     found = lanes(

@@ -11,13 +11,13 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import (
+    AttemptSpan,
     AttemptUse,
     BusyTime,
     DoneStep,
     FailureView,
     MeasuredView,
     RuntimeBin,
-    Span,
     TaskSums,
     Totals,
 )
@@ -55,7 +55,7 @@ def activity(db: sqlite3.Connection, question: api.GetActivity) -> api.Activity:
         pilots,
     )
     spans = [
-        Span(pilot, bag, task, processors.of(bag, own), started, ended, _use(outcome))
+        AttemptSpan(pilot, bag, task, processors.of(bag, own), started, ended, _use(outcome))
         for pilot, bag, task, own, started, ended, outcome in rows
     ]
     return api.Activity(spans, [])

@@ -56,7 +56,7 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
     return TaskRows(first, rows, links_of(tasks, first))
 
 
-class Append(msgspec.Struct, frozen=True):
+class AppendedTasks(msgspec.Struct, frozen=True):
     """Tasks that were appended to a bag."""
 
     first: int
@@ -81,7 +81,7 @@ def insert_bag(db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool,
     return bag
 
 
-def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool = False) -> Append:
+def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool = False) -> AppendedTasks:
     """Write tasks behind those that a bag has; the caller has begun a transaction.
 
     `gated`: all are blocked, because the bag runs after others.
@@ -101,7 +101,7 @@ def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool
         " linked = MAX(linked, ?4) WHERE id = ?5",
         (total, total - blocked, blocked, bool(new.links), bag),
     )
-    return Append(new.first, total, new.links)
+    return AppendedTasks(new.first, total, new.links)
 
 
 def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
@@ -130,7 +130,7 @@ def bag_of_key(db: sqlite3.Connection, key: str) -> int | None:
 
 def append(
     db: sqlite3.Connection, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False
-) -> Append:
+) -> AppendedTasks:
     """Write more tasks of an open bag, once; the caller has begun a transaction. `gated`: see `insert_tasks`.
 
     Raises:
@@ -148,7 +148,7 @@ def append(
             raise UsageError(
                 f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks, not of {len(tasks)}"
             )
-        return Append(earlier[0], earlier[1], repeated=True)
+        return AppendedTasks(earlier[0], earlier[1], repeated=True)
     if not row[0]:
         raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
     new = task_rows(tasks, row[1], lambda ids: _numbers_of(db, bag, ids))

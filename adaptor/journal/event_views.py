@@ -52,12 +52,12 @@ def _events_of(db: sqlite3.Connection, bag: int, since: int, most: int) -> BagEv
         done=done,
         failed=failed,
         cancelled=cancelled,
-        output=msgspec.msgpack.decode(spec, type=_Output).output,
+        output=msgspec.msgpack.decode(spec, type=_SpecOutput).output,
         tasks=tasks,
     )
 
 
-class _Output(msgspec.Struct):
+class _SpecOutput(msgspec.Struct):
     """The part of a BagSpec that is told."""
 
     output: str

@@ -16,7 +16,7 @@ from adaptor.crafting.futures.run_shares import Ran
 from adaptor.donation.idleness import Idleness
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.bag_rows import (
-    Append,
+    AppendedTasks,
     TaskRows,
     append,
     insert_bag,
@@ -111,7 +111,7 @@ class Journal:
                 also(db, bag)
         return bag
 
-    def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> Append:
+    def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
 
         `gated` as of `add_bag`.

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from adaptor import api
-from adaptor.api import BagState, BagView, Evidence, PilotRecord, RemovedPilotView, TaskView
+from adaptor.api import BagState, BagView, ErrorExample, PilotRecord, RemovedPilotView, TaskView
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import element_of, output_files
 from adaptor.journal import database
@@ -142,14 +142,14 @@ _NO_COLUMNS = (
 )
 
 
-def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> Evidence:
+def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> ErrorExample:
     packed, node = db.execute(
         "SELECT t.input, a.node FROM task t JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
         " WHERE t.bag = ? AND t.number = ? AND a.number = ?",
         (bag, task, attempt),
     ).fetchone()
     given = msgspec.msgpack.decode(packed, type=api.TaskInput)
-    return Evidence(task, attempt, ScriptOutputs(db, bag).of(task, given.environment, node)[1])
+    return ErrorExample(task, attempt, ScriptOutputs(db, bag).of(task, given.environment, node)[1])
 
 
 def _bag_state(row: dict[str, Any]) -> BagState:

@@ -18,7 +18,7 @@ from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec, TaskKind
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class RunProgram(msgspec.Struct, frozen=True, kw_only=True):
     """What a simple command runs."""
 
     program: str
@@ -107,7 +107,7 @@ _NO_COMMAND = words_of("for case select function fi done esac } in")
 _SETS = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
-def behind_wrappers(words: Sequence[str]) -> Ran | None:
+def behind_wrappers(words: Sequence[str]) -> RunProgram | None:
     """What a simple command runs; None: nothing."""
     rest = list(words)
     while rest:
@@ -119,12 +119,12 @@ def behind_wrappers(words: Sequence[str]) -> Ran | None:
         elif base in _WRAPPERS:
             left = _without(rest[1:], _WRAPPERS[base])
             if not left:
-                return Ran(program=base, arguments=rest[1:])
+                return RunProgram(program=base, arguments=rest[1:])
             rest = left
         elif _SHELL.match(base) or _INTERPRETER.match(base):
             return _interpreted(base, rest[1:])
         else:
-            return Ran(program=rest[0], arguments=rest[1:])
+            return RunProgram(program=rest[0], arguments=rest[1:])
     return None
 
 
@@ -146,7 +146,7 @@ def _without(words: list[str], wrapper: _Wrapper) -> list[str]:
     return left
 
 
-def _interpreted(base: str, words: Sequence[str]) -> Ran:
+def _interpreted(base: str, words: Sequence[str]) -> RunProgram:
     """What an interpreter or a shell runs: a script, a module, or code that it was given."""
     name = re.sub(r"[\d.]+$", "", base)
     is_shell = _SHELL.match(base) is not None
@@ -158,17 +158,17 @@ def _interpreted(base: str, words: Sequence[str]) -> Ran:
             at += 1
             break
         if word == "-m" and behind and not is_shell:
-            return Ran(program=behind[0], arguments=behind[1:], how=f"{name} -m")
+            return RunProgram(program=behind[0], arguments=behind[1:], how=f"{name} -m")
         if word == "-jar" and behind:
-            return Ran(program=behind[0], arguments=behind[1:], is_file=True)
+            return RunProgram(program=behind[0], arguments=behind[1:], is_file=True)
         if is_shell and behind and re.match(r"-[a-z]*c$", word):
-            return Ran(program=name, line=behind[0])
+            return RunProgram(program=name, line=behind[0])
         if word == _CODE.get(name) and behind:
-            return Ran(program=name, how=word, code=behind[0])
+            return RunProgram(program=name, how=word, code=behind[0])
         at += 2 if word in valued else 1
     if at >= len(words):
-        return Ran(program=name)
-    return Ran(program=words[at], arguments=words[at + 1 :], is_file=name != "java")
+        return RunProgram(program=name)
+    return RunProgram(program=words[at], arguments=words[at + 1 :], is_file=name != "java")
 
 
 LOOKED_AT = 2000

@@ -17,7 +17,7 @@ from adaptor.api import (
     SitePrice,
     Totals,
 )
-from adaptor.api.fields import Interval
+from adaptor.api.fields import Estimate
 from adaptor.units import format_instant
 from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve
@@ -86,8 +86,8 @@ def test_a_report_splits_what_was_spent(cli: Cli, serve: Serve) -> None:
 
 def test_the_forecast_of_a_bag_is_told_in_status(cli: Cli, serve: Serve) -> None:
     ahead = ForecastView(
-        cost=Interval(11.0, 12.3, 14.25),
-        end=Interval(1e9 - 60, 1e9, 1e9 + 60),
+        cost=Estimate(11.0, 12.3, 14.25),
+        end=Estimate(1e9 - 60, 1e9, 1e9 + 60),
         deadline=1e9 - 600,
     )
     bag = running_bag(8, forecast=ahead)

@@ -13,7 +13,7 @@ from adaptor import api
 from adaptor.api import BagView
 from adaptor.cli.bags.watch import Narrator, display
 from adaptor.cli.follow import Overview
-from adaptor.cli.options import Reader
+from adaptor.cli.options import BagReader
 from adaptor.cli.sentences import summary
 from adaptor.client import asking
 from adaptor.config.loading import remember_config
@@ -156,7 +156,7 @@ def test_a_daemon_that_comes_back_is_followed_on(
 
 
 def test_the_journal_of_a_new_state_directory_is_empty() -> None:
-    assert Reader().kept(api.GetBags()).bags == []
+    assert BagReader().kept(api.GetBags()).bags == []
 
 
 def snapshot(after: float, *pilots: Any, **changes: Any) -> Overview:

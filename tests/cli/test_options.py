@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adaptor import api
-from adaptor.cli.options import Reader
+from adaptor.cli.options import BagReader
 from adaptor.client import reading
 from adaptor.errors import JournalError, NoDaemonError
 from tests.cli.fake_control import DEADLINE
@@ -22,7 +22,7 @@ def locked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise JournalError("journal.sqlite: database is locked")
 
-    monkeypatch.setattr(Reader, "kept", refuse)
+    monkeypatch.setattr(BagReader, "kept", refuse)
     monkeypatch.setattr(reading, "STARTING", DEADLINE)
 
 
@@ -43,7 +43,7 @@ def starting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[api.Question[A
 @pytest.mark.usefixtures("locked")
 def test_a_daemon_that_starts_meanwhile_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = starting(monkeypatch, after=3)
-    reader = Reader()
+    reader = BagReader()
     assert reader.get(QUESTION) == api.Bags([])
     assert (len(asked), reader.offline) == (4, False)
 
@@ -53,4 +53,4 @@ def test_a_journal_that_stays_locked_is_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(reading, "STARTING", 0.1)
     starting(monkeypatch, after=10**6)
     with pytest.raises(JournalError, match="database is locked"):
-        Reader().get(QUESTION)
+        BagReader().get(QUESTION)

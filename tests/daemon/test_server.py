@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.daemon.server import Message, Rooms, Server, rooms_for
+from adaptor.daemon.server import PeerMessage, Rooms, Server, rooms_for
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, Room
 from tests.e2e.lab import until
@@ -43,11 +43,11 @@ class Running:
         self.server = Server(self.keys, rooms, loopback=True)
         self._loop = asyncio.get_running_loop()
 
-        async def echo_worker(batch: list[Message]) -> None:
+        async def echo_worker(batch: list[PeerMessage]) -> None:
             for identity, data in batch:
                 await self.server.send_worker(identity, data)
 
-        async def echo_client(batch: list[Message]) -> None:
+        async def echo_client(batch: list[PeerMessage]) -> None:
             for identity, data in batch:
                 await self.server.send_client(identity, data)
 

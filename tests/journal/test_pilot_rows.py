@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.journal.pilot_rows import (
-    Ended,
+    EndedPilot,
     ended_pilots,
     held_by_attempts,
     pilot_waits,
@@ -70,13 +70,15 @@ def test_the_times_of_an_ended_pilot_are_the_schedulers(world: World) -> None:
     player = world.join("w")
     assert ended_pilots(world.journal.connection, [player.pilot]) == {}
     end(world, player.pilot, PilotState.CANCELLED, 100.0, 160.0)
-    assert ended_pilots(world.journal.connection, [player.pilot]) == {player.pilot: Ended(100.0, 160.0)}
+    assert ended_pilots(world.journal.connection, [player.pilot]) == {player.pilot: EndedPilot(100.0, 160.0)}
 
 
 def test_a_pilot_that_never_ran_ended_when_it_was_submitted(world: World) -> None:
     player = world.join("w")
     end(world, player.pilot, PilotState.REFUSED, None, None)
-    assert ended_pilots(world.journal.connection, [player.pilot]) == {player.pilot: Ended(None, world.now)}
+    assert ended_pilots(world.journal.connection, [player.pilot]) == {
+        player.pilot: EndedPilot(None, world.now)
+    }
 
 
 def test_where_the_scheduler_lost_its_record_the_workers_reports_count(world: World) -> None:

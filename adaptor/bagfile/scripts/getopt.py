@@ -69,7 +69,7 @@ _LONGEST = 500
 """Characters of a message."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownOption(msgspec.Struct, frozen=True):
     """One option that a command knows."""
 
     name: str
@@ -77,7 +77,7 @@ class Known(msgspec.Struct, frozen=True):
     takes: Takes = "value"
 
 
-class Given(msgspec.Struct, frozen=True):
+class GivenOption(msgspec.Struct, frozen=True):
     """One option of a script."""
 
     name: str
@@ -95,17 +95,17 @@ class OptionError(ValueError):
         self.line = line
 
 
-class Table:
+class OptionTable:
     """The options of a command. With `long=False` it has letters only, as qsub has."""
 
-    def __init__(self, command: str, known: Sequence[Known], *, long: bool = True) -> None:
+    def __init__(self, command: str, known: Sequence[KnownOption], *, long: bool = True) -> None:
         self._command = command
-        self._long: Mapping[str, Known] = {each.name: each for each in known} if long else {}
+        self._long: Mapping[str, KnownOption] = {each.name: each for each in known} if long else {}
         self._letters = {each.letter: each for each in known if each.letter}
 
-    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[Given]:
+    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[GivenOption]:
         """The options without the ignored ones, which need not be known. Raises OptionError."""
-        given: list[Given] = []
+        given: list[GivenOption] = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
@@ -128,19 +128,19 @@ class Table:
                 )
         return [each for each in given if not ignored(each.name)]
 
-    def _read_long(self, word: Word, rest: list[Word]) -> Given:
+    def _read_long(self, word: Word, rest: list[Word]) -> GivenOption:
         name, equals, value = word.text[2:].partition("=")
         known = self._by_name(name, word.line)
         if equals:
             if known.takes == "nothing":
                 raise OptionError(word.line, f"--{known.name} takes no value")
-            return Given(known.name, value, word.line, word.text)
+            return GivenOption(known.name, value, word.line, word.text)
         if known.takes == "value":
             value = self._next(f"--{known.name}", word, rest)
-            return Given(known.name, value, word.line, f"{word.text} {value}")
-        return Given(known.name, "", word.line, word.text)
+            return GivenOption(known.name, value, word.line, f"{word.text} {value}")
+        return GivenOption(known.name, "", word.line, word.text)
 
-    def _by_name(self, name: str, line: int) -> Known:
+    def _by_name(self, name: str, line: int) -> KnownOption:
         """An option by its name or the beginning of it that no other has."""
         if name in self._long:
             return self._long[name]
@@ -154,7 +154,7 @@ class Table:
             line, f"{self._command} has no option --{name} ({hint}); --ignore {name} submits it without"
         )
 
-    def _read_letters(self, word: Word, rest: list[Word]) -> list[Given]:
+    def _read_letters(self, word: Word, rest: list[Word]) -> list[GivenOption]:
         given = []
         text = word.text[1:]
         while text:
@@ -163,11 +163,11 @@ class Table:
             if known is None:
                 raise OptionError(word.line, f"{self._command} has no option -{letter}")
             if known.takes == "nothing":
-                given.append(Given(known.name, "", word.line, f"-{letter}"))
+                given.append(GivenOption(known.name, "", word.line, f"-{letter}"))
                 continue
             if known.takes == "value" and not text:
                 text = self._next(f"-{letter}", word, rest)
-            given.append(Given(known.name, text, word.line, f"-{letter} {text}".rstrip()))
+            given.append(GivenOption(known.name, text, word.line, f"-{letter} {text}".rstrip()))
             break
         return given
 

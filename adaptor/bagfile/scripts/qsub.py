@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptor.bagfile.scripts.asked import Asked, Follow, Wish, follow, qsub_mail, qsub_name, wish, write
-from adaptor.bagfile.scripts.getopt import Given, Known, Table
+from adaptor.bagfile.scripts.asked import (
+    Follow,
+    ScriptOptions,
+    SiteWish,
+    follow,
+    qsub_mail,
+    qsub_name,
+    wish,
+    write,
+)
+from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
 from adaptor.bagfile.scripts.values import gpus, parse_array, pbs_size, pbs_time, whole
 from adaptor.resources import TaskGpus
 
 _VALUES = "AaceJkMmNoPpqSTtuvWljrdwC"
 _ALONE = "fhIVXzG"
-TABLE = Table(
+TABLE = OptionTable(
     "qsub",
     [
-        *(Known(letter, letter) for letter in _VALUES),
-        *(Known(letter, letter, "nothing") for letter in _ALONE),
+        *(KnownOption(letter, letter) for letter in _VALUES),
+        *(KnownOption(letter, letter, "nothing") for letter in _ALONE),
     ],
     long=False,
 )
@@ -30,9 +39,9 @@ _WHY = {
 }
 
 
-def read_qsub(given: Sequence[Given]) -> Asked:
+def read_qsub(given: Sequence[GivenOption]) -> ScriptOptions:
     """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
-    asked = Asked()
+    asked = ScriptOptions()
     for each in given:
         if each.name in _WITHOUT_EFFECT:
             continue
@@ -44,29 +53,29 @@ def read_qsub(given: Sequence[Given]) -> Asked:
 
 
 def _array(variable: str) -> Follow:
-    def noted(asked: Asked, given: Given) -> None:
+    def noted(asked: ScriptOptions, given: GivenOption) -> None:
         asked.array, asked.array_variable = parse_array(given.value), variable
 
     return noted
 
 
-def _join(asked: Asked, given: Given) -> None:
+def _join(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value not in ("oe", "eo", "n"):
         raise ValueError("write oe, eo or n")
     asked.join = given.value
 
 
-def _again(_asked: Asked, given: Given) -> None:
+def _again(_asked: ScriptOptions, given: GivenOption) -> None:
     if given.value != "y":
         raise ValueError("a task whose node was lost runs again")
 
 
-def _shell(asked: Asked, given: Given) -> None:
+def _shell(asked: ScriptOptions, given: GivenOption) -> None:
     """The `#!` line says what runs a script; a shell that is another one would surprise."""
     asked.variables["PBS_O_SHELL"] = given.value
 
 
-def _variables(asked: Asked, given: Given) -> None:
+def _variables(asked: ScriptOptions, given: GivenOption) -> None:
     """`NAME=value`; a name alone is passed on with the rest of the environment."""
     for each in given.value.split(","):
         name, equals, value = each.partition("=")
@@ -76,19 +85,19 @@ def _variables(asked: Asked, given: Given) -> None:
             asked.variables[name.strip()] = value.strip("'\"")
 
 
-def _folder(asked: Asked, given: Given) -> None:
+def _folder(asked: ScriptOptions, given: GivenOption) -> None:
     asked.cwd = given.value
 
 
 def _file(field: str) -> Follow:
-    def noted(asked: Asked, given: Given) -> None:
+    def noted(asked: ScriptOptions, given: GivenOption) -> None:
         host, colon, path = given.value.rpartition(":")
         setattr(asked, field, path if colon and "/" not in host else given.value)
 
     return noted
 
 
-def _resources(asked: Asked, given: Given) -> None:
+def _resources(asked: ScriptOptions, given: GivenOption) -> None:
     for each in given.value.split(","):
         name, _, value = each.partition("=")
         match name.strip():
@@ -99,7 +108,7 @@ def _resources(asked: Asked, given: Given) -> None:
             case "nodes":
                 _chunk(asked, value, "ppn")
             case "qos":
-                asked.wishes.append(Wish("qos", given))
+                asked.wishes.append(SiteWish("qos", given))
             case "procs":
                 asked.cpus = whole(value)
             case "place" | "nice" | "file" if name != "place" or value in ("free", "pack"):
@@ -108,7 +117,7 @@ def _resources(asked: Asked, given: Given) -> None:
                 _one_resource(asked, other, value)
 
 
-def _chunk(asked: Asked, text: str, processors: str) -> None:
+def _chunk(asked: ScriptOptions, text: str, processors: str) -> None:
     """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4`; the number may be missing."""
     if "+" in text:
         raise ValueError("a script has one chunk; for several nodes see docs/bags.md#several-nodes")
@@ -124,7 +133,7 @@ def _chunk(asked: Asked, text: str, processors: str) -> None:
         _one_resource(asked, "ncpus" if name == processors else name, value)
 
 
-def _one_resource(asked: Asked, name: str, value: str) -> None:
+def _one_resource(asked: ScriptOptions, name: str, value: str) -> None:
     match name:
         case "ncpus":
             asked.cpus = whole(value)

@@ -11,8 +11,8 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.asked import Asked, Wish, refuse
-from adaptor.bagfile.scripts.getopt import Given, OptionError, Table, directives, words_of
+from adaptor.bagfile.scripts.asked import ScriptOptions, SiteWish, refuse
+from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import TABLE as GRID_ENGINE
 from adaptor.bagfile.scripts.grid_engine import Options, read_grid_engine
 from adaptor.bagfile.scripts.qsub import TABLE as QSUB
@@ -27,7 +27,7 @@ LARGEST = 1024**2
 """Bytes of a script; sbatch takes 4 MiB."""
 _USUAL = {"retries": 0, "replicas": 0}
 """As under sbatch an element runs once, and never twice at the same time."""
-_Read = tuple[str, Table | Options, Callable[[Sequence[Given]], Asked]]
+_Read = tuple[str, OptionTable | Options, Callable[[Sequence[GivenOption]], ScriptOptions]]
 _OPEN: Mapping[Dialect, _Read] = {
     "slurm": ("#SBATCH", SBATCH, read_sbatch),
     "pbs": ("#PBS", QSUB, read_qsub),
@@ -70,7 +70,7 @@ class ScriptBag(msgspec.Struct, frozen=True):
     """Of all tasks."""
     cwd: str
     """Absolute, or below the folder of the submission."""
-    wishes: list[Wish]
+    wishes: list[SiteWish]
     """What a site of the configuration has to answer."""
 
 
@@ -121,7 +121,7 @@ def _chosen_array(text: str) -> ArraySpec:
         raise UsageError(f"--array: {error}") from None
 
 
-def _given(text: str, mark: str, table: Table | Options, ignore: Collection[str]) -> list[Given]:
+def _given(text: str, mark: str, table: OptionTable | Options, ignore: Collection[str]) -> list[GivenOption]:
     words = []
     for line, rest in directives(text, mark):
         try:
@@ -144,7 +144,7 @@ def _own_options(text: str, now: float) -> dict[str, Any]:
     return options
 
 
-def _read(asked: Asked, now: float) -> dict[str, Any]:
+def _read(asked: ScriptOptions, now: float) -> dict[str, Any]:
     """The options that the script's own imply. Raises OptionError."""
     options = dict(asked.options)
     written = dict(asked.written)
@@ -163,7 +163,7 @@ def _read(asked: Asked, now: float) -> dict[str, Any]:
     return {**options, **_sizes(asked, options)}
 
 
-def _sizes(asked: Asked, options: Mapping[str, Any]) -> dict[str, Any]:
+def _sizes(asked: ScriptOptions, options: Mapping[str, Any]) -> dict[str, Any]:
     """The processors and the memory of an element, as far as they are asked for."""
     sizes: dict[str, Any] = {}
     processors = (asked.processes or 1) * (asked.cpus or 1)
@@ -181,7 +181,7 @@ def _sizes(asked: Asked, options: Mapping[str, Any]) -> dict[str, Any]:
     return sizes
 
 
-def _check_processes(asked: Asked, text: str, source: str) -> None:
+def _check_processes(asked: ScriptOptions, text: str, source: str) -> None:
     """Several processes are several processors of one node; only `srun` would start them elsewhere."""
     if (asked.processes or 1) == 1:
         return
@@ -198,7 +198,7 @@ class _Maker:
         self,
         data: bytes,
         dialect: Dialect,
-        asked: Asked,
+        asked: ScriptOptions,
         options: dict[str, Any],
         submission: Submission,
     ) -> None:

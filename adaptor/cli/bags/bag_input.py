@@ -28,7 +28,7 @@ from adaptor.notify.urls import MARK
 from adaptor.option_kinds import plain_text
 
 
-class Source(msgspec.Struct, frozen=True):
+class TaskSource(msgspec.Struct, frozen=True):
     """Where the tasks come from."""
 
     file: str | None = None
@@ -52,7 +52,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def make_bag(
-    source: Source, options: Mapping[str, Any], environment: dict[str, str], here: str | None = None
+    source: TaskSource, options: Mapping[str, Any], environment: dict[str, str], here: str | None = None
 ) -> BagInput:
     """The bag, with all paths absolute.
 
@@ -83,7 +83,7 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
     return BagInput(spec=BagSpec(**of_spec), tasks=tasks, **given)
 
 
-def more_tasks(source: Source) -> list[TaskInput]:
+def more_tasks(source: TaskSource) -> list[TaskInput]:
     """Tasks for a bag that is there already, with all paths absolute.
 
     Raises:
@@ -102,7 +102,7 @@ def more_tasks(source: Source) -> list[TaskInput]:
 
 
 def _script(
-    data: bytes, source: Source, options: Mapping[str, Any], environment: dict[str, str], folder: str
+    data: bytes, source: TaskSource, options: Mapping[str, Any], environment: dict[str, str], folder: str
 ) -> BagInput:
     """The bag of a script that was submitted in this folder."""
     from adaptor.bagfile.scripts.script import Submission, script_bag
@@ -134,7 +134,7 @@ def _script(
     return _bag_input(given, bag.tasks)
 
 
-def _data(source: Source) -> bytes | None:
+def _data(source: TaskSource) -> bytes | None:
     """What the file holds; None: the tasks come from elsewhere."""
     elsewhere = (source.template, source.csv, source.command)
     if source.file is None or any(each is not None for each in elsewhere):
@@ -142,7 +142,7 @@ def _data(source: Source) -> bytes | None:
     return read_data(source.file)
 
 
-def _tasks(source: Source, data: bytes | None) -> tuple[BagFile, str]:
+def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
     """The tasks, and the default name of the bag. `data`: of the file, if any."""
     if source.command is not None and (source.file or source.template or source.csv):
         raise UsageError("FILE, --template and -- COMMAND are mutually exclusive")
@@ -248,7 +248,7 @@ def bag_options(command: Callable[..., Any], *, tasks_needed: bool = True) -> Ca
         given = {option.field: rest.pop(option.field) for option in OPTIONS}
         options = {field: value for field, value in given.items() if value is not None}
         behind = click.get_current_context().meta.get(BEHIND)
-        source = Source(
+        source = TaskSource(
             file=file,
             json_lines=json_lines,
             template=template,
@@ -286,7 +286,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         csv: str | None,
         **rest: Any,
     ) -> Any:
-        source = Source(file, json_lines, template, parameters, csv, more=True)
+        source = TaskSource(file, json_lines, template, parameters, csv, more=True)
         return command(tasks=more_tasks(source), **rest)
 
     decorated: Callable[..., Any] = with_tasks

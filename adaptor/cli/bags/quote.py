@@ -16,7 +16,7 @@ from adaptor.cli.bags.bag_input import WithWords, bag_options
 from adaptor.cli.bags.submit import SUBMIT_TIMEOUT
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import Figure, duration, layout, plural, print_json, print_lines, writing
+from adaptor.cli.printing import NumberCell, duration, layout, plural, print_json, print_lines, writing
 from adaptor.cli.sentences import amount
 from adaptor.client.bags import new_key
 from adaptor.errors import UsageError
@@ -85,7 +85,7 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
         f"{amount(line.cost.low)} to {amount(line.cost.high)}",
         duration(chosen.seconds),
         f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
-        Figure(places),
+        NumberCell(places),
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 from adaptor import api
 from adaptor.atomic_file import PRIVATE
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.options import Reader, json_option, selector_argument
+from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import (
     Columns,
     duration,
@@ -46,7 +46,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
       adaptor report 7
       adaptor report 7 --html bag7.html
     """
-    reader = Reader()
+    reader = BagReader()
     bag = reader.bag(selector).id
     if html_file is not None:
         path = Path(html_file)
@@ -79,7 +79,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
     print_lines(f"advice: {printable(line)}" for line in found.advice)
 
 
-def advice(reader: Reader, bag: int) -> list[str]:
+def advice(reader: BagReader, bag: int) -> list[str]:
     """What the bag would have better asked for; without a daemon nothing is known of free slots."""
     told = reader.get(api.GetAdvice(bag))
     if not reader.offline:
@@ -175,7 +175,7 @@ def list_(ended: bool, as_json: bool) -> None:
     Example:
       adaptor pilot list --all
     """
-    pilots = Reader().get(api.GetPilots(ended))
+    pilots = BagReader().get(api.GetPilots(ended))
     if as_json:
         print_json(pilots)
         return

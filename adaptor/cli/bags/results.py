@@ -15,14 +15,14 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import Reader, json_option, selector_argument
+from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import Columns, plural, print_json, print_lines, printable, readable, table
 from adaptor.cli.sentences import counts, title
 from adaptor.client.reading import all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
-from adaptor.outputs.finding import Outputs, Place, open_place, tail
+from adaptor.outputs.finding import OutputPlace, Outputs, open_place, tail
 from adaptor.outputs.names import Stream
 
 SHORT = 20
@@ -36,7 +36,7 @@ _FAILED = ("failed", "cancelled")
 class _Tasks(msgspec.Struct, frozen=True):
     """The tasks of a bag that are wanted, and the way to their outputs."""
 
-    reader: Reader
+    reader: BagReader
     bag: api.BagView
     outputs: Outputs
     states: tuple[str, ...]
@@ -104,7 +104,7 @@ def results(
     if len(forms) > 1:
         names = " and ".join(form.replace("--None", "--follow") for form in forms)
         raise UsageError(f"{names} are mutually exclusive; --json names the files")
-    reader = Reader()
+    reader = BagReader()
     if follow:
         _follow(reader, selector, numbers, stream or "stdout")
         return
@@ -146,7 +146,7 @@ def _print_bag(found: _Tasks, *, every: bool) -> None:
         click.echo(f"{rest}: --all lists them, --failed those without a result")
 
 
-def _follow(reader: Reader, selector: str, numbers: list[range] | None, stream: Stream) -> None:
+def _follow(reader: BagReader, selector: str, numbers: list[range] | None, stream: Stream) -> None:
     """Raises UsageError: not one task is chosen, or it is not there."""
     bag = reader.bag(selector)
     if numbers is None or len(numbers) != 1 or len(numbers[0]) != 1:
@@ -293,7 +293,7 @@ def print_outputs(
             _print_whole(place, name)
 
 
-def _print_whole(place: Place, name: str) -> None:
+def _print_whole(place: OutputPlace, name: str) -> None:
     sys.stdout.flush()
     try:
         file = open_place(place)
@@ -341,7 +341,7 @@ def follow_output(
         sleep(PAUSE)
 
 
-def _print_from(place: Place, start: int) -> int:
+def _print_from(place: OutputPlace, start: int) -> int:
     """The bytes of an output after its first `start`, printed; how many there were."""
     try:
         file = open_place(place)

@@ -6,10 +6,10 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import config_lines
-from adaptor.cli.options import Reader, json_option, selector_argument
+from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import (
     Columns,
-    Figure,
+    NumberCell,
     StateWord,
     clock,
     duration,
@@ -35,7 +35,7 @@ def status(selector: str, as_json: bool) -> None:
       adaptor status all
       adaptor status 1-10
     """
-    reader = Reader()
+    reader = BagReader()
     found = reader.get(api.GetBags(selector, record=True))
     bags = found.bags
     pilots = reader.get(api.GetPilots())
@@ -74,13 +74,13 @@ _COLUMNS: Columns = {
     "bag": "id",
     "name": lambda bag: printable(bag.name, 24),
     "state": lambda bag: StateWord("paused" if bag.paused else bag.state),
-    "done": lambda bag: Figure(f"{bag.done}/{bag.tasks}"),
+    "done": lambda bag: NumberCell(f"{bag.done}/{bag.tasks}"),
     "running": "running",
-    "waiting": lambda bag: Figure(bag.waiting + bag.blocked),
+    "waiting": lambda bag: NumberCell(bag.waiting + bag.blocked),
     "failed": "failed",
     "cancelled": "cancelled",
     "mean": "mean_runtime",
     "submitted": "submitted",
-    "took": lambda bag: Figure(duration(None if bag.ended is None else bag.ended - bag.submitted)),
+    "took": lambda bag: NumberCell(duration(None if bag.ended is None else bag.ended - bag.submitted)),
     "sites": lambda bag: ",".join(bag.sites) or "any",
 }

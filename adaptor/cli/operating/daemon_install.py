@@ -31,7 +31,7 @@ _INHERITED = ("PATH", "LD_LIBRARY_PATH", "SLURM_CONF", "PBS_CONF_FILE", "PBS_SER
 """Variables of this shell with which the scheduler's commands are found; a service gets none by itself."""
 
 
-class Service(msgspec.Struct, frozen=True, kw_only=True):
+class ServiceUnit(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     program: tuple[str, ...]
     """The command line up to `daemon`."""
@@ -39,7 +39,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     host: str
 
 
-def this_service(config: str | None) -> Service:
+def this_service(config: str | None) -> ServiceUnit:
     """The daemon of this state directory, with this configuration, on this machine.
 
     Raises:
@@ -58,10 +58,10 @@ def this_service(config: str | None) -> Service:
     for text in (*program, *environment.values()):
         if not text.isprintable():
             raise UsageError(f"{text!r} cannot stand in a unit or a crontab: it is not printable")
-    return Service(name=name, program=program, environment=environment, host=socket.gethostname())
+    return ServiceUnit(name=name, program=program, environment=environment, host=socket.gethostname())
 
 
-def unit(service: Service) -> str:
+def unit(service: ServiceUnit) -> str:
     """The text of a systemd user unit.
 
     It holds for one host, since login nodes share home directories. Only the daemon itself is ended with it:
@@ -98,12 +98,12 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def cron_lines(service: Service) -> list[str]:
+def cron_lines(service: ServiceUnit) -> list[str]:
     """For the crontab of this host: start it after a reboot."""
     return [f"@reboot {_shell(service, 'start')} >/dev/null 2>&1"]
 
 
-def scron_lines(service: Service, options: tuple[str, ...]) -> list[str]:
+def scron_lines(service: ServiceUnit, options: tuple[str, ...]) -> list[str]:
     """For Slurm's scrontab: a job in which the daemon runs, queued again when it has ended.
 
     `options`: of sbatch, for instance `-t 7-0`, `-q workflow`.
@@ -112,7 +112,7 @@ def scron_lines(service: Service, options: tuple[str, ...]) -> list[str]:
     return [f"#SCRON --job-name={service.name}", *asked, f"*/10 * * * * {_shell(service, 'run')}"]
 
 
-def _shell(service: Service, what: str) -> str:
+def _shell(service: ServiceUnit, what: str) -> str:
     """One shell line in which cron sees no line end: `%` is one."""
     variables = (f"{name}={value}" for name, value in service.environment.items())
     return shlex.join(["env", *variables, *service.program, "daemon", what]).replace("%", "\\%")
@@ -190,7 +190,7 @@ def install(
 
 
 def _chosen(
-    service: Service, method: str | None, options: tuple[str, ...], *, check: bool
+    service: ServiceUnit, method: str | None, options: tuple[str, ...], *, check: bool
 ) -> Systemd | Crontab:
     """Raises UsageError: it cannot be used here; AdaptorError: none can."""
     if options and method != "scrontab":
@@ -222,7 +222,7 @@ _TIMEOUT = 60.0
 _LINGERING = Path("/var/lib/systemd/linger")
 
 
-class Step(msgspec.Struct, frozen=True):
+class InstallStep(msgspec.Struct, frozen=True):
     """One thing that is done, in words and in deed."""
 
     told: str
@@ -230,7 +230,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Systemd:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceUnit) -> None:
         self._service = service
         base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
         self._path = Path(base).expanduser() / "systemd" / "user" / f"{service.name}.service"
@@ -243,19 +243,19 @@ class Systemd:
             return f"systemd runs no user instance here ({error})"
         return ""
 
-    def install(self) -> list[Step]:
+    def install(self) -> list[InstallStep]:
         text = unit(self._service)
         return [
-            Step(f"write {self._path}:\n\n{text}", lambda: self._write(text)),
+            InstallStep(f"write {self._path}:\n\n{text}", lambda: self._write(text)),
             _command("systemctl", "--user", "daemon-reload"),
             _command("systemctl", "--user", "enable", self._path.name),
             _command("systemctl", "--user", "restart", self._path.name),
         ]
 
-    def remove(self) -> list[Step]:
+    def remove(self) -> list[InstallStep]:
         return [
             _command("systemctl", "--user", "disable", "--now", self._path.name),
-            Step(f"remove {self._path}", lambda: self._path.unlink(missing_ok=True)),
+            InstallStep(f"remove {self._path}", lambda: self._path.unlink(missing_ok=True)),
             _command("systemctl", "--user", "daemon-reload"),
         ]
 
@@ -277,7 +277,7 @@ class Systemd:
 class Crontab:
     """cron, or Slurm's scrontab."""
 
-    def __init__(self, service: Service, program: str, lines: list[str], remarks: list[str]) -> None:
+    def __init__(self, service: ServiceUnit, program: str, lines: list[str], remarks: list[str]) -> None:
         self._service, self._program, self._lines, self._remarks = service, program, lines, remarks
 
     def missing(self) -> str:
@@ -287,12 +287,12 @@ class Crontab:
         refused = listed.returncode and "no crontab" not in listed.stderr.lower()
         return f"{self._program} is refused: {listed.stderr.strip()}" if refused else ""
 
-    def install(self) -> list[Step]:
+    def install(self) -> list[InstallStep]:
         shown = "\n".join(self._lines)
-        return [Step(f"put into your {self._program}:\n\n{shown}\n", lambda: self._put(self._lines))]
+        return [InstallStep(f"put into your {self._program}:\n\n{shown}\n", lambda: self._put(self._lines))]
 
-    def remove(self) -> list[Step]:
-        return [Step(f"take our lines out of your {self._program}", lambda: self._put([]))]
+    def remove(self) -> list[InstallStep]:
+        return [InstallStep(f"take our lines out of your {self._program}", lambda: self._put([]))]
 
     def remarks(self) -> list[str]:
         return self._remarks
@@ -303,7 +303,7 @@ class Crontab:
         _ask([self._program, "-"], with_block(text, self._service.name, lines))
 
 
-def cron(service: Service) -> Crontab:
+def cron(service: ServiceUnit) -> Crontab:
     remark = (
         f"cron starts the daemon when {service.host} starts; after a crash it is started by the next"
         " `adaptor submit`, or by: adaptor daemon start"
@@ -311,7 +311,7 @@ def cron(service: Service) -> Crontab:
     return Crontab(service, "crontab", cron_lines(service), [remark])
 
 
-def scron(service: Service, options: tuple[str, ...]) -> Crontab:
+def scron(service: ServiceUnit, options: tuple[str, ...]) -> Crontab:
     remark = (
         "the daemon runs in a job of Slurm, which is queued again when it has ended: give it the partition "
         "and the time that your centre has for that, for instance --scron '-q workflow' --scron '-t 7-0'"
@@ -329,8 +329,8 @@ def lingers() -> bool:
     return told.stdout.strip() == "yes" if told.returncode == 0 else (_LINGERING / user).exists()
 
 
-def _command(*arguments: str) -> Step:
-    return Step(f"run {' '.join(arguments)}", lambda: _ask(list(arguments)))
+def _command(*arguments: str) -> InstallStep:
+    return InstallStep(f"run {' '.join(arguments)}", lambda: _ask(list(arguments)))
 
 
 def _ask(arguments: Sequence[str], given: str = "") -> None:

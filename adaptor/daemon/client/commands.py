@@ -16,7 +16,7 @@ from adaptor.daemon.client import bags, credits, pictures, plans, site_views, st
 from adaptor.daemon.client.credits import forecast_view, why_paused
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.removed_sites import removed_pilots, view_of
-from adaptor.daemon.server import Message
+from adaptor.daemon.server import PeerMessage
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
 from adaptor.journal.views import Live
@@ -109,7 +109,7 @@ class LiveDaemon(Live):
 
 
 @answers(api.GetAdvice)
-async def _advice(running: RunningDaemon, question: api.GetAdvice) -> api.Advice:
+async def _advice(running: RunningDaemon, question: api.GetAdvice) -> api.AdviceView:
     """With the free slots of the queues as they were last read."""
     told = _read(running, question)
     queues = [
@@ -155,7 +155,7 @@ class ClientEndpoint:
         self._send = send
         self._background: set[asyncio.Task[None]] = set()
 
-    async def receive(self, batch: list[Message]) -> None:
+    async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:
             if takes_time(data):
                 task = asyncio.create_task(self._answer(identity, data))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from adaptor import api
-from adaptor.api import LearnedRuntime, OwnStart, QueuePicture, QueueStep, Span
+from adaptor.api import AttemptSpan, LearnedRuntime, OwnStart, QueuePicture, QueueStep
 from adaptor.crafting.availability import schedule
 from adaptor.crafting.profile import Profile
 from adaptor.daemon.client.running import RunningDaemon, answers
@@ -35,7 +35,7 @@ def picture(running: RunningDaemon, _: api.GetPicture) -> api.Picture:
     with guarded(core.journal.path):
         queues = [queue for site in sites for queue in _site_pictures(site, core.journal.connection)]
     spans = (
-        Span(worker.pilot, key.bag, key.task, held.cpus, held.started, None, "running")
+        AttemptSpan(worker.pilot, key.bag, key.task, held.cpus, held.started, None, "running")
         for worker in core.broker.state.workers.values()
         for key, held in worker.held.items()
         if held.started is not None

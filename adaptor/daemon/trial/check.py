@@ -19,7 +19,7 @@ from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.server import last_port
 from adaptor.daemon.sites import make_backend, stays_inside
 from adaptor.daemon.spool import spool_of
-from adaptor.daemon.trial.judging import Told, Trial, judge
+from adaptor.daemon.trial.judging import NodeAnswer, Trial, judge
 from adaptor.errors import AdaptorError
 from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
@@ -250,14 +250,14 @@ class _Check:
                 return
             time.sleep(1.0)
 
-    def _found(self, folder: Path) -> tuple[list[Told], str]:
+    def _found(self, folder: Path) -> tuple[list[NodeAnswer], str]:
         """What the nodes told, and the last line of the job's log."""
         found = self._machine.read_files(folder, ("trial-*.json", "*.out"), _LARGEST)
         told = []
         for name in sorted(found):
             if name.endswith(".json"):
                 with contextlib.suppress(msgspec.DecodeError):
-                    told.append(msgspec.json.decode(found[name], type=Told))
+                    told.append(msgspec.json.decode(found[name], type=NodeAnswer))
         logs = [
             found[name].decode(errors="replace").split("\n")
             for name in sorted(found)
@@ -267,7 +267,7 @@ class _Check:
         return told, lines[-1][:300] if lines else ""
 
 
-def _skews(heard: Mapping[str, float], told: Sequence[Told], submitted: float) -> dict[str, float]:
+def _skews(heard: Mapping[str, float], told: Sequence[NodeAnswer], submitted: float) -> dict[str, float]:
     """By the nodes' calls; else at least as far as their times lie outside of the job's life."""
     found = {}
     for answer in told:

@@ -19,7 +19,7 @@ _MOST_OF_NODE = 0.9
 """Part of a node's memory from which on a limit is that of the whole node."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What one node has told; see `adaptor.worker.trial`."""
 
     node: str
@@ -54,7 +54,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     spool: str
     nodes: int
     """On which it was to run."""
-    told: Sequence[Told]
+    told: Sequence[NodeAnswer]
     """By node; empty: nothing was found in the folder."""
     called: bool
     """Whether a node has connected to this machine to tell the time."""
@@ -77,7 +77,7 @@ def judge(trial: Trial) -> list[Finding]:
     ]
 
 
-def _of_node(trial: Trial, told: Told) -> Iterator[Finding]:
+def _of_node(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     yield from _python(trial, told)
     yield from _folder(trial, told)
     yield from _addresses(trial, told)
@@ -117,7 +117,7 @@ def _silent(trial: Trial) -> Iterator[Finding]:
         )
 
 
-def _python(trial: Trial, told: Told) -> Iterator[Finding]:
+def _python(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     where = f"Python {told.python} ({told.executable}) starts on {told.node}"
     if told.problem:
         yield error(
@@ -132,7 +132,7 @@ def _python(trial: Trial, told: Told) -> Iterator[Finding]:
         yield ok(f"{where}, with version {told.version} of the adaptor")
 
 
-def _folder(trial: Trial, told: Told) -> Iterator[Finding]:
+def _folder(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     yield ok(f"{told.node} sees and writes {trial.folder}")
     if trial.spool and told.spool:
         yield error(
@@ -143,7 +143,7 @@ def _folder(trial: Trial, told: Told) -> Iterator[Finding]:
         yield ok(f"{told.node} sees and writes the spool {trial.spool}")
 
 
-def _addresses(trial: Trial, told: Told) -> Iterator[Finding]:
+def _addresses(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     if trial.spool:
         return
     if not trial.addresses:
@@ -159,7 +159,7 @@ def _addresses(trial: Trial, told: Told) -> Iterator[Finding]:
     )
 
 
-def _clock(trial: Trial, told: Told) -> Iterator[Finding]:
+def _clock(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     skew = trial.skews.get(told.node)
     if skew is None:
         yield warning(f"the clock of {told.node} was not compared: it could not connect to this machine")
@@ -173,7 +173,7 @@ def _clock(trial: Trial, told: Told) -> Iterator[Finding]:
         yield ok(f"the clock of {told.node} is within {format_duration(SKEW)} of this machine's")
 
 
-def _processors(told: Told) -> Iterator[Finding]:
+def _processors(told: NodeAnswer) -> Iterator[Finding]:
     if told.shortfalls:
         yield error(
             f"{gave_less(told.node, told.shortfalls)}, and the rest is paid for and idle. Show this to the "
@@ -184,7 +184,7 @@ def _processors(told: Told) -> Iterator[Finding]:
         yield ok(f"{told.node} gives the job {counted(told.processors, 'processor')} as asked for{kept}")
 
 
-def _memory(told: Told) -> Iterator[Finding]:
+def _memory(told: NodeAnswer) -> Iterator[Finding]:
     if told.memory_limit is None:
         yield warning(
             f"no cgroup limits the memory of jobs on {told.node}: a task that takes more than its `--mem` "

@@ -25,7 +25,7 @@ from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.notice_rows import (
     HOOK,
     Notice,
-    State,
+    NoticeState,
     begin_notice,
     due_notices,
     end_notice,
@@ -132,7 +132,7 @@ class Notifier:
                 journal.explain(self._core.now(), "", "problem", text)
         self.busy = False
 
-    async def _send(self, bag: BagView, notice: Notice) -> tuple[State, str]:
+    async def _send(self, bag: BagView, notice: Notice) -> tuple[NoticeState, str]:
         """What became of a message, and why if it was not sent."""
         try:
             if notice.channel == HOOK:

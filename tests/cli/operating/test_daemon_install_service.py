@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.cli.operating.daemon_install import Service, cron_lines, scron_lines, unit, with_block
+from adaptor.cli.operating.daemon_install import ServiceUnit, cron_lines, scron_lines, unit, with_block
 
 
-def service(**environment: str) -> Service:
-    return Service(
+def service(**environment: str) -> ServiceUnit:
+    return ServiceUnit(
         name="adaptor",
         program=("/home/a b/bin/adaptor", "--config", '/x/100%"$HOME'),
         environment={"ADAPTOR_DIR": "/state", **environment},
@@ -37,7 +37,9 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
     path = tmp_path / "adaptor.service"
-    path.write_text(unit(Service(name="a", program=(str(program),), environment={"A": "50% \\ x"}, host="h")))
+    path.write_text(
+        unit(ServiceUnit(name="a", program=(str(program),), environment={"A": "50% \\ x"}, host="h"))
+    )
     told = subprocess.run(
         ["systemd-analyze", "--user", "--recursive-errors=no", "verify", str(path)],
         capture_output=True,
@@ -49,7 +51,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1), min_size=1))
 def test_a_line_of_cron_means_the_words_that_it_was_made_of(words: list[str]) -> None:
-    made = Service(name="a", program=tuple(words), environment={}, host="h")
+    made = ServiceUnit(name="a", program=tuple(words), environment={}, host="h")
     (line,) = cron_lines(made)
     assert "%" not in line.replace("\\%", "")
     command = line.removeprefix("@reboot ").replace("\\%", "%").removesuffix(" >/dev/null 2>&1")
