@@ -36,7 +36,7 @@ Seconds = Annotated[float, Meaning.DURATION]
 Bytes = Annotated[int, Meaning.BYTES]
 StateName = Annotated[str, Meaning.STATE]
 TimeInterval = Annotated[Estimate, Meaning.TIME]
-"""A time, and the interval in which it lies with probability 0.9; `high` is infinite where it may take for ever, as far as is known."""
+"""A time, and the interval in which it lies with probability 0.9; `high` is infinite if no end is known."""
 
 
 @cache

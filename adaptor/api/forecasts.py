@@ -78,7 +78,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     work: Estimate
     """Processor-seconds of all tasks."""
     credits: Estimate | None
-    """For that work; None: nobody has set a price or a budget."""
+    """For that work; None: no price and no budget is set."""
     arrays: list[PlainArrayView]
     earlier: list[str] = []
     """What earlier bags of the same kinds say, a sentence each."""
@@ -87,7 +87,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetPlan(Question[PlanView], frozen=True):
-    """What would become of a bag of so many tasks; the queues are read now, and nothing is submitted."""
+    """What would become of a bag of `tasks` tasks; the queues are read now, and nothing is submitted."""
 
     takes_time = True
 

@@ -124,7 +124,7 @@ class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
     wall: float | None
     node: str | None
     answer: bytes | None = None
-    """What a call came to (`protocol.calls`)."""
+    """The result of a call (`protocol.calls`)."""
 
 
 class BagEvents(msgspec.Struct, frozen=True, kw_only=True):

@@ -185,7 +185,7 @@ FORCED_GRACE = 10.0
 
 
 def end_daemon() -> int | None:
-    """End the process that holds the lock, whether it answers or not; its process id, None: nobody holds it.
+    """End the process that holds the lock, whether it answers or not; its process id; None: the lock is free.
 
     SIGTERM first, then SIGKILL: pilots and tasks go on, and the next daemon continues from the journal.
 
@@ -230,7 +230,7 @@ def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list
     name = printable(str(path))
     now = digest_of(path)
     if daemon.config_file and not now:
-        lines.append(f"configuration {name} cannot be read any more; the daemon goes on with what it said")
+        lines.append(f"cannot read configuration {name}; the daemon keeps what it loaded")
     elif now != daemon.config_digest:
         what = "has changed since it was loaded" if daemon.config_file else "is new"
         lines.append(f"configuration {name} {what}; take it over: adaptor daemon reload")

@@ -1,4 +1,4 @@
-"""Exit codes: what bags came to, and errors, with one line on stderr and one JSON value with --json."""
+"""Exit codes of bags and of errors; an error is one line on stderr, and one JSON value with --json."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from adaptor.protocol.state_directory import state_directory
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SHOWN = 2.0
-"""Seconds between two snapshots that somebody looks at."""
+"""Seconds between two snapshots on a display."""
 _MOST_BAGS = 1000
 """That one question can name."""
 
@@ -36,8 +36,7 @@ class Overview(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """True if nothing more happens until somebody does something: all have ended, or have paused by
-        themselves and run nothing."""
+        """Whether nothing happens without the user: each bag has ended, or is halted and runs nothing."""
         return all(bag.ended is not None or (bag.halted and not bag.running) for bag in self.bags)
 
 

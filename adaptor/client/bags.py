@@ -31,7 +31,7 @@ from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
 BATCH = 5_000
-"""Tasks in one message, at most; a daemon that writes them keeps nobody else waiting for long."""
+"""Tasks in one message, at most: the daemon answers other clients between two of them."""
 
 
 class ClientClosedError(AdaptorError):
@@ -225,5 +225,5 @@ def _linked(tasks: Sequence[TaskInput]) -> bool:
 
 
 def new_key() -> str:
-    """A key that nobody else has, for one append or one new bag."""
+    """A unique key for one append or one new bag."""
     return secrets.token_hex(16)

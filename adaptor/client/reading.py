@@ -35,7 +35,7 @@ class Source(Protocol):
 
         Raises:
             NoDaemonError: none runs.
-            NoAnswerError: one lives, and does not answer; nobody else can read its journal.
+            NoAnswerError: one lives and does not answer; it holds the journal.
             AdaptorError: it cannot serve the question.
         """
 

@@ -56,7 +56,7 @@ def load_backend(name: str) -> BackendFacts:
         raise ConfigError(f"no batch scheduler {name!r} is installed ({_hint(name)})")
     try:
         return cast(BackendFacts, entry.load())
-    except Exception as error:  # whatever a package of somebody else does wrong
+    except Exception as error:  # any error of a third-party package
         raise ConfigError(f"the package that registers {name!r} cannot be loaded: {error!r}") from error
 
 

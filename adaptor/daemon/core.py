@@ -1,6 +1,6 @@
 """What the parts of the daemon share: the broker, its journal, and the way to the workers.
 
-The order is always the same: the broker decides, the journal writes, then the workers are told.
+The order is always the same: the broker decides, the journal writes, then the workers get their messages.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Core:
     ) -> None:
         self.now = clock
         self.notable = notable or NotableEvents()
-        """What somebody is to be told of."""
+        """Writes the notices of events."""
         self._costs = costs or {}
         self.directory = directory
         self.journal = journal
@@ -117,7 +117,7 @@ class Core:
         """Write what the broker has changed, then tell the workers.
 
         Raises:
-            JournalError: it could not be written; nobody was told anything.
+            JournalError: it could not be written; the workers got no message.
         """
         self.broker.advance(self.now())
         changes, drafts = self.broker.drain()

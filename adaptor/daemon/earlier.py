@@ -17,8 +17,8 @@ from adaptor.scheduling.state import SiteTerms
 from adaptor.units import counted, format_duration
 
 _FIRST, _AGAIN = 8, 4
-"""What a bag at work shows is kept at the first number of finished tasks, and whenever they are so many times
-as many: bags that are submitted meanwhile begin with it."""
+"""Finished tasks at which the record of a running bag is first written, and the factor between later writes.
+Bags that are submitted meanwhile start from it."""
 _SHORTEST = 1e-3
 """Seconds, of a mean."""
 _COMPARED = 3

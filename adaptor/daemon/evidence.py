@@ -1,4 +1,4 @@
-"""What pilots leave in their folders: results that nobody acknowledged, and why workers gave up."""
+"""Files that pilots leave in their folders: unacknowledged results, and why workers gave up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PilotFiles(msgspec.Struct, frozen=True, kw_only=True):
     last_words: str = ""
     """The last line of the scheduler's log, which often says why a pilot failed."""
     own_end: OwnEnd | None = None
-    """None: the script has not ended by itself, or its scheduler's template writes no such note."""
+    """None: the script was killed, or its scheduler's template writes no such note."""
 
 
 NOTHING = PilotFiles()

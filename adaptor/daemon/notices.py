@@ -1,4 +1,4 @@
-"""Which events of bags somebody is to be told of: noted in the transaction that writes the event."""
+"""Events of bags: the notices written in their transaction, their texts, and the clients that wait for them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NotableEvents:
         return write
 
     def note(self, db: sqlite3.Connection, bag: int, event: NoticeEvent, text: str, now: float) -> None:
-        """Note that all who want to are to be told of an event; the caller has begun a transaction."""
+        """Add a notice for each channel that listens to an event; the caller has begun a transaction."""
         for channel in self._listeners(spec_of(db, bag), event):
             add_notice(db, Notice(bag, event, channel, text), now)
 

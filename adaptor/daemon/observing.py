@@ -89,7 +89,7 @@ async def _hear_last_words(site: Site, reports: dict[str, JobReport]) -> None:
 
 
 async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, PilotFiles | None]:
-    """What pilots have left that may have ended, or that nobody has heard of; None: it cannot be read."""
+    """By pilot that may have ended, or is unheard: the files that it left; None: they cannot be read."""
     now = site.core.now()
     found: dict[int, PilotFiles | None] = {}
     for pilot in list(site.pilots.values()):

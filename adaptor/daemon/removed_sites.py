@@ -1,7 +1,7 @@
-"""Pilots of sites that the configuration no longer has: told of, and settled once they have certainly ended.
+"""Pilots of sites that left the configuration: reported, and settled once they have certainly ended.
 
-Nobody asks their scheduler any more. Their workers are sent home when they call. If their site comes back
-into the configuration before they are settled, they are observed as all others.
+Their scheduler is no longer asked. Their workers are told to leave when they connect. If the site returns to
+the configuration before they are settled, they are observed as all others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOLD: Final = "removed"
 
 
 def removed_pilots(core: Core) -> list[RemovedPilot]:
-    """All that are not settled, the oldest first. Raises JournalError."""
+    """The unsettled pilots of removed sites, the oldest first. Raises JournalError."""
     rows = [row for row in core.journal.read(pilots_in_system) if row.site not in core.terms]
     noticed = core.journal.explained(_TOLD) if rows else {}
     return [_known(core, row, noticed.get(row.id)) for row in sorted(rows, key=lambda row: row.id)]

@@ -305,7 +305,7 @@ def site_access(keys: Keys, addresses: tuple[str, ...]) -> Access:
 
 
 def last_worker_port(directory: Path, sites: Iterable[str]) -> int:
-    """The port at which workers of the daemon before this one still knock; 0 if there was none."""
+    """The port to which workers of the previous daemon still connect; 0: there was none."""
     return next((port for site in sites if (port := last_port(directory / worker_access(site)))), 0)
 
 

@@ -336,7 +336,7 @@ class Service:
         self._last_busy = time.monotonic()
 
     async def _look_at_folder(self) -> None:
-        """A daemon that has lost its folder ends. A file system that hangs keeps nobody else waiting."""
+        """End the daemon if its folder is gone. The look is made in a thread: the file system may hang."""
         if not await asyncio.to_thread((self.directory / LOCK).exists):
             log.error("the state directory %s is gone: stopping", self.directory)
             self._stop.set()

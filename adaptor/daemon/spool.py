@@ -231,7 +231,7 @@ class SpoolEndpoint:
         return Exchange(remove=self._taken, write=files, pilots=pilots, collect=collect)
 
     async def _exchange(self, exchange: Exchange) -> Outcome | None:
-        """None: the spool cannot be used."""
+        """Exchange messages once; None: the spool cannot be used."""
         try:
             outcome = await asyncio.to_thread(self._spool.run, exchange)
         except SpoolError as error:

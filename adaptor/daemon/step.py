@@ -130,7 +130,7 @@ _BEYOND_GRACE = 5.0
 
 
 async def end_pilots(core: Core, sites: Collection[Site]) -> None:
-    """Cancel all pilots and see them off; a site that does not answer keeps nobody from leaving in time.
+    """Cancel all pilots and observe their ends, for the longest grace time at most.
 
     Raises:
         JournalError: an end could not be written down.

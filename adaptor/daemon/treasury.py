@@ -195,7 +195,7 @@ class Treasury:
         write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), self._clock()))
 
     def set_budget(self, bag: int, amount: int) -> None:
-        """As `give`, by itself, on behalf of the user. Raises JournalError too."""
+        """As `give`, in a transaction of its own, as a change by the user. Raises JournalError too."""
         with self._journal.transaction() as db:
             self.give(db, bag, amount)
             note_user_change(db, bag, "budget changed", self._clock())

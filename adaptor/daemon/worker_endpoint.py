@@ -1,4 +1,4 @@
-"""Where workers are heard: greetings, reports, farewells, silence."""
+"""Handle what workers send (Hello, Report, Goodbye), and workers that fall silent."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ HEARTBEAT = 5.0
 PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
 _PATIENCE_ON_DONATED_NODES = 60.0
-"""The same on a donated node, which nobody could free meanwhile."""
+"""The same on a donated node: without a daemon, nothing can free it."""
 LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
 """Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer: a
 scheduler needs a moment to note the end of the job, and its epilog longer."""
 _ROUND_TRIPS = 6
-"""So many are waited for before a worker is lost, besides the timeout, where messages take long."""
+"""Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 
 
 class WorkerEndpoint:

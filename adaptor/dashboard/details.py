@@ -1,4 +1,4 @@
-"""What is dear to ask for: attempts in pilots, and the tasks of bags in sums."""
+"""The costly part of the page: attempts in pilots, and the tasks of bags in sums."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def live_document() -> str:
 
 
 def static_document(page: Page) -> str:
-    """One file with the page's data inside, which asks nobody."""
+    """One file with the page's data inside; it makes no requests."""
     style = "\n".join(asset(name) for name in (COMMON_STYLE, *_STYLES))
     code = "\n".join(asset(name) for name in _SCRIPTS)
     policy = (

@@ -1,4 +1,4 @@
-"""Gathers the page: a handful of capped questions, the dear ones rarely; the journal while nobody answers."""
+"""Collect the page's data with bounded queries, costly ones rarely; from the journal if no daemon runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DETAILED = 4
 """Bags whose tasks are shown in sums."""
 _PILOTS = 200
 _SHARE = 0.05
-"""The most of the daemon's time that the dear questions may take, and that all others may."""
+"""Part of the daemon's time that costly queries may take, and that all others may."""
 
 
 class Gatherer:
@@ -55,7 +55,7 @@ class Gatherer:
         return self._gathered(dear=True)
 
     def gather_soon(self) -> Page:
-        """The page without what is dear to ask for, unless that is known."""
+        """The page without the answers to costly queries, unless they are known."""
         return self._gathered(dear=False)
 
     def _gathered(self, *, dear: bool) -> Page:
@@ -82,9 +82,9 @@ class Gatherer:
             return self._unchanged(str(error))
 
     def _kept(self, silence: NoDaemonError | NoAnswerError) -> Page:
-        """The journal as the daemon left it: read once in a silence, for nobody writes it then.
+        """The journal as the daemon left it, read once: without a daemon it does not change.
 
-        Whoever reads it keeps a daemon from opening it, so one that is started again at once goes first.
+        A reader keeps a daemon from opening it, so a daemon that restarts within `_RESTART` seconds goes first.
         """
         last = self._last
         if last is not None and self._read:

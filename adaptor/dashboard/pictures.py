@@ -88,7 +88,7 @@ def _highest(p: int, beside: Sequence[Placed], processors: int) -> int:
 
 
 def lanes(spans: Iterable[tuple[float, float, int]]) -> list[int]:
-    """By span `(start, end, processors)` in order of start: the lowest lane from which on so many are free.
+    """By span `(start, end, processors)` in order of start: the lowest lane with enough free lanes above.
 
     A span of several processors takes neighbouring lanes.
     """
@@ -111,7 +111,7 @@ def lanes(spans: Iterable[tuple[float, float, int]]) -> list[int]:
 
 
 def _neighbours(free: Sequence[int], count: int) -> int | None:
-    """The lowest of so many neighbouring numbers; None: there are none."""
+    """The first of `count` consecutive numbers in `free`; None: there are none."""
     for at in range(len(free) - count + 1):
         if free[at + count - 1] - free[at] == count - 1:
             return free[at]
@@ -212,7 +212,7 @@ def _site_picture(
 
 
 def _times(pilot: api.PilotRecord, starts: Mapping[int, float], now: float) -> tuple[float, float] | None:
-    """From when to when a pilot holds its processors, or is to; None: it never did, or nobody knows when."""
+    """When a pilot holds its processors, from and to; None: never, or not known."""
     if pilot.started is not None:
         end = pilot.ended if pilot.ended is not None else pilot.started + pilot.tr
         return pilot.started, max(end, pilot.started + 1)

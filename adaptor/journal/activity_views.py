@@ -139,8 +139,8 @@ def task_sums(db: sqlite3.Connection, bag_id: int) -> TaskSums:
 
 
 def histogram(runtimes: Sequence[float], most: int = _RUNTIME_BINS) -> list[RuntimeBin]:
-    """The runtimes in at most so many bins: equal ones, or of equal ratios where the runtimes span more
-    than a factor of 30."""
+    """The runtimes in at most `most` bins: of equal width, or of equal ratio if they span more than a factor
+    of 30."""
     if not runtimes:
         return []
     low, high = max(1e-3, min(runtimes)), max(1e-3, *runtimes)

@@ -1,7 +1,7 @@
 """Forgetting bags that have ended: their rows go a few at a time; their pilots and what those cost stay.
 
 A bag is gone for every question as soon as its number stands in `forgotten`. Its tasks and attempts go in
-slices, each a short transaction, so that nobody waits; a crash in between loses nothing, and the next daemon
+slices, each a short transaction; a crash in between loses nothing, and the next daemon
 goes on.
 """
 
@@ -83,7 +83,7 @@ def forget_some(db: sqlite3.Connection, now: float) -> bool:
 
 
 def _forget_tasks(db: sqlite3.Connection) -> bool:
-    """Some tasks of a forgotten bag, with their attempts; what these came to stays with their pilots."""
+    """Forget some tasks of a bag with their attempts; the sums of these stay with their pilots."""
     row = db.execute("SELECT bag, cpus FROM forgotten ORDER BY bag LIMIT 1").fetchone()
     if row is None:
         return False

@@ -9,7 +9,7 @@ from adaptor.errors import UnknownBagError, UsageError
 
 WORDS = ("last", "all", "recent")
 RECENT = 20
-"""`recent` means the unfinished bags, and so many of the newest."""
+"""Newest bags that `recent` selects beside the unfinished ones."""
 _PART = re.compile(r"(\d+)(?:-(\d+))?")
 
 

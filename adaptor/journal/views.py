@@ -207,7 +207,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
 
 
 def _stored(state: str) -> str:
-    """The journal's word for a word of `TaskView.state`."""
+    """Map a view state to the stored state."""
     return TaskState.LEASED.value if state == "running" else state
 
 

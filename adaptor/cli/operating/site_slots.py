@@ -139,7 +139,7 @@ _LEAST_SPAN = 3600.0
 
 
 def picture(site: api.SlotsView, width: int) -> Iterator[str]:
-    """One line per few processors, one column per stretch of time: filled where so many are free.
+    """One line per few processors, one column per stretch of time; filled: that many processors are free.
 
     A column shows the fewest that are free at any instant of its stretch, so what looks like a hole is
     one. The last column stands for all time to come.

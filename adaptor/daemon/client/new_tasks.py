@@ -110,7 +110,7 @@ def check_own_times(spec: BagSpec, tasks: Sequence[TaskInput]) -> None:
 
 
 def reasons_of(tasks: Sequence[TaskInput], refused: Mapping[int, str], first: int = 0) -> list[str]:
-    """What a user is told of the first of the tasks that nothing can run.
+    """One sentence for each of the first tasks that no site can run.
 
     `refused`: why, by place among the new tasks; `first`: the number that the first of these has in its bag.
     """

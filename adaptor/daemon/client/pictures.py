@@ -99,8 +99,7 @@ def _free(profile: Profile, time: float) -> int:
 
 
 def _thinned(steps: Sequence[QueueStep], most: int) -> list[QueueStep]:
-    """At most so many steps. Each of the fewer ones has the most that was held in its time: what looks like
-    a hole is one."""
+    """At most `most` steps. Each has the maximum of the steps that it replaces, so a hole in it is real."""
     if len(steps) <= most:
         return list(steps)
     first, width = steps[0].time, (steps[-1].time - steps[0].time) / (most - 1)

@@ -43,7 +43,7 @@ for address in sys.argv[1:]:
     except OSError:
         pass
 """
-"""Run there: prints the first address at which somebody greets as we do here."""
+"""Run there: prints the first address that answers with the greeting of this process."""
 
 
 def check_where_it_is(

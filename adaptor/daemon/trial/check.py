@@ -1,4 +1,4 @@
-"""Submits the job, waits for it, and gathers what it told and what the scheduler says of it."""
+"""The probe of `site check --live`: submit a job, await its end, collect its answers and the scheduler's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST = 200
 
 
 class ClockPort:
-    """Callers must say the word; others are ignored."""
+    """Reads the clocks of callers that present the secret; others are ignored."""
 
     def __init__(self, word: str, port: int) -> None:
         """Raises OSError: no port can be bound."""
@@ -99,7 +99,7 @@ def live_check(name: str, config: Config, state: Path, wait: float, tell: Tell) 
     Args:
         state: the state directory.
         wait: seconds for which the job may be queued.
-        tell: is told what is waited for.
+        tell: gets a line of progress.
     """
     machine = make_machine(config.sites[name])
     try:

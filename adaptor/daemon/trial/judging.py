@@ -1,4 +1,4 @@
-"""What a node's answers mean, and the way out of each problem. Pure."""
+"""Findings from the answers of a probe's nodes, each problem with a way out. Pure."""
 
 from __future__ import annotations
 

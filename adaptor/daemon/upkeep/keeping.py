@@ -1,4 +1,4 @@
-"""Forgets old bags and makes the journal's file smaller, a little at a time, so that nobody waits for it."""
+"""Forget old bags and shrink the journal's file, in slices that leave time for everything else."""
 
 from __future__ import annotations
 

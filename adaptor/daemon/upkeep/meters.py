@@ -1,4 +1,4 @@
-"""What the daemon did and took in the last hour: results, commands, CPU seconds, the journal's growth."""
+"""Rates of the last hour: results, commands, CPU seconds, the journal's growth."""
 
 from __future__ import annotations
 

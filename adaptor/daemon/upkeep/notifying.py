@@ -1,4 +1,4 @@
-"""Sends the messages that are due, and runs the hook, each at most once; nobody waits for them."""
+"""Send due notices and run the hook, each at most once, in the background."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Notifier:
             except JournalError as error:
                 stall(error)
             except Exception:
-                log.exception("notifications failed by an error of the adaptor's own")
+                log.exception("internal error while sending notifications")
             await asyncio.sleep(POLL)
 
     def _tell_interrupted(self) -> None:
@@ -105,7 +105,7 @@ class Notifier:
                 self._paused.add(bag.id)
 
     def _why_paused(self, bag: Bag) -> str:
-        """Why a bag has paused by itself; empty: it has not, or its user has paused it."""
+        """Why the daemon has paused a bag; empty: it has not, or the user has paused it."""
         core = self._core
         if bag.guard.paused:
             return bag.guard.paused if bag.guard.itself else ""
