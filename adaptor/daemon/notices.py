@@ -1,4 +1,4 @@
-"""Events of bags: the notices written in their transaction, their texts, and the clients that wait for them."""
+"""Events of bags: notices written in the same transaction, their texts, and clients that wait for events."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Gatherer:
     def _kept(self, silence: NoDaemonError | NoAnswerError) -> Page:
         """The journal as the daemon left it, read once: without a daemon it does not change.
 
-        A reader keeps a daemon from opening it, so a daemon that restarts within `_RESTART` seconds goes first.
+        A reader keeps a daemon from opening it, so one that restarts within `_RESTART` seconds goes first.
         """
         last = self._last
         if last is not None and self._read:
