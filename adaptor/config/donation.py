@@ -116,8 +116,7 @@ def check_donation(
     _check_mode(donation, at, fail)
     if donation.max_tr is not None and donation.max_tr <= pad:
         fail(
-            f"{at}.max_tr",
-            f"{donation.max_tr:g} s leaves no time for a task: the site's pad takes {pad:g} s",
+            f"{at}.max_tr", f"{donation.max_tr:g} s leaves no time for a task: the site's pad takes {pad:g} s"
         )
     for index, part in enumerate(donation.hours):
         try:

@@ -174,10 +174,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 BUILT_IN = Config(
     sites={
         "local": SiteConfig(
-            backend="local",
-            initial_tr=Duration(600),
-            pad=Duration(10),
-            idle_timeout=Duration(10),
+            backend="local", initial_tr=Duration(600), pad=Duration(10), idle_timeout=Duration(10)
         )
     }
 )

@@ -160,7 +160,5 @@ def unknown_limits(config: SiteConfig) -> Limits:
     """Stand for limits that could not be asked yet."""
     given = config.limits
     return Limits(
-        max_pending_requests=0,
-        max_proc=given.max_proc or _UNBOUNDED,
-        max_tr=int(given.max_tr or _UNBOUNDED),
+        max_pending_requests=0, max_proc=given.max_proc or _UNBOUNDED, max_tr=int(given.max_tr or _UNBOUNDED)
     )

@@ -20,10 +20,7 @@ from backends.machines.distant import Distant
 
 
 def set_up_remote_folder(
-    site: Site,
-    keys: Keys,
-    here: Callable[[], tuple[str, ...]],
-    stall: Callable[[JournalError], None],
+    site: Site, keys: Keys, here: Callable[[], tuple[str, ...]], stall: Callable[[JournalError], None]
 ) -> None:
     """Give a site behind ssh its remote folder; other sites need none.
 

@@ -16,12 +16,7 @@ from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import Clock
 from adaptor.journal.change_rows import note_user_change
-from adaptor.journal.credits import (
-    entries_of_pilot,
-    forgotten_payers,
-    read_entries,
-    write_entry,
-)
+from adaptor.journal.credits import entries_of_pilot, forgotten_payers, read_entries, write_entry
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
 from adaptor.model import Request

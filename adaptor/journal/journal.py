@@ -27,10 +27,7 @@ from adaptor.journal.bag_rows import (
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
 from adaptor.journal.forecast_rows import insert_forecast
-from adaptor.journal.pilot_rows import (
-    insert_local_runs,
-    insert_pilot,
-)
+from adaptor.journal.pilot_rows import insert_local_runs, insert_pilot
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes

@@ -96,10 +96,7 @@ def latest(db: sqlite3.Connection, question: api.GetLatestBags, live: Live = OFF
     """The bags that have not ended and the last that have, in the order of their numbers."""
     found = [
         id
-        for condition, most in (
-            ("ended IS NULL", question.running),
-            ("ended IS NOT NULL", question.ended),
-        )
+        for condition, most in (("ended IS NULL", question.running), ("ended IS NOT NULL", question.ended))
         for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
     ]
     return bags(db, ",".join(map(str, sorted(found))), live) if found else []

@@ -123,8 +123,7 @@ class OptionTable:
                 given += self._read_letters(word, rest)
             else:
                 raise OptionError(
-                    word.line,
-                    f"'{word.text}' is no option of {self._command}; quote a value that has spaces",
+                    word.line, f"'{word.text}' is no option of {self._command}; quote a value that has spaces"
                 )
         return [each for each in given if not ignored(each.name)]
 

@@ -7,13 +7,7 @@ from typing import Any
 import click
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import (
-    WithWords,
-    bag_options,
-    open_bag_options,
-    resume_option,
-    task_options,
-)
+from adaptor.cli.bags.bag_input import WithWords, bag_options, open_bag_options, resume_option, task_options
 from adaptor.cli.bags.watch import watch_bags
 from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, stop_daemon
 from adaptor.cli.exit_codes import INTERRUPTED

@@ -35,12 +35,7 @@ _MOST = 1000
 @click.option("--follow", is_flag=True, help="Go on with new lines, until Ctrl-C or the end of the bag.")
 @json_option
 def why(
-    selector: str | None,
-    pilot: int | None,
-    kinds: tuple[str, ...],
-    limit: int,
-    follow: bool,
-    as_json: bool,
+    selector: str | None, pilot: int | None, kinds: tuple[str, ...], limit: int, follow: bool, as_json: bool
 ) -> None:
     """Explain decisions about a bag, a pilot, or all sites.
 

@@ -114,10 +114,7 @@ _READABLE = 0o644
 
 @click.command(short_help="Print numbers for Prometheus.")
 @click.option(
-    "--textfile",
-    "file",
-    metavar="FILE",
-    help="Write FILE, for node_exporter's textfile collector.",
+    "--textfile", "file", metavar="FILE", help="Write FILE, for node_exporter's textfile collector."
 )
 @click.option("--every", type=duration, metavar="DURATION", help="Write it again and again, until Ctrl-C.")
 def metrics(file: str | None, every: float | None) -> None:

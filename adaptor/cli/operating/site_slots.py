@@ -34,12 +34,7 @@ _TIMEOUT = 90.0
 @config_option
 @json_option
 def slots(
-    names: tuple[str, ...],
-    png: str | None,
-    svg: str | None,
-    config: str | None,
-    as_json: bool,
-    **sizes: Any,
+    names: tuple[str, ...], png: str | None, svg: str | None, config: str | None, as_json: bool, **sizes: Any
 ) -> int:
     """Show free slots: how many processors, from when, for how long.
 
@@ -226,11 +221,6 @@ def _draw(axes: Axes, site: api.SlotsView) -> None:
             place = ((slot.start - now) / 3600, slot.processors)
             text = f"{slot.p} × {format_duration(slot.tr)}"
             axes.annotate(text, place, (3, -10), textcoords="offset points", fontsize=8)
-    axes.set(
-        title=place_of(site),
-        ylabel="processors",
-        ylim=(0, site.processors),
-        xlim=(0, until / 3600),
-    )
+    axes.set(title=place_of(site), ylabel="processors", ylim=(0, site.processors), xlim=(0, until / 3600))
     axes.set_xlabel(f"hours after {clock(now, now)}; in each slot the largest request that takes it")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
