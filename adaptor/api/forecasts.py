@@ -44,18 +44,19 @@ class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Why the bag does not count; empty: it does."""
 
 
-class PlannedRequestView(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedRequest(msgspec.Struct, frozen=True):
     """A request that would be made now."""
 
     site: str
     p: int
     tr: WholeSeconds
     start: Time | None
+    """As planned by time limits; None: the heuristic does not look."""
     reason: str
 
 
-class PlainArrayView(msgspec.Struct, frozen=True, kw_only=True):
-    """What an array of one plain job per task would come to."""
+class PlainArray(msgspec.Struct, frozen=True):
+    """When an array of one plain job per task would be done."""
 
     site: str
     limit: float
@@ -70,7 +71,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 
     now: Time
     tasks: int
-    requests: list[PlannedRequestView]
+    requests: list[PlannedRequest]
     withheld: dict[str, str]
     """By site: why it would make no request now."""
     end: TimeInterval | None
@@ -79,7 +80,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """Processor-seconds of all tasks."""
     credits: Estimate | None
     """For that work; None: no price and no budget is set."""
-    arrays: list[PlainArrayView]
+    arrays: list[PlainArray]
     earlier: list[str] = []
     """What earlier bags of the same kinds say, a sentence each."""
     problems: dict[str, str]

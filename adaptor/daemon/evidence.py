@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -73,7 +73,7 @@ def evidence(machine: Machine, folder: Path) -> PilotFiles:
     return PilotFiles(
         results=[result for name in sorted(unsent) for result in _decoded(folder / name, unsent[name])],
         complaints=" ".join(_text(data).strip() for data in spoken),
-        last_words=_last_words(logs),
+        last_words=last_line("\n".join(_text(data[-10_000:]) for data in logs))[:300],
         own_end=_own_end(found.get(_END, b"")),
     )
 
@@ -112,10 +112,9 @@ def _decoded(path: Path, data: bytes) -> list[Result]:
         return []
 
 
-def _last_words(logs: Iterable[bytes]) -> str:
-    lines = [line.strip() for data in logs for line in _text(data[-10_000:]).splitlines()]
-    spoken = [line for line in lines if line]
-    return spoken[-1][:300] if spoken else ""
+def last_line(text: str) -> str:
+    """The last line of a program's output that is not blank; empty: there is none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _text(data: bytes) -> str:

@@ -64,7 +64,16 @@ async def look_at_pilots(site: Site) -> list[PilotNews] | None:
     await _hear_last_words(site, by_tag)
     left = await _evidence(site, by_tag)
     site.memory.unreachable_because = _doubt(site)
-    await _cancel_strays(site, reports)
+    # Jobs of ours that we gave up for lost, or never knew of, must not run on unnoticed.
+    known = {pilot.tag for pilot in site.pilots.values()}
+    strays = [
+        report.id
+        for report in reports
+        if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
+    ]
+    if strays:
+        site.explain("problem", f"cancelled job {', '.join(strays)}: its submit had failed as far as known")
+        await site.cancel(strays)
     return [
         _news(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id))
         for pilot in site.pilots.values()
@@ -157,19 +166,6 @@ async def note_observed(site: Site, ended: Collection[int]) -> None:
         in_system = {row.id for row in site.core.journal.read(pilots_in_system)}
         with contextlib.suppress(SchedulerError):
             await asyncio.to_thread(prune, site.machine, site.home, in_system)
-
-
-async def _cancel_strays(site: Site, reports: list[JobReport]) -> None:
-    """Jobs of ours that we gave up for lost, or never knew of, must not run on unnoticed."""
-    known = {pilot.tag for pilot in site.pilots.values()}
-    strays = [
-        report.id
-        for report in reports
-        if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
-    ]
-    if strays:
-        site.explain("problem", f"cancelled job {', '.join(strays)}: its submit had failed as far as known")
-        await site.cancel(strays)
 
 
 log = logging.getLogger(__name__)

@@ -234,34 +234,22 @@ def bag_options(command: Callable[..., Any], *, tasks_needed: bool = True) -> Ca
 
     @functools.wraps(command)
     def with_bag(
-        file: str | None,
-        arguments: tuple[str, ...],
-        json_lines: bool,
-        template: str | None,
-        parameters: tuple[str, ...],
-        csv: str | None,
-        array: str | None,
-        ignore: tuple[str, ...],
-        no_env: bool,
-        **rest: Any,
+        arguments: tuple[str, ...], array: str | None, ignore: tuple[str, ...], no_env: bool, **given: Any
     ) -> Any:
-        given = {option.field: rest.pop(option.field) for option in OPTIONS}
-        options = {field: value for field, value in given.items() if value is not None}
-        behind = click.get_current_context().meta.get(BEHIND)
+        by_field = {option.field: given.pop(option.field) for option in OPTIONS}
+        options = {field: value for field, value in by_field.items() if value is not None}
+        lists = {name: given.pop(name) for name in _OF_LISTS}
+        behind, with_file = click.get_current_context().meta.get(BEHIND), lists["file"] is not None
         source = TaskSource(
-            file=file,
-            json_lines=json_lines,
-            template=template,
-            parameters=parameters,
-            csv=csv,
-            command=behind if file is None else None,
-            arguments=(*arguments, *(behind or () if file is not None else ())),
+            **lists,
+            command=None if with_file else behind,
+            arguments=(*arguments, *(behind or () if with_file else ())),
             array=array,
             ignore=[name.strip().lstrip("-") for names in ignore for name in names.split(",")],
-            config=rest.get("config"),
+            config=given.get("config"),
             needed=tasks_needed,
         )
-        return command(bag=make_bag(source, options, inherited(no_env)), **rest)
+        return command(bag=make_bag(source, options, inherited(no_env)), **given)
 
     decorated: Callable[..., Any] = with_bag
     for decorate in reversed((_FILE, _ARGUMENTS, *_LISTS, *_SCRIPTS, _NO_ENV, *map(_option, OPTIONS))):
@@ -278,16 +266,9 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds what describes tasks alone; the command gets one parameter `tasks: list[TaskInput]` instead."""
 
     @functools.wraps(command)
-    def with_tasks(
-        file: str | None,
-        json_lines: bool,
-        template: str | None,
-        parameters: tuple[str, ...],
-        csv: str | None,
-        **rest: Any,
-    ) -> Any:
-        source = TaskSource(file, json_lines, template, parameters, csv, more=True)
-        return command(tasks=more_tasks(source), **rest)
+    def with_tasks(**given: Any) -> Any:
+        source = TaskSource(**{name: given.pop(name) for name in _OF_LISTS}, more=True)
+        return command(tasks=more_tasks(source), **given)
 
     decorated: Callable[..., Any] = with_tasks
     for decorate in reversed((_FILE, *_LISTS)):
@@ -341,6 +322,8 @@ def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--resume", is_flag=True, help=help)(command)
 
 
+_OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")
+"""Fields of `TaskSource`, and parameters by `_FILE` and `_LISTS`."""
 _FILE = click.argument("file", metavar="[FILE|-]", required=False)
 _ARGUMENTS = click.argument("arguments", metavar="[ARGUMENT]... [-- WORD...]", nargs=-1)
 _LISTS: tuple[Callable[[Any], Any], ...] = (

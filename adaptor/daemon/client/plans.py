@@ -9,7 +9,7 @@ from contextlib import closing
 import msgspec
 
 from adaptor import api
-from adaptor.api import PlainArrayView, PlannedRequestView, PlanView
+from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
@@ -169,11 +169,11 @@ def _view(found: PlannedBag, tasks: int, now: float, problems: dict[str, str], *
     return PlanView(
         now=now,
         tasks=tasks,
-        requests=[PlannedRequestView(**msgspec.structs.asdict(request)) for request in found.requests],
+        requests=list(found.requests),
         withheld=found.withheld,
         end=found.end,
         work=found.work,
         credits=found.cost if priced else None,
-        arrays=[PlainArrayView(**msgspec.structs.asdict(array)) for array in found.arrays],
+        arrays=list(found.arrays),
         problems=problems,
     )

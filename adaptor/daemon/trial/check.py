@@ -14,6 +14,7 @@ import msgspec
 
 from adaptor.config.schema import Config, SiteConfig
 from adaptor.daemon.clock import system_clock
+from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import holder_of
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.server import last_port
@@ -258,13 +259,8 @@ class _Check:
             if name.endswith(".json"):
                 with contextlib.suppress(msgspec.DecodeError):
                     told.append(msgspec.json.decode(found[name], type=NodeAnswer))
-        logs = [
-            found[name].decode(errors="replace").split("\n")
-            for name in sorted(found)
-            if name.endswith(".out")
-        ]
-        lines = [line.strip() for log in logs for line in log if line.strip()]
-        return told, lines[-1][:300] if lines else ""
+        logs = [found[name].decode(errors="replace") for name in sorted(found) if name.endswith(".out")]
+        return told, last_line("\n".join(logs))[:300]
 
 
 def _skews(heard: Mapping[str, float], told: Sequence[NodeAnswer], submitted: float) -> dict[str, float]:

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -19,6 +18,7 @@ from adaptor.api import BagView
 from adaptor.atomic_file import write_private
 from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
+from adaptor.daemon.evidence import last_line
 from adaptor.daemon.notices import title_and_body, variables
 from adaptor.decisions.aims import why_paused
 from adaptor.errors import AdaptorError, JournalError, UsageError
@@ -211,11 +211,6 @@ async def run_program(command: Sequence[str], environment: Mapping[str, str], li
             await process.wait()
             raise AdaptorError(f"it took longer than {format_duration(limit)} and was ended") from error
         if status:
-            raise AdaptorError(f"it ended with status {status}: {_last_words(output)}")
-
-
-def _last_words(output: IO[bytes]) -> str:
-    """The last line of what it has written."""
-    output.seek(max(0, output.seek(0, os.SEEK_END) - _WORDS))
-    lines = [line.strip() for line in output.read().decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1] if lines else "no message"
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _WORDS))
+            said = last_line(output.read().decode(errors="replace")) or "no message"
+            raise AdaptorError(f"it ended with status {status}: {said}")

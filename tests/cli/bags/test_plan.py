@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import PlainArrayView, PlannedRequestView, PlanView
+from adaptor.api import PlainArray, PlannedRequest, PlanView
 from adaptor.api.fields import Estimate
 from tests.cli.invoking import Cli, Serve
 
@@ -17,13 +17,13 @@ NOW = 1_700_000_000.0
 PLAN = PlanView(
     now=NOW,
     tasks=2,
-    requests=[PlannedRequestView(site="hpc", p=2, tr=600, start=NOW, reason="a hole")],
+    requests=[PlannedRequest(site="hpc", p=2, tr=600, start=NOW, reason="a hole")],
     withheld={"far": "4 requests are in the system"},
     end=Estimate(NOW + 1800, NOW + 3600, NOW + 7200),
     work=Estimate(3600.0, 7200.0, 10_800.0),
     credits=None,
     arrays=[
-        PlainArrayView(
+        PlainArray(
             site="hpc",
             limit=3600.0,
             limit_of="scheduler",
