@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -69,11 +69,6 @@ def wish(asked: ScriptOptions, key: str, given: GivenOption) -> None:
     asked.wishes = [other for other in asked.wishes if other.key != key] + [SiteWish(key, given)]
 
 
-def qsub_name(asked: ScriptOptions, given: GivenOption) -> None:
-    """`-N` of every qsub."""
-    asked.options["name"] = given.value
-
-
 def qsub_mail(asked: ScriptOptions, given: GivenOption) -> None:
     """`-m` of every qsub."""
     if given.value != "n":
@@ -82,6 +77,26 @@ def qsub_mail(asked: ScriptOptions, given: GivenOption) -> None:
 
 Follow = Callable[[ScriptOptions, GivenOption], None]
 """Notes what one option asks for. Raises ValueError: its value is none."""
+
+
+def field(name: str, parse: Callable[[str], object] = str) -> Follow:
+    """Sets a field of `ScriptOptions` to the parsed value."""
+    return lambda asked, given: setattr(asked, name, parse(given.value))
+
+
+def of_bag(name: str, parse: Callable[[str], object] = str) -> Follow:
+    """Sets an option of the bag, by field of `BagSpec`, to the parsed value."""
+    return lambda asked, given: asked.options.update({name: parse(given.value)})
+
+
+def only(allowed: Collection[str], why: str) -> Follow:
+    """Takes these values, which change nothing; `why` no others."""
+
+    def checked(_asked: ScriptOptions, given: GivenOption) -> None:
+        if given.value not in allowed:
+            raise ValueError(why)
+
+    return checked
 
 
 def follow(

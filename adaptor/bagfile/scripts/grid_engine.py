@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.bagfile.scripts.asked import Follow, ScriptOptions, follow, qsub_mail, qsub_name, wish, write
+from adaptor.bagfile.scripts.asked import Follow, ScriptOptions, field, follow, of_bag, qsub_mail, wish, write
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, Word
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array, pbs_size, pbs_time, whole
 from adaptor.did_you_mean import did_you_mean
@@ -107,11 +107,8 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
                 raise ValueError(f"the resource {other} is not known to a bag")
 
 
-def _field(name: str) -> Follow:
-    def noted(asked: ScriptOptions, given: GivenOption) -> None:
-        setattr(asked, name, given.value.rpartition(":")[2])
-
-    return noted
+def _path(value: str) -> str:
+    return value.rpartition(":")[2]
 
 
 def _variables(asked: ScriptOptions, given: GivenOption) -> None:
@@ -138,18 +135,18 @@ def _here(asked: ScriptOptions, _given: GivenOption) -> None:
 
 
 _FOLLOWED: dict[str, Follow] = {
-    "N": qsub_name,
+    "N": of_bag("name"),
     "b": _yes_only("a script is no program: write adaptor submit -- PROGRAM", "n"),
     "cwd": _here,
-    "e": _field("error"),
+    "e": field("error", _path),
     "j": _join,
     "l": _resources,
     "m": qsub_mail,
-    "o": _field("output"),
+    "o": field("output", _path),
     "pe": _slots,
     "r": _yes_only("a task whose node was lost runs again", "y"),
     "t": _array,
     "tc": _at_once,
     "v": _variables,
-    "wd": _field("cwd"),
+    "wd": field("cwd", _path),
 }

@@ -8,9 +8,11 @@ from adaptor.bagfile.scripts.asked import (
     Follow,
     ScriptOptions,
     SiteWish,
+    field,
     follow,
+    of_bag,
+    only,
     qsub_mail,
-    qsub_name,
     wish,
     write,
 )
@@ -65,11 +67,6 @@ def _join(asked: ScriptOptions, given: GivenOption) -> None:
     asked.join = given.value
 
 
-def _again(_asked: ScriptOptions, given: GivenOption) -> None:
-    if given.value != "y":
-        raise ValueError("a task whose node was lost runs again")
-
-
 def _shell(asked: ScriptOptions, given: GivenOption) -> None:
     """The `#!` line says what runs a script; a shell that is another one would surprise."""
     asked.variables["PBS_O_SHELL"] = given.value
@@ -85,16 +82,9 @@ def _variables(asked: ScriptOptions, given: GivenOption) -> None:
             asked.variables[name.strip()] = value.strip("'\"")
 
 
-def _folder(asked: ScriptOptions, given: GivenOption) -> None:
-    asked.cwd = given.value
-
-
-def _file(field: str) -> Follow:
-    def noted(asked: ScriptOptions, given: GivenOption) -> None:
-        host, colon, path = given.value.rpartition(":")
-        setattr(asked, field, path if colon and "/" not in host else given.value)
-
-    return noted
+def _path(value: str) -> str:
+    host, colon, path = value.rpartition(":")
+    return path if colon and "/" not in host else value
 
 
 def _resources(asked: ScriptOptions, given: GivenOption) -> None:
@@ -155,15 +145,15 @@ def _one_resource(asked: ScriptOptions, name: str, value: str) -> None:
 _FOLLOWED: dict[str, Follow] = {
     "J": _array("PBS_ARRAY_INDEX"),
     "t": _array("PBS_ARRAYID"),
-    "N": qsub_name,
+    "N": of_bag("name"),
     "S": _shell,
-    "d": _folder,
-    "w": _folder,
-    "e": _file("error"),
+    "d": field("cwd"),
+    "w": field("cwd"),
+    "e": field("error", _path),
     "j": _join,
     "l": _resources,
     "m": qsub_mail,
-    "o": _file("output"),
-    "r": _again,
+    "o": field("output", _path),
+    "r": only(("y",), "a task whose node was lost runs again"),
     "v": _variables,
 }

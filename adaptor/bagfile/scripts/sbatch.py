@@ -5,7 +5,17 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from adaptor.bagfile.scripts.asked import NOTIFY, Follow, ScriptOptions, SiteWish, follow, write
+from adaptor.bagfile.scripts.asked import (
+    NOTIFY,
+    Follow,
+    ScriptOptions,
+    SiteWish,
+    field,
+    follow,
+    of_bag,
+    only,
+    write,
+)
 from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
 from adaptor.bagfile.scripts.values import gpus, gres, parse_array, slurm_size, slurm_time, whole
 
@@ -81,23 +91,6 @@ def read_sbatch(given: Sequence[GivenOption]) -> ScriptOptions:
     return asked
 
 
-def _array(asked: ScriptOptions, given: GivenOption) -> None:
-    asked.array = parse_array(given.value)
-
-
-def _cpus(asked: ScriptOptions, given: GivenOption) -> None:
-    asked.cpus = whole(given.value)
-
-
-def _processes(asked: ScriptOptions, given: GivenOption) -> None:
-    asked.processes = whole(given.value)
-
-
-def _nodes(_asked: ScriptOptions, given: GivenOption) -> None:
-    if given.value not in ("1", "1-1"):
-        raise ValueError("a script has one node; for several see docs/bags.md#several-nodes")
-
-
 def _processes_per_node(asked: ScriptOptions, given: GivenOption) -> None:
     asked.processes = whole(given.value)
     asked.variables["SLURM_NTASKS_PER_NODE"] = given.value
@@ -115,18 +108,9 @@ def _memory_per_cpu(asked: ScriptOptions, given: GivenOption) -> None:
     asked.options.pop("memory", None)
 
 
-def _cpus_per_gpu(asked: ScriptOptions, given: GivenOption) -> None:
-    asked.cpus_per_gpu = whole(given.value)
-
-
 def _memory_per_gpu(asked: ScriptOptions, given: GivenOption) -> None:
     asked.memory_per_gpu = slurm_size(given.value) or None
     asked.options.pop("memory", None)
-
-
-def _begin(_asked: ScriptOptions, given: GivenOption) -> None:
-    if given.value != "now":
-        raise ValueError(_WHY["begin"])
 
 
 def _time(asked: ScriptOptions, given: GivenOption) -> None:
@@ -135,14 +119,6 @@ def _time(asked: ScriptOptions, given: GivenOption) -> None:
         asked.written.pop("timeout", None)
     else:
         write(asked, "timeout", f"{seconds:.0f}", given)
-
-
-def _gpus(asked: ScriptOptions, given: GivenOption) -> None:
-    asked.options["gpus"] = gpus(given.value)
-
-
-def _gres(asked: ScriptOptions, given: GivenOption) -> None:
-    asked.options["gpus"] = gres(given.value)
 
 
 def _mail(asked: ScriptOptions, given: GivenOption) -> None:
@@ -154,11 +130,6 @@ def _open_mode(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value not in ("append", "truncate"):
         raise ValueError("write append or truncate")
     asked.append = given.value == "append"
-
-
-def _one(_asked: ScriptOptions, given: GivenOption) -> None:
-    if given.value != "1":
-        raise ValueError("not supported")
 
 
 def _hint(_asked: ScriptOptions, given: GivenOption) -> None:
@@ -174,47 +145,44 @@ def _signal(asked: ScriptOptions, given: GivenOption) -> None:
     write(asked, "signal", f"{name}@{seconds if at else 60}", given)
 
 
-def _text(field: str) -> Follow:
-    def follow(asked: ScriptOptions, given: GivenOption) -> None:
-        if not given.value:
-            raise ValueError("the value is missing")
-        setattr(asked, field, given.value)
-
-    return follow
+def _stated(value: str) -> str:
+    if not value:
+        raise ValueError("the value is missing")
+    return value
 
 
-def _name(asked: ScriptOptions, given: GivenOption) -> None:
-    if not given.value.strip() or not given.value.isprintable():
+def _named(value: str) -> str:
+    if not value.strip() or not value.isprintable():
         raise ValueError("a name is printable text")
-    asked.options["name"] = given.value
+    return value
 
 
 _FOLLOWED: dict[str, Follow] = {
-    "array": _array,
-    "begin": _begin,
-    "chdir": _text("cwd"),
-    "cpus-per-gpu": _cpus_per_gpu,
-    "cpus-per-task": _cpus,
-    "error": _text("error"),
-    "export": _text("export"),
-    "gpus": _gpus,
-    "gpus-per-node": _gpus,
-    "gpus-per-task": _gpus,
-    "gres": _gres,
+    "array": field("array", parse_array),
+    "begin": only(("now",), _WHY["begin"]),
+    "chdir": field("cwd", _stated),
+    "cpus-per-gpu": field("cpus_per_gpu", whole),
+    "cpus-per-task": field("cpus", whole),
+    "error": field("error", _stated),
+    "export": field("export", _stated),
+    "gpus": of_bag("gpus", gpus),
+    "gpus-per-node": of_bag("gpus", gpus),
+    "gpus-per-task": of_bag("gpus", gpus),
+    "gres": of_bag("gpus", gres),
     "hint": _hint,
-    "job-name": _name,
+    "job-name": of_bag("name", _named),
     "mail-type": _mail,
     "mem": _memory,
     "mem-per-cpu": _memory_per_cpu,
     "mem-per-gpu": _memory_per_gpu,
-    "nodes": _nodes,
-    "ntasks": _processes,
-    "ntasks-per-core": _one,
+    "nodes": only(("1", "1-1"), "a script has one node; for several see docs/bags.md#several-nodes"),
+    "ntasks": field("processes", whole),
+    "ntasks-per-core": only(("1",), "not supported"),
     "ntasks-per-node": _processes_per_node,
-    "ntasks-per-socket": _one,
+    "ntasks-per-socket": only(("1",), "not supported"),
     "tasks-per-node": _processes_per_node,
     "open-mode": _open_mode,
-    "output": _text("output"),
+    "output": field("output", _stated),
     "signal": _signal,
     "time": _time,
 }
