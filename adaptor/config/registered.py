@@ -14,6 +14,8 @@ from adaptor.errors import ConfigError
 from adaptor.plugins import BACKENDS, installed
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from adaptor.config.schema import SiteConfig
 
 SOURCE_TREE = {
@@ -34,10 +36,6 @@ class BackendFacts(Protocol):
     dialects: Collection[str]
 
     def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]: ...
-
-
-class _Loadable(Protocol):
-    def load(self) -> object: ...
 
 
 def backend_names() -> list[str]:
@@ -65,7 +63,7 @@ def _hint(name: str) -> str:
     return did_you_mean(name, known, otherwise=f"there are {', '.join(known)}", shown="`{}`")
 
 
-def _entries() -> Mapping[str, _Loadable]:
+def _entries() -> Mapping[str, EntryPoint]:
     """By name; ours where no package registers it."""
     from importlib.metadata import EntryPoint  # slow to import, and not every command needs it
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from adaptor.config.schema import Config, SiteConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import holder_of
+from adaptor.daemon.remote.check import answering
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.server import last_port
 from adaptor.daemon.sites import make_backend, stays_inside
@@ -37,42 +37,27 @@ _LONGEST = 200
 """Bytes that are read of a caller."""
 
 
-class ClockPort:
-    """Reads the clocks of callers that present the secret; others are ignored."""
-
-    def __init__(self, word: str, port: int) -> None:
-        """Raises OSError: no port can be bound."""
-        self._word = word
-        self.skews: dict[str, float] = {}
-        """By node: seconds by which the clock of one that has called is ahead."""
-        self._listener = _bound(port)
-        self.port = int(self._listener.getsockname()[1])
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _listen(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                caller, _ = self._listener.accept()
-                with caller, contextlib.suppress(OSError, ValueError):
-                    caller.settimeout(2.0)
-                    word, time, node = caller.recv(_LONGEST).decode().split()
-                    if word == self._word:
-                        self.skews[node] = float(time) - system_clock()
+class ClockPort(msgspec.Struct, frozen=True):
+    port: int
+    skews: dict[str, float]
+    """By node: seconds by which the clock of one that has called is ahead."""
 
 
 @contextlib.contextmanager
 def clock_port(word: str, port: int) -> Iterator[ClockPort]:
-    """`port`: taken where it is free; 0: any."""
-    opened = ClockPort(word, port)
-    try:
-        yield opened
-    finally:
-        opened.close()
+    """Reads the clocks of callers that present the secret; others are ignored.
+
+    `port`: taken where it is free; 0: any. Raises OSError: no port can be bound.
+    """
+    skews: dict[str, float] = {}
+
+    def note(caller: socket.socket) -> None:
+        said, time, node = caller.recv(_LONGEST).decode().split()
+        if said == word:
+            skews[node] = float(time) - system_clock()
+
+    with answering(_bound(port), note) as bound:
+        yield ClockPort(bound, skews)
 
 
 def _bound(port: int) -> socket.socket:

@@ -68,34 +68,20 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge(trial: Trial) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work."""
-    if not trial.told:
-        return [*_silent(trial), *_accounting(trial)]
-    return [
-        *(finding for told in trial.told for finding in _of_node(trial, told)),
-        *_missing(trial),
-        *_accounting(trial),
-    ]
-
-
-def _of_node(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
-    yield from _python(trial, told)
-    yield from _folder(trial, told)
-    yield from _addresses(trial, told)
-    yield from _clock(trial, told)
-    yield from _processors(told)
-    yield from _memory(told)
-
-
-def _missing(trial: Trial) -> Iterator[Finding]:
-    """Nodes of the job that have told nothing."""
-    missing = trial.nodes - len(trial.told)
-    if missing > 0:
+    found = [] if trial.told else [*_silent(trial)]
+    for told in trial.told:
+        found += [*_python(trial, told), *_folder(trial, told), *_addresses(trial, told)]
+        found += [*_clock(trial, told), *_processors(told), *_memory(told)]
+    if 0 < len(trial.told) < trial.nodes:
         heard = ", ".join(told.node for told in trial.told)
-        yield error(
-            f"job {trial.job} was to run on {counted(trial.nodes, 'node')}, but only {heard} answered: the "
-            f"workers of a pilot start on some of its nodes only; ask the cluster's support about hooks and "
-            f"prologs that run when a job starts processes on its other nodes"
+        found.append(
+            error(
+                f"job {trial.job} was to run on {counted(trial.nodes, 'node')}, but only {heard} answered: "
+                "the workers of a pilot start on some of its nodes only; ask the cluster's support about "
+                "hooks and prologs that run when a job starts processes on its other nodes"
+            )
         )
+    return [*found, *_accounting(trial)]
 
 
 def _silent(trial: Trial) -> Iterator[Finding]:
