@@ -69,7 +69,7 @@ BagState = Annotated[Literal["open", "running", "done", "failed", "cancelled"], 
 """`open`: no task is left, and more may be appended; `failed`: ended, and some tasks have no result."""
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class ErrorExample(msgspec.Struct, frozen=True):
     """An attempt whose standard error tells why its bag is halted."""
 
     task: int
@@ -112,7 +112,7 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """Empty, or why nothing is started or bought for it, and what makes it go on."""
     halted: bool = False
     """Whether it has paused by itself until its user lets it go on."""
-    evidence: Evidence | None = None
+    evidence: ErrorExample | None = None
     """Where it is halted: one of its failed tasks, whose standard error tells more."""
     forecast: ForecastView | None = None
     """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""

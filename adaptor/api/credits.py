@@ -64,7 +64,7 @@ class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
     removed: list[RemovedPilotView] = []
     """Known to the running daemon only."""
     in_use: bool = True
-    """Whether somebody has set a price or a budget; else credits only count processor-hours."""
+    """Whether a price or a budget is set; else credits only count processor-hours."""
 
 
 class GetCredits(Question[CreditsView], frozen=True):

@@ -29,16 +29,14 @@ class Meaning(Enum):
 
 Time = Annotated[float, Meaning.TIME]
 """Epoch seconds; people see local time, `--json` ISO 8601 in UTC."""
-Duration = Annotated[int, Meaning.DURATION]
+WholeSeconds = Annotated[int, Meaning.DURATION]
 """Whole seconds; `--json` has a float, as of all durations."""
 Seconds = Annotated[float, Meaning.DURATION]
 """Seconds that pass."""
 Bytes = Annotated[int, Meaning.BYTES]
-State = Annotated[str, Meaning.STATE]
-Interval = Estimate
-"""A figure, and the interval in which it lies with probability 0.9."""
+StateName = Annotated[str, Meaning.STATE]
 TimeInterval = Annotated[Estimate, Meaning.TIME]
-"""The same of a time; `high` is infinite where it may take for ever, as far as is known."""
+"""A time, and the interval in which it lies with probability 0.9; `high` is infinite if no end is known."""
 
 
 @cache

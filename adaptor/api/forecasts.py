@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Duration, Interval, Time, TimeInterval
+from adaptor.api.fields import Time, TimeInterval, WholeSeconds
 from adaptor.api.question import Question
 from adaptor.bag_spec import BagSpec
+from adaptor.forecast.estimate import Estimate
 
 
 class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """When a bag will end, and what it will cost."""
 
-    cost: Interval | None
+    cost: Estimate | None
     """Credits in the end; None: it does not pay, or too little is known yet."""
     end: TimeInterval | None
     """None while nothing is there or asked for that could end it."""
@@ -29,7 +30,7 @@ class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks with a result by then."""
     tasks: int
     """Tasks that had a result by then, or could still get one."""
-    cost: Interval | None
+    cost: Estimate | None
     """Credits in the end; None: the bag does not pay."""
     end: TimeInterval
     final_cost: float | None
@@ -43,18 +44,19 @@ class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Why the bag does not count; empty: it does."""
 
 
-class PlannedRequestView(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedRequest(msgspec.Struct, frozen=True):
     """A request that would be made now."""
 
     site: str
     p: int
-    tr: Duration
+    tr: WholeSeconds
     start: Time | None
+    """As planned by time limits; None: the heuristic does not look."""
     reason: str
 
 
-class PlainArrayView(msgspec.Struct, frozen=True, kw_only=True):
-    """What an array of one plain job per task would come to."""
+class PlainArray(msgspec.Struct, frozen=True):
+    """When an array of one plain job per task would be done."""
 
     site: str
     limit: float
@@ -69,16 +71,16 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 
     now: Time
     tasks: int
-    requests: list[PlannedRequestView]
+    requests: list[PlannedRequest]
     withheld: dict[str, str]
     """By site: why it would make no request now."""
     end: TimeInterval | None
     """None: no end can be seen."""
-    work: Interval
+    work: Estimate
     """Processor-seconds of all tasks."""
-    credits: Interval | None
-    """For that work; None: nobody has set a price or a budget."""
-    arrays: list[PlainArrayView]
+    credits: Estimate | None
+    """For that work; None: no price and no budget is set."""
+    arrays: list[PlainArray]
     earlier: list[str] = []
     """What earlier bags of the same kinds say, a sentence each."""
     problems: dict[str, str]
@@ -86,7 +88,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetPlan(Question[PlanView], frozen=True):
-    """What would become of a bag of so many tasks; the queues are read now, and nothing is submitted."""
+    """What would become of a bag of `tasks` tasks; the queues are read now, and nothing is submitted."""
 
     takes_time = True
 

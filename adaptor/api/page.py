@@ -57,7 +57,7 @@ class LearnedRuntime(msgspec.Struct, frozen=True, kw_only=True):
     estimate: float
 
 
-class Span(msgspec.Struct, frozen=True, array_like=True):
+class AttemptSpan(msgspec.Struct, frozen=True, array_like=True):
     """One attempt in a pilot."""
 
     pilot: int
@@ -84,7 +84,7 @@ class BusyTime(msgspec.Struct, frozen=True, array_like=True):
 class Picture(msgspec.Struct, frozen=True):
     queues: list[QueuePicture]
     learned: list[LearnedRuntime]
-    running: list[Span]
+    running: list[AttemptSpan]
     """Those that have run longest, at most 2,000."""
 
 
@@ -94,7 +94,7 @@ class GetPicture(Question[Picture], frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True):
-    spans: list[Span]
+    spans: list[AttemptSpan]
     """Empty if there are more than were asked for."""
     busy: list[BusyTime]
     """Empty if `spans` has them one by one."""

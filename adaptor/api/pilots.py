@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from adaptor.api.fields import Duration, Seconds, State, Time
+from adaptor.api.fields import Seconds, StateName, Time, WholeSeconds
 from adaptor.api.question import Question
 
 
@@ -17,10 +17,10 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     job: str | None
     """The scheduler's id."""
-    state: State
+    state: StateName
     """A word of `PilotState`."""
     p: int
-    tr: Duration
+    tr: WholeSeconds
     node: str
     """The donated node; empty: a formal request."""
     partition: str = ""

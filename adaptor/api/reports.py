@@ -81,13 +81,13 @@ class GetReport(Question[BagReport], frozen=True):
     bag: int
 
 
-class Advice(msgspec.Struct, frozen=True):
+class AdviceView(msgspec.Struct, frozen=True):
     measured: MeasuredView
     lines: list[str]
     """Empty where no daemon has computed them: `adaptor.advice`."""
 
 
-class GetAdvice(Question[Advice], frozen=True):
+class GetAdvice(Question[AdviceView], frozen=True):
     """What a bag would have better asked for."""
 
     kept = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Duration, Seconds, Time
+from adaptor.api.fields import Seconds, Time, WholeSeconds
 from adaptor.api.question import Question
 from adaptor.resources import TaskSize
 
@@ -34,7 +34,7 @@ class DonationView(msgspec.Struct, frozen=True, kw_only=True):
     """Why no more nodes are donated although tasks wait; empty: no task waits, or nothing prevents it."""
 
 
-class GpuCount(msgspec.Struct, frozen=True, kw_only=True):
+class GpuTotals(msgspec.Struct, frozen=True, kw_only=True):
     """GPUs of one type on the nodes of a site that are in service."""
 
     type: str
@@ -76,7 +76,7 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     running: int
     processors: int | None
     """In service at the site; None while its queue was never read."""
-    gpus: list[GpuCount] = []
+    gpus: list[GpuTotals] = []
     observed: Time | None
     """When the queue was last read; it is, while tasks wait."""
     problem: str
@@ -113,7 +113,7 @@ class SlotView(msgspec.Struct, frozen=True, kw_only=True):
     processors: int
     p: int | None
     """None where no request fits into it."""
-    tr: Duration | None
+    tr: WholeSeconds | None
     tasks: int | None = None
     """That run in that request at the same time; None: for no task in particular."""
 
@@ -128,7 +128,7 @@ class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
     """When its queue was read; None where it could not be."""
     processors: int
     """In service at the site."""
-    gpus: list[GpuCount] = []
+    gpus: list[GpuTotals] = []
     task: TaskSize | None = None
     """For tasks of which size the slots are; None: of one processor."""
     no_room: str = ""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from adaptor.api.fields import Bytes, Seconds, State, Time
+from adaptor.api.fields import Bytes, Seconds, StateName, Time
 from adaptor.api.question import Question
 from adaptor.resources import OwnNeeds
 
@@ -67,7 +67,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     bag: int
     task: int
     name: str | None
-    state: State
+    state: StateName
     """waiting, running, done, failed or cancelled."""
     command: str
     attempts: int
@@ -124,7 +124,7 @@ class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
     wall: float | None
     node: str | None
     answer: bytes | None = None
-    """What a call came to (`protocol.calls`)."""
+    """The result of a call (`protocol.calls`)."""
 
 
 class BagEvents(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,7 +61,11 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
         except (msgspec.DecodeError, ValueError) as error:
             raise BagFileError(f"{source}:{number}: {_explained(str(error))[:500]}") from None
     try:
-        _check_links(tasks, more=more)
+        own = {task.id for task in tasks}
+        if more:
+            resolved(tasks, _ANY, lambda ids: dict.fromkeys(ids - own, 0))
+        else:
+            resolved(tasks, 0, lambda _: {})
     except LinkError as error:
         raise BagFileError(f"{source}:{lines[error.index]}: {error}") from None
     return tasks
@@ -69,15 +73,6 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
 
 _ANY = 2**62
 """More tasks than any bag has."""
-
-
-def _check_links(tasks: list[TaskInput], *, more: bool) -> None:
-    """Raises LinkError. What a bag has already, the daemon knows."""
-    own = {task.id for task in tasks}
-    if more:
-        resolved(tasks, _ANY, lambda ids: dict.fromkeys(ids - own, 0))
-    else:
-        resolved(tasks, 0, lambda _: {})
 
 
 def _task(line: _Line, number: int) -> TaskInput:
@@ -98,7 +93,12 @@ def _task(line: _Line, number: int) -> TaskInput:
     plain_text(line.id or "")
     if line.id == "":
         raise ValueError("id: must not be empty")
-    _check_environment(line.env or {})
+    environment = line.env or {}
+    for key, value in environment.items():
+        if not key or "=" in key:
+            raise ValueError(f"env: {key!r} is not a name of a variable")
+        plain_text(key)
+        plain_text(value)
     needs = _needs(line)
     return TaskInput(
         command,
@@ -135,13 +135,11 @@ def _of(key: str, parse: Callable[[str], _Value], given: str | float | None) -> 
     if given is None:
         return None
     try:
-        return parse(given if isinstance(given, str) else _digits(given))
+        return parse(
+            given if isinstance(given, str) else (str(int(given)) if given == int(given) else repr(given))
+        )
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
-
-
-def _digits(number: float) -> str:
-    return str(int(number)) if number == int(number) else repr(number)
 
 
 def _memory(text: str) -> int:
@@ -159,14 +157,6 @@ def _time(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise ValueError("must be above 0, such as 90, '10m' or '2h'")
     return seconds
-
-
-def _check_environment(environment: dict[str, str]) -> None:
-    for key, value in environment.items():
-        if not key or "=" in key:
-            raise ValueError(f"env: {key!r} is not a name of a variable")
-        plain_text(key)
-        plain_text(value)
 
 
 def _explained(problem: str) -> str:

@@ -14,7 +14,6 @@ import msgspec
 
 from adaptor.api import TaskInput
 from adaptor.bagfile.json_lines import parse_json_lines
-from adaptor.bagfile.lookalikes import script_part
 from adaptor.bagfile.options import add_options
 from adaptor.errors import BagFileError
 from adaptor.units import shortened
@@ -104,7 +103,11 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
         if not line:
             continue
         if not line.startswith("#"):
-            _refuse_script(line, f"{source}:{number}")
+            if (why := script_part(line)) is not None:
+                raise BagFileError(
+                    f"{source}:{number}: {shortened(line)} {why}, while each line of a list is a task of its"
+                    f" own; join what belongs to one task by &&, or {_AS_SCRIPT}"
+                )
             tasks.append(TaskInput(line))
             continue
         if raw.startswith(("#SBATCH", "#PBS")):
@@ -121,11 +124,34 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
 _AS_SCRIPT = "begin the file with '#!/bin/bash' to submit it as one script"
 
 
-def _refuse_script(line: str, place: str) -> None:
-    """Raises BagFileError: the line is part of a script."""
-    why = script_part(line)
-    if why is not None:
-        raise BagFileError(
-            f"{place}: {shortened(line)} {why}, while each line of a list is a task of its own; join what"
-            f" belongs to one task by &&, or {_AS_SCRIPT}"
-        )
+_BEGINS = re.compile(r"(?:for|while|until|select|if|case)\s")
+_ENDS = re.compile(r"[;&)\s](?:done|fi|esac)\b")
+_PARTS = re.compile(r"(?:do|done|then|else|fi|esac|elif\s.*|\{|\}|;;)(?:\s*[;&|<>].*)?$|\w+\s*\(\)\s*\{?$")
+_HERE = re.compile(r"(?<!<)<<(?!<)-?\s*(?P<quote>['\"]?)\\?[A-Za-z_]\w*(?P=quote)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_PERHAPS_END = re.compile(rf"(<<-?\s*)?({_QUOTED.pattern})")
+_ALONE = re.compile(
+    r"(?:module|ml)\s+(?:load|add|purge|use|swap|unload|switch)\b|cd(?:\s|$)|pushd\s|set\s+[-+]|shopt\s|ulimit\s"
+    r"|export\s|unset\s|(?:source|\.)\s|conda\s+activate\b|[A-Za-z_]\w*=(?:\S*|\"[^\"]*\"|'[^']*')$"
+)
+_GOES_ON = re.compile(r"[;&|]")
+
+
+def script_part(line: str) -> str | None:
+    """Why a line is part of a script, for a message; None: it may be a task.
+
+    Args:
+        line: stripped.
+    """
+    if (len(line) - len(line.rstrip("\\"))) % 2:
+        return "goes on behind its '\\'"
+    bare = _QUOTED.sub("''", line)
+    if _BEGINS.match(line) and not _ENDS.search(bare):
+        return f"begins a '{line.split()[0]}' that other lines end"
+    if _PARTS.match(line):
+        return "belongs to the lines around it"
+    if _HERE.search(_PERHAPS_END.sub(lambda found: found[0] if found[1] else "''", line)):
+        return "begins a here-document"
+    if _ALONE.match(line) and not _GOES_ON.search(bare):
+        return "changes nothing for the other lines"
+    return None

@@ -63,7 +63,14 @@ def _parsed(template: str, axes: Sequence[Axis]) -> tuple[list[str], _Fields]:
             raise UsageError(f"--template: unbalanced '{token}'; write '{token}{token}' for a literal brace")
         elif token[0] == "{":
             name = _known(token[1:-1], parameters)
-            _refuse_double_quoting("".join(parts), name, parameters[name])
+            before = "".join(parts)
+            values = parameters[name]
+            mark = _open_quote(before)
+            if mark and any(shlex.quote(value) != value for value in values):
+                raise UsageError(
+                    f"--template: {{{name}}} is inside {mark} … {mark}, and one of its values needs quoting; "
+                    "remove those quotes, values are quoted automatically"
+                )
             fields.append((len(parts), name))
             parts.append("")
         else:
@@ -81,16 +88,6 @@ def _known(name: str, parameters: Mapping[str, Sequence[str]]) -> str:
     shown = name[:60]
     meant = did_you_mean(name, parameters, f"give -P {shown or 'NAME'}=…", shown="{{{}}}")
     raise UsageError(f"--template: no parameter for {{{shown}}} ({meant}; write '{{{{' for a literal brace)")
-
-
-def _refuse_double_quoting(before: str, name: str, values: Sequence[str]) -> None:
-    """A quoted value inside the template's own quotes would end them, and the shell would see it bare."""
-    mark = _open_quote(before)
-    if mark and any(shlex.quote(value) != value for value in values):
-        raise UsageError(
-            f"--template: {{{name}}} is inside {mark} … {mark}, and one of its values needs quoting; "
-            "remove those quotes, values are quoted automatically"
-        )
 
 
 def _open_quote(text: str) -> str:

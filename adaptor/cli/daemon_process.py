@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,10 +16,9 @@ import click
 from adaptor import api
 from adaptor.api import DaemonView
 from adaptor.api.question import A
-from adaptor.cli.words import printable
-from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
+from adaptor.cli.printing import printable
+from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, Outage, ask
 from adaptor.client.bags import Client
-from adaptor.client.outage import Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
@@ -114,18 +114,33 @@ def reload_daemon() -> api.Reloading:
         AdaptorError: the configuration cannot be used, and the old one goes on.
     """
     found = ask(api.Reload(), RELOAD_TIMEOUT)
-    deadline = time.monotonic() + RELOAD_TIMEOUT
-    while found.any:
-        with contextlib.suppress(NoDaemonError, NoAnswerError):
-            view = ask(api.GetDaemon())
-            if view.config_problem:
-                raise AdaptorError(f"{view.config_problem}; the configuration before it goes on")
-            if view.config_digest == found.digest:
-                break
-        if time.monotonic() > deadline:
-            raise AdaptorError("the daemon did not come back; see its log: adaptor daemon status")
-        time.sleep(0.1)
+
+    def back() -> bool:
+        view = _view()
+        if view is not None and view.config_problem:
+            raise AdaptorError(f"{view.config_problem}; the configuration before it goes on")
+        return view is not None and view.config_digest == found.digest
+
+    if found.any:
+        problem = "the daemon did not come back; see its log: adaptor daemon status"
+        _wait_until(back, RELOAD_TIMEOUT, problem)
     return found
+
+
+def _view() -> DaemonView | None:
+    """The daemon, if it answers now."""
+    with contextlib.suppress(NoDaemonError, NoAnswerError):
+        return ask(api.GetDaemon())
+    return None
+
+
+def _wait_until(done: Callable[[], bool], seconds: float, problem: str) -> None:
+    """Raises AdaptorError with the problem: it takes longer."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            raise AdaptorError(problem)
+        time.sleep(0.05)
 
 
 def tell_started() -> None:
@@ -149,14 +164,12 @@ def stop_daemon(pilots: bool) -> int | None:
     if daemon is None:
         return None
     ask(api.Stop(pilots=pilots))
-    local = daemon.host == socket.gethostname()
-    deadline = time.monotonic() + STOP_TIMEOUT
-    while _process_runs(daemon.pid) if local else _answers():
-        if time.monotonic() > deadline:
-            where = f"process {daemon.pid} on {daemon.host}"
-            raise AdaptorError(f"the daemon ({where}) does not end; it still runs after {STOP_TIMEOUT:g} s")
-        time.sleep(0.05)
-    return daemon.pid
+    pid, local = daemon.pid, daemon.host == socket.gethostname()
+    problem = (
+        f"the daemon (process {pid} on {daemon.host}) does not end; it still runs after {STOP_TIMEOUT:g} s"
+    )
+    _wait_until(lambda: not _process_runs(pid) if local else _view() is None, STOP_TIMEOUT, problem)
+    return pid
 
 
 def _process_runs(pid: int) -> bool:
@@ -173,20 +186,12 @@ def _process_runs(pid: int) -> bool:
     return True
 
 
-def _answers() -> bool:
-    try:
-        ask(api.GetDaemon())
-    except (NoDaemonError, NoAnswerError):
-        return False
-    return True
-
-
 FORCED_GRACE = 10.0
 """Seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either."""
 
 
 def end_daemon() -> int | None:
-    """End the process that holds the lock, whether it answers or not; its process id, None: nobody holds it.
+    """End the process that holds the lock, whether it answers or not; its process id; None: the lock is free.
 
     SIGTERM first, then SIGKILL: pilots and tasks go on, and the next daemon continues from the journal.
 
@@ -224,15 +229,14 @@ def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list
 
     The command line looks, not the daemon: the file may lie on a file system that hangs.
     """
-    from adaptor.config.digest import digest_of
-    from adaptor.config.loading import default_config_path
+    from adaptor.config.loading import default_config_path, digest_of
 
     lines = []
     path = Path(daemon.config_file or default_config_path())
     name = printable(str(path))
     now = digest_of(path)
     if daemon.config_file and not now:
-        lines.append(f"configuration {name} cannot be read any more; the daemon goes on with what it said")
+        lines.append(f"cannot read configuration {name}; the daemon keeps what it loaded")
     elif now != daemon.config_digest:
         what = "has changed since it was loaded" if daemon.config_file else "is new"
         lines.append(f"configuration {name} {what}; take it over: adaptor daemon reload")

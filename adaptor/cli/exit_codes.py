@@ -1,4 +1,4 @@
-"""Exit codes: what bags came to, and errors, with one line on stderr and one JSON value with --json."""
+"""Exit codes of bags and of errors; an error is one line on stderr, and one JSON value with --json."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from adaptor import api
-from adaptor.cli.words import printable
+from adaptor.cli.printing import printable
 from adaptor.errors import AdaptorError
 
 SOME_TASKS_FAILED = 3
@@ -44,7 +44,13 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _told("interrupted", INTERRUPTED, arguments)
     except click.ClickException as error:
-        return _told(_usage_message(error), error.exit_code, arguments)
+        message = error.format_message().rstrip(".")
+        context = getattr(error, "ctx", None)
+        return _told(
+            (f"{message} (see {context.command_path} --help)" if context is not None else message),
+            error.exit_code,
+            arguments,
+        )
     except AdaptorError as error:
         return _told(str(error), error.exit_code, arguments)
     except OSError as error:
@@ -54,12 +60,6 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
             raise
         problem = f"unexpected {type(error).__name__}: {error}; set ADAPTOR_TRACEBACK=1 for the traceback"
         return _told(problem, 1, arguments)
-
-
-def _usage_message(error: click.ClickException) -> str:
-    message = error.format_message().rstrip(".")
-    context = getattr(error, "ctx", None)
-    return f"{message} (see {context.command_path} --help)" if context is not None else message
 
 
 def _told(message: str, code: int, arguments: Sequence[str]) -> int:

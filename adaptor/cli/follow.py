@@ -14,15 +14,14 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.selectors import Reader
-from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask
-from adaptor.client.outage import Outage
+from adaptor.cli.options import BagReader
+from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, Outage, ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SHOWN = 2.0
-"""Seconds between two snapshots that somebody looks at."""
+"""Seconds between two snapshots on a display."""
 _MOST_BAGS = 1000
 """That one question can name."""
 
@@ -37,8 +36,7 @@ class Overview(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """True if nothing more happens until somebody does something: all have ended, or have paused by
-        themselves and run nothing."""
+        """Whether nothing happens without the user: each bag has ended, or is halted and runs nothing."""
         return all(bag.ended is not None or (bag.halted and not bag.running) for bag in self.bags)
 
 
@@ -78,7 +76,12 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
         time.sleep(min(wait, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
         if snapshot is not None:
-            _await_event(snapshot, max(0.0, min(longest, left - pause)))
+            seconds = max(0.0, min(longest, left - pause))
+            known = {bag.id: bag.events for bag in snapshot.bags if bag.ended is None}
+            some = dict(islice(known.items(), _MOST_BAGS))
+            if some:
+                with suppress(AdaptorError):
+                    ask(api.GetEvents(some, seconds, most=1), seconds + ANSWER_TIMEOUT)
 
 
 def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: str) -> float:
@@ -97,19 +100,10 @@ def _endure(outage: Outage, silence: NoDaemonError | NoAnswerError, selector: st
         ) from None
 
 
-def _await_event(snapshot: Overview, seconds: float) -> None:
-    """Wait until a task of one of the bags has ended; an outage is noticed by the next snapshot."""
-    known = {bag.id: bag.events for bag in snapshot.bags if bag.ended is None}
-    some = dict(islice(known.items(), _MOST_BAGS))
-    if some:
-        with suppress(AdaptorError):
-            ask(api.GetEvents(some, seconds, most=1), seconds + ANSWER_TIMEOUT)
-
-
 def _end_by_journal(selector: str) -> Overview | None:
     """The end of the bags, if the journal can be read and has it."""
     try:
-        bags = Reader().kept(api.GetBags(selector)).bags
+        bags = BagReader().kept(api.GetBags(selector)).bags
     except AdaptorError:  # In use, for instance: a daemon is just starting or just ending.
         return None
     snapshot = Overview(time.time(), bags, [])

@@ -43,9 +43,9 @@ SECTIONS = {
         "metrics": "adaptor.cli.operating.dashboard:metrics",
     },
     "Credits": {
-        "quote": "adaptor.cli.credits.quote:quote",
-        "budget": "adaptor.cli.credits.credits:budget",
-        "credits": "adaptor.cli.credits.credits:credits",
+        "quote": "adaptor.cli.bags.quote:quote",
+        "budget": "adaptor.cli.credits:budget",
+        "credits": "adaptor.cli.credits:credits",
     },
 }
 """The commands in the order in which help shows them."""

@@ -8,11 +8,10 @@ from math import isfinite
 import click
 
 from adaptor import api
-from adaptor.api.fields import Interval
-from adaptor.cli.words import clock, duration, plural, printable
+from adaptor.cli.printing import clock, duration, plural, printable
+from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import Record, Share
-from adaptor.outputs.finding import Outputs
-from adaptor.outputs.tails import tail
+from adaptor.outputs.finding import Outputs, tail
 
 
 def amount(credits: float | None) -> str:
@@ -81,7 +80,7 @@ def end_words(ahead: api.ForecastView, now: float | None = None) -> str:
     return "" if ahead.end is None else f"done {interval(ahead.end, now)}"
 
 
-def interval(end: Interval, now: float | None = None) -> str:
+def interval(end: Estimate, now: float | None = None) -> str:
     """`14:10 (13:40 to 15:25)`."""
     short = end.high - end.low > _COARSE
     told, first = _time(end.value, now, short), _time(end.low, now, short)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import select
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -53,14 +54,14 @@ def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         UsageError: the daemon says that the question is at fault.
         AdaptorError: the daemon could not serve it; the access file is damaged or open to others.
     """
-    connection = Connection(state_directory())
+    connection = DaemonConnection(state_directory())
     try:
         return connection.ask(question, timeout)
     finally:
         connection.close()
 
 
-class Connection:
+class DaemonConnection:
     """A connection to the daemon of a state directory, for one question at a time and for one thread.
 
     It is made with the first question. After any failure it is made anew with the next one.
@@ -84,25 +85,27 @@ class Connection:
         """
         message = api.encode_question(question)
         try:
-            connected, channel = self._opened()
+            if self._socket is not None and _is_readable(self._socket):
+                self.close()  # the daemon has left since the last question
+            if self._socket is None or self._channel is None:
+                self._socket, self._channel = self._open()
+            connected, channel = self._socket, self._channel
             channel.send(message)
             data = self._answer(connected, channel, timeout)
         except BaseException:
             self.close()  # a late answer must not be taken for that to the next question
             raise
-        return _decoded(question, data)
+        try:
+            return api.decode_answer(question, data)
+        except msgspec.DecodeError as error:
+            raise AdaptorError(
+                f"the daemon has another version ({error}); run: adaptor daemon stop, then start"
+            ) from error
 
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
         self._socket = self._channel = None
-
-    def _opened(self) -> tuple[socket.socket, Channel]:
-        if self._socket is not None and _is_readable(self._socket):
-            self.close()  # the daemon has left since the last question
-        if self._socket is None or self._channel is None:
-            self._socket, self._channel = self._open()
-        return self._socket, self._channel
 
     def _open(self) -> tuple[socket.socket, Channel]:
         """Raises NoDaemonError, HungDaemonError, AccessError."""
@@ -236,10 +239,60 @@ def _holder(directory: Path) -> Holder | None:
     return holder_of(directory)
 
 
-def _decoded(question: api.Question[A], data: bytes) -> A:
-    try:
-        return api.decode_answer(question, data)
-    except msgspec.DecodeError as error:
-        raise AdaptorError(
-            f"the daemon has another version ({error}); run: adaptor daemon stop, then start"
-        ) from error
+T = TypeVar("T")
+
+PATIENCE = 60.0
+"""Seconds to wait for a daemon that has answered before."""
+NOTICE = 2.0
+"""Seconds without an answer after which the user is told."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+
+
+class Outage:
+    """From the first question without an answer until the daemon answers or patience ends."""
+
+    def __init__(
+        self,
+        patience: float | None = None,
+        *,
+        was_there: bool = False,
+        say: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        """Args:
+        patience: seconds; None: `PATIENCE`.
+        was_there: whether a daemon has answered before.
+        say: gets one line, if the outage lasts.
+        """
+        self._patience = PATIENCE if patience is None else patience
+        self._was_there = was_there
+        self._say = say
+        self._since: float | None = None
+        """When it began (monotonic); None: the daemon answers."""
+        self._pause = _FIRST_PAUSE
+        self._told = False
+
+    def answered(self) -> None:
+        """The daemon has answered: the next silence is another outage."""
+        self._was_there, self._since, self._pause, self._told = True, None, _FIRST_PAUSE, False
+
+    def pause(self, silence: NoDaemonError | NoAnswerError) -> float:
+        """Seconds until the next question. Raises `silence`: patience ends, or there never was a daemon."""
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        self._was_there = self._was_there or isinstance(silence, NoAnswerError)
+        away = now - self._since
+        if not self._was_there or away >= self._patience:
+            raise silence
+        if away >= NOTICE and not self._told:
+            self._told = True
+            self._say(f"adaptor: the daemon does not answer; waiting up to {self._patience:g} s")
+        pause, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
+        return pause
+
+    def wait_out(self, ask: Callable[[], T]) -> T:
+        """The answer, asked for until it comes. Raises NoDaemonError, NoAnswerError, as `pause` does."""
+        while True:
+            try:
+                return ask()
+            except (NoDaemonError, NoAnswerError) as silence:
+                time.sleep(self.pause(silence))

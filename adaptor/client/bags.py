@@ -25,14 +25,13 @@ from adaptor import api
 from adaptor.api import LONGEST_POLL, BagInput, TaskInput
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
-from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError
-from adaptor.client.outage import Outage
+from adaptor.client.asking import ANSWER_TIMEOUT, DaemonConnection, NoAnswerError, Outage
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
 BATCH = 5_000
-"""Tasks in one message, at most; a daemon that writes them keeps nobody else waiting for long."""
+"""Tasks in one message, at most: the daemon answers other clients between two of them."""
 
 
 class ClientClosedError(AdaptorError):
@@ -79,7 +78,7 @@ class Client:
         """Leave; the bags go on, and open ones stay open. Calls of other threads end with ClientClosedError
         within a second of their next answer or outage."""
         self._closed.set()
-        connection: Connection | None = getattr(self._here, "connection", None)
+        connection: DaemonConnection | None = getattr(self._here, "connection", None)
         if connection is not None:
             connection.close()
             del self._here.connection
@@ -204,7 +203,10 @@ class Client:
             if self._closed.is_set():
                 raise ClientClosedError("the client was closed")
             try:
-                answer = self._connection().ask(question, timeout)
+                connection: DaemonConnection | None = getattr(self._here, "connection", None)
+                if connection is None:
+                    connection = self._here.connection = DaemonConnection(self.directory)
+                answer = connection.ask(question, timeout)
                 self._was_there = True
                 return answer
             except NoDaemonError as silence:
@@ -216,12 +218,6 @@ class Client:
                 pause = outage.pause(silence)
             self._closed.wait(pause)
 
-    def _connection(self) -> Connection:
-        connection: Connection | None = getattr(self._here, "connection", None)
-        if connection is None:
-            connection = self._here.connection = Connection(self.directory)
-        return connection
-
 
 def _linked(tasks: Sequence[TaskInput]) -> bool:
     """Whether the tasks name each other, so that they must be sent together."""
@@ -229,5 +225,5 @@ def _linked(tasks: Sequence[TaskInput]) -> bool:
 
 
 def new_key() -> str:
-    """A key that nobody else has, for one append or one new bag."""
+    """A unique key for one append or one new bag."""
     return secrets.token_hex(16)

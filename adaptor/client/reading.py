@@ -8,8 +8,7 @@ from typing import Protocol
 
 from adaptor import api
 from adaptor.api.question import A
-from adaptor.client.asking import ANSWER_TIMEOUT, ask
-from adaptor.client.outage import Outage
+from adaptor.client.asking import ANSWER_TIMEOUT, Outage, ask
 from adaptor.errors import JournalError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
@@ -22,7 +21,7 @@ PAGE = 10_000
 _HELD = {"waiting", "running"}
 
 
-class Ask(Protocol):
+class Asker(Protocol):
     """Asks one question."""
 
     def __call__(self, question: api.Question[A]) -> A: ...
@@ -36,7 +35,7 @@ class Source(Protocol):
 
         Raises:
             NoDaemonError: none runs.
-            NoAnswerError: one lives, and does not answer; nobody else can read its journal.
+            NoAnswerError: one lives and does not answer; it holds the journal.
             AdaptorError: it cannot serve the question.
         """
 
@@ -85,19 +84,15 @@ class Reader:
         try:
             return self.kept(question)
         except JournalError as locked:
-            return self._get_of_a_fresh_daemon(question, locked)
-
-    def _get_of_a_fresh_daemon(self, question: api.Question[A], locked: JournalError) -> A:
-        """A daemon that starts just now holds the journal, and answers soon. Raises `locked`: none does."""
-        try:
-            answer = Outage(STARTING, was_there=True).wait_out(lambda: self.live(question))
-        except NoDaemonError:
-            raise locked from None
-        self.offline = False
-        return answer
+            try:
+                answer = Outage(STARTING, was_there=True).wait_out(lambda: self.live(question))
+            except NoDaemonError:
+                raise locked from None
+            self.offline = False
+            return answer
 
 
-def all_tasks(get: Ask, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:
+def all_tasks(get: Asker, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:
     """The tasks of a bag in these states (empty: in any), page by page of `size` tasks."""
     size = size or PAGE
     # The journal holds a task to be running that waits at its worker; only the daemon knows better.

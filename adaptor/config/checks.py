@@ -16,11 +16,11 @@ from adaptor.config.partitions import check_partitions, check_time
 from adaptor.config.registered import BackendFacts, load_backend
 from adaptor.config.schema import Config, SiteConfig
 from adaptor.config.ssh import NAME, check_environment, check_ssh
-from adaptor.config.yaml_lines import Fail, Lines
+from adaptor.config.yaml_lines import Fail, KeyLines
 from adaptor.errors import ConfigError
 
 
-def check(config: Config, lines: Lines, name: str) -> None:
+def check(config: Config, lines: KeyLines, name: str) -> None:
     """Check what the type of one key alone cannot say.
 
     Raises:

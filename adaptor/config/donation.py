@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from adaptor.config.ranges import MOST, AtLeastASecond, Count, PositiveShare
+from adaptor.config.ranges import MOST, AtLeastASecond, PositiveCount, PositiveFraction
 from adaptor.config.yaml_lines import Fail
 from adaptor.defaults import RUNTIME_DIRECTORY
 from adaptor.donation.situation import Choice, DonationRules, Hours
@@ -45,7 +45,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agent: the longest time that a local job waits until its node is free."""
     choose: Choice = "likely"
     """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
-    max_nodes: Count | None = None
+    max_nodes: PositiveCount | None = None
     """Nodes donated at any instant; None: no limit."""
     reserve_nodes: Annotated[int, msgspec.Meta(ge=0, le=MOST)] = 0
     """Idle nodes that are never donated."""
@@ -55,11 +55,11 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The longest time of a donated node; None: the site's `limits.max_tr`."""
     hours: tuple[str, ...] = ()
     """Parts of the day in which nodes may be donated, by this machine's clock: `19:00-07:30`."""
-    fit: PositiveShare = 0.5
+    fit: PositiveFraction = 0.5
     """A task starts on a donated node if it finishes with this probability before the node is reclaimed."""
-    last_fit: PositiveShare = 0.1
+    last_fit: PositiveFraction = 0.1
     """The same for tasks that may only run on donated nodes."""
-    patience: Count = 3
+    patience: PositiveCount = 3
     """After this many preemptions a task waits for a pilot of a formal request."""
 
     @property
@@ -116,8 +116,7 @@ def check_donation(
     _check_mode(donation, at, fail)
     if donation.max_tr is not None and donation.max_tr <= pad:
         fail(
-            f"{at}.max_tr",
-            f"{donation.max_tr:g} s leaves no time for a task: the site's pad takes {pad:g} s",
+            f"{at}.max_tr", f"{donation.max_tr:g} s leaves no time for a task: the site's pad takes {pad:g} s"
         )
     for index, part in enumerate(donation.hours):
         try:

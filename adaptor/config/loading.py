@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -99,3 +100,12 @@ def parse_config(text: str, name: str) -> Config:
     config = converted(data, lines, name)
     check(config, lines, name)
     return config
+
+
+def digest_of(path: Path) -> str:
+    """Of the file's content; empty: it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.sha256(file.read(MOST_BYTES + 1)).hexdigest()[:32]
+    except OSError:
+        return ""

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from adaptor.config.ranges import Bounds, bounds_of, out_of_range, struct_of
+from adaptor.config.ranges import KeyBounds, bounds_of, out_of_range, struct_of
 from adaptor.config.schema import Config
-from adaptor.config.yaml_lines import Lines
+from adaptor.config.yaml_lines import KeyLines
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
 from adaptor.units import Duration, HourlyRate, parse_duration, parse_hourly, shortened
@@ -21,7 +21,7 @@ _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
 _OUT_OF_RANGE = re.compile(r"Expected `(int|float)( \| null)?` [<>]")
 
 
-def converted(data: Any, lines: Lines, name: str) -> Config:
+def converted(data: Any, lines: KeyLines, name: str) -> Config:
     """The configuration that parsed YAML describes; its fields and ranges are checked, alone.
 
     Args:
@@ -77,7 +77,7 @@ def _problem(data: Any) -> str:
     return ""
 
 
-def _located(message: str, data: Any, lines: Lines, name: str) -> ConfigError:
+def _located(message: str, data: Any, lines: KeyLines, name: str) -> ConfigError:
     """For a message of msgspec, whose path is at its end."""
     at = _AT.search(message)
     problem, path = (message[: at.start()], at["path"]) if at else (message, "$")
@@ -95,7 +95,7 @@ def _located(message: str, data: Any, lines: Lines, name: str) -> ConfigError:
     return _error(path, problem, lines, name)
 
 
-def _outside(bounds: Bounds, path: str, data: Any) -> str:
+def _outside(bounds: KeyBounds, path: str, data: Any) -> str:
     value = data
     for part in path.split(".")[1:]:
         value = value[part]
@@ -103,7 +103,7 @@ def _outside(bounds: Bounds, path: str, data: Any) -> str:
     return f"{bounds.words()}, not {shown[:40]}"
 
 
-def _error(path: str, problem: str, lines: Lines, name: str) -> ConfigError:
+def _error(path: str, problem: str, lines: KeyLines, name: str) -> ConfigError:
     known = path.partition("[...]")[0]  # msgspec does not say which key of a mapping it means.
     return ConfigError(f"{name}:{lines.get(path, lines.get(known, 1))}: {path[2:] or 'the file'}: {problem}")
 

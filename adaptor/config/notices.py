@@ -11,7 +11,7 @@ from adaptor.config.yaml_lines import Fail
 from adaptor.did_you_mean import did_you_mean
 from adaptor.units import Duration
 
-Event = Literal["end", "pause", "failure"]
+NoticeEvent = Literal["end", "pause", "failure"]
 """A bag's end; its pause, as its budget holds no request; its first failed task."""
 
 
@@ -22,7 +22,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """As apprise takes it; the configuration must then be readable by its owner alone."""
     file: str | None = None
     """A file of mode 0600 with one URL a line."""
-    events: tuple[Event, ...] = ("end", "pause", "failure")
+    events: tuple[NoticeEvent, ...] = ("end", "pause", "failure")
     """What it is told of."""
 
 

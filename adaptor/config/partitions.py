@@ -23,16 +23,12 @@ def _alone(site: SiteConfig, name: str, entry: PartitionConfig) -> SiteConfig:
         partition=entry.partition or name,
         account=entry.account or site.account,
         qos=entry.qos or site.qos,
-        limits=_limits(site.limits, entry.limits),
+        limits=LimitsConfig(
+            max_pending_requests=entry.limits.max_pending_requests or site.limits.max_pending_requests,
+            max_proc=entry.limits.max_proc or site.limits.max_proc,
+            max_tr=entry.limits.max_tr or site.limits.max_tr,
+        ),
         partitions={},
-    )
-
-
-def _limits(of_site: LimitsConfig, own: LimitsConfig) -> LimitsConfig:
-    return LimitsConfig(
-        max_pending_requests=own.max_pending_requests or of_site.max_pending_requests,
-        max_proc=own.max_proc or of_site.max_proc,
-        max_tr=own.max_tr or of_site.max_tr,
     )
 
 

@@ -18,15 +18,15 @@ from adaptor.units import Duration, format_duration
 MOST = 1_000_000_000
 """Of anything that is counted: beyond it is a typing error."""
 
-Count = Annotated[int, Meta(gt=0, le=MOST)]
-GpuCount = Annotated[int, Meta(ge=0, le=1000)]
+PositiveCount = Annotated[int, Meta(gt=0, le=MOST)]
+GpuNumber = Annotated[int, Meta(ge=0, le=1000)]
 GpuId = (
     Annotated[int, Meta(ge=0, le=1000)] | Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:/-]+$", max_length=100)]
 )
 """The number of a device, or a UUID."""
-Port = Annotated[int, Meta(ge=0, le=65535)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-PositiveShare = Annotated[float, Meta(gt=0, le=1)]
+PortNumber = Annotated[int, Meta(ge=0, le=65535)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+PositiveFraction = Annotated[float, Meta(gt=0, le=1)]
 Credits = Annotated[float, Meta(ge=1e-6, le=1e9)]
 """The ledger counts in millionths."""
 PositiveDuration = Annotated[Duration, Meta(extra={"gt": 0})]
@@ -35,7 +35,7 @@ KeptFor = Annotated[Duration, Meta(extra={"ge": 1})]
 ChargingUnit = Annotated[Duration, Meta(extra={"ge": 1, "le": 3600, "multiple_of": 1})]
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class KeyBounds(msgspec.Struct, frozen=True):
     """What `msgspec.Meta` calls by the same names; None: no bound."""
 
     gt: float | None = None
@@ -72,15 +72,15 @@ class Bounds(msgspec.Struct, frozen=True):
         return f"{bound:f}".rstrip("0").rstrip(".")
 
 
-def bounds_of(kind: types.Type) -> Bounds | None:
+def bounds_of(kind: types.Type) -> KeyBounds | None:
     """The bounds of a field's type; None: it has none."""
     match kind:
         case types.UnionType():
             return next(filter(None, map(bounds_of, kind.types)), None)
         case types.Metadata():
-            return Bounds(**kind.extra, duration=True) if kind.extra else bounds_of(kind.type)
+            return KeyBounds(**kind.extra, duration=True) if kind.extra else bounds_of(kind.type)
         case types.IntType() | types.FloatType():
-            return Bounds(kind.gt, kind.ge, kind.le)
+            return KeyBounds(kind.gt, kind.ge, kind.le)
     return None
 
 
@@ -98,7 +98,7 @@ def struct_of(kind: types.Type) -> types.StructType | types.DictType | None:
     return None
 
 
-def out_of_range(kind: types.Type, value: Any, path: str) -> Iterator[tuple[str, Bounds]]:
+def out_of_range(kind: types.Type, value: Any, path: str) -> Iterator[tuple[str, KeyBounds]]:
     """The paths of durations outside their bounds below `value`, which has passed all checks of msgspec."""
     inner = struct_of(kind)
     if isinstance(value, Duration):

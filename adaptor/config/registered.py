@@ -14,6 +14,8 @@ from adaptor.errors import ConfigError
 from adaptor.plugins import BACKENDS, installed
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from adaptor.config.schema import SiteConfig
 
 SOURCE_TREE = {
@@ -36,10 +38,6 @@ class BackendFacts(Protocol):
     def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]: ...
 
 
-class _Loadable(Protocol):
-    def load(self) -> object: ...
-
-
 def backend_names() -> list[str]:
     """What a site may name as its `backend`."""
     return sorted(_entries())
@@ -56,7 +54,7 @@ def load_backend(name: str) -> BackendFacts:
         raise ConfigError(f"no batch scheduler {name!r} is installed ({_hint(name)})")
     try:
         return cast(BackendFacts, entry.load())
-    except Exception as error:  # whatever a package of somebody else does wrong
+    except Exception as error:  # any error of a third-party package
         raise ConfigError(f"the package that registers {name!r} cannot be loaded: {error!r}") from error
 
 
@@ -65,7 +63,7 @@ def _hint(name: str) -> str:
     return did_you_mean(name, known, otherwise=f"there are {', '.join(known)}", shown="`{}`")
 
 
-def _entries() -> Mapping[str, _Loadable]:
+def _entries() -> Mapping[str, EntryPoint]:
     """By name; ours where no package registers it."""
     from importlib.metadata import EntryPoint  # slow to import, and not every command needs it
 

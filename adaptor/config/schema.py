@@ -11,11 +11,11 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.config.ranges import (
     ChargingUnit,
-    Count,
-    GpuCount,
     GpuId,
+    GpuNumber,
     KeptFor,
-    Port,
+    PortNumber,
+    PositiveCount,
     PositiveDuration,
 )
 from adaptor.config.ssh import SshConfig
@@ -26,9 +26,9 @@ from adaptor.units import Duration, HourlyRate
 class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is left out follows from what the scheduler allows."""
 
-    max_pending_requests: Count | None = None
+    max_pending_requests: PositiveCount | None = None
     """Requests in the system at any instant, queued or running."""
-    max_proc: Count | None = None
+    max_proc: PositiveCount | None = None
     """Processors of one request; None: such that all requests together hold half of the partition."""
     max_tr: PositiveDuration | None = None
     """Time of one request."""
@@ -105,11 +105,11 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a worker without work keeps its node."""
     spool: str | None = None
     """A private folder that this machine and the nodes share, where no node can connect to this machine."""
-    processors_per_node: Count | None = None
+    processors_per_node: PositiveCount | None = None
     """Processors of one node; `whole_nodes` needs it."""
-    processors: Count | None = None
+    processors: PositiveCount | None = None
     """Processors of a local site; None: all of this machine."""
-    gpus: GpuCount | tuple[GpuId, ...] | None = None
+    gpus: GpuNumber | tuple[GpuId, ...] | None = None
     """GPUs of a local site, how many or their ids; None: those that this machine shows."""
     whole_nodes: bool = False
     """Whether a request always gets whole nodes; needs `processors_per_node`."""
@@ -147,7 +147,7 @@ class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str | None = None
     """The address by which workers reach this machine; None: its names and addresses are tried in turn."""
-    port: Port = 0
+    port: PortNumber = 0
     """The port for workers; 0: a free one, kept over restarts."""
     worker_timeout: PositiveDuration = Duration(30)
     """A worker that is silent for longer is lost."""
@@ -174,10 +174,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 BUILT_IN = Config(
     sites={
         "local": SiteConfig(
-            backend="local",
-            initial_tr=Duration(600),
-            pad=Duration(10),
-            idle_timeout=Duration(10),
+            backend="local", initial_tr=Duration(600), pad=Duration(10), idle_timeout=Duration(10)
         )
     }
 )

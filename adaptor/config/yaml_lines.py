@@ -15,7 +15,7 @@ from adaptor.errors import ConfigError
 Fail = Callable[[str, str], NoReturn]
 """Raises ConfigError for the path of a key and what is wrong with it."""
 
-Lines = dict[str, int]
+KeyLines = dict[str, int]
 """Line (from 1) of each key, by path: `$.sites.hpc.limits`."""
 
 MOST_BYTES = 256 * 1024
@@ -27,7 +27,7 @@ LONGEST_KEY = 200
 """Characters."""
 
 
-def read_yaml(text: str, name: str) -> tuple[Lines, Any]:
+def read_yaml(text: str, name: str) -> tuple[KeyLines, Any]:
     """The line of each key, and the plain objects of the text.
 
     Raises:
@@ -35,7 +35,7 @@ def read_yaml(text: str, name: str) -> tuple[Lines, Any]:
     """
     if len(text) > MOST_BYTES:
         raise too_large(name)
-    lines: Lines = {"$": 1}
+    lines: KeyLines = {"$": 1}
     loader: _BoundedLoader | None = None
     try:
         loader = _BoundedLoader(text)
@@ -127,7 +127,7 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
     return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
-def _collect_lines(node: yaml.Node, path: str, lines: Lines, name: str) -> None:
+def _collect_lines(node: yaml.Node, path: str, lines: KeyLines, name: str) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             line = key.start_mark.line + 1

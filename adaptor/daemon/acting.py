@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from adaptor.crafting.situation import Withdraw, Withhold
-from adaptor.daemon.several import several
 from adaptor.daemon.site import Site
 from adaptor.daemon.submitting import submit
 from adaptor.decisions.actions import (
@@ -76,12 +76,12 @@ async def use_nodes(site: Site, submits: Sequence[SubmitRequest]) -> str:
         JournalError: one could not be written down.
     """
     donation = site.memory.settings.donation
-    nodes = _Nodes(site, is_preemptible=donation is not None and donation.preemptible)
+    nodes = _NodeSubmits(site, is_preemptible=donation is not None and donation.preemptible)
     await several(nodes.submit, submits, nodes_at_once(site.config))
     return nodes.problem
 
 
-class _Nodes:
+class _NodeSubmits:
     """What the scheduler says of one node it most likely says of all; agents fail one by one."""
 
     def __init__(self, site: Site, *, is_preemptible: bool) -> None:
@@ -122,3 +122,36 @@ async def release_node(site: Site, worker: Worker) -> None:
         return
     site.core.journal.note_freed(pilot.id, worker.processors, site.core.now())
     site.explain("state", f"gave node {worker.node} back: no task was left for it", pilot)
+
+
+T = TypeVar("T")
+
+
+async def several(
+    work: Callable[[T, ThreadPoolExecutor], Awaitable[None]], items: Iterable[T], at_once: int
+) -> None:
+    """Begin `work` on each item in order, on `at_once` of them at the same time.
+
+    Its calls wait in threads of their own, which nobody else lacks when they hang. After the first problem it
+    begins no more, waits for those that it has begun, and raises the problem.
+    """
+    pool = ThreadPoolExecutor(at_once, "several")
+    turn = asyncio.Semaphore(at_once)
+    problems: list[BaseException] = []
+
+    async def do(item: T) -> None:
+        async with turn:
+            if problems:
+                return
+            try:
+                await work(item, pool)
+            except BaseException as problem:
+                problems.append(problem)
+                raise
+
+    try:
+        await asyncio.gather(*map(do, items), return_exceptions=True)
+    finally:
+        pool.shutdown(wait=False)
+    if problems:
+        raise problems[0]

@@ -14,13 +14,12 @@ from pathlib import Path
 import msgspec
 
 from adaptor import api
-from adaptor.config.digest import digest_of
-from adaptor.config.loading import config_path, last_config, load_config
+from adaptor.config.loading import config_path, digest_of, last_config, load_config
 from adaptor.config.schema import Config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.sites import first_limits, make_backends
-from adaptor.daemon.spool.setup import open_spool, spool_of
+from adaptor.daemon.spool import open_spool, spool_of
 from adaptor.errors import ConfigError
 from adaptor.journal.database import FILE
 from adaptor.journal.queries import answer_offline

@@ -1,6 +1,6 @@
 """What the parts of the daemon share: the broker, its journal, and the way to the workers.
 
-The order is always the same: the broker decides, the journal writes, then the workers are told.
+The order is always the same: the broker decides, the journal writes, then the workers get their messages.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from pathlib import Path
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.clock import Clock, midnight, system_clock
-from adaptor.daemon.credits.pricing import Costs
-from adaptor.daemon.credits.treasury import Treasury
 from adaptor.daemon.earlier import Earlier
-from adaptor.daemon.notices.events import NotableEvents
-from adaptor.daemon.notices.listeners import Listeners
-from adaptor.daemon.ports.server import Server
+from adaptor.daemon.notices import Listeners, NotableEvents
+from adaptor.daemon.server import Server
+from adaptor.daemon.treasury import Costs, Treasury
 from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
+from adaptor.journal.forecast_rows import bags_with_forecast
 from adaptor.journal.journal import Journal
+from adaptor.journal.pilot_rows import started_in
 from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import BagContext, Ending, Lease, Orders, Result, ToWorker, encode
@@ -50,7 +50,7 @@ class Core:
     ) -> None:
         self.now = clock
         self.notable = notable or NotableEvents()
-        """What somebody is to be told of."""
+        """Writes the notices of events."""
         self._costs = costs or {}
         self.directory = directory
         self.journal = journal
@@ -68,7 +68,7 @@ class Core:
         """What the last decision of any site leaves for the next one."""
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
-        self.forecast_kept = journal.bags_with_forecast()
+        self.forecast_kept = journal.read(bags_with_forecast)
         """Bags whose first forecast is kept."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
@@ -84,7 +84,7 @@ class Core:
         self.broker = recover(self.journal, self.terms, self.now())
         self.earlier.recall(self.broker)
         self.treasury = self._open_treasury()
-        self.forecast_kept = self.journal.bags_with_forecast()
+        self.forecast_kept = self.journal.read(bags_with_forecast)
         self.losses.clear()
         self._sent_bags.clear()
         self.listeners.tell_all()
@@ -117,7 +117,7 @@ class Core:
         """Write what the broker has changed, then tell the workers.
 
         Raises:
-            JournalError: it could not be written; nobody was told anything.
+            JournalError: it could not be written; the workers got no message.
         """
         self.broker.advance(self.now())
         changes, drafts = self.broker.drain()
@@ -169,7 +169,7 @@ class Core:
         The pilot is charged already; results of attempts that are still open are accepted.
         """
         told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
-        for (pilot, site), keys in self.journal.started_in(told).items():
+        for (pilot, site), keys in self.journal.read(started_in, told).items():
             self.broker.left_behind(pilot, site, [told[key] for key in keys], now)
 
     def keep_forecast(self, kept: KeepForecast) -> None:

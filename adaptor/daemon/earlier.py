@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 
 from adaptor.bag_spec import BagSpec
-from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags, forget_sites, insert_records
 from adaptor.kinds.earlier import earlier_text
@@ -18,8 +17,8 @@ from adaptor.scheduling.state import SiteTerms
 from adaptor.units import counted, format_duration
 
 _FIRST, _AGAIN = 8, 4
-"""What a bag at work shows is kept at the first number of finished tasks, and whenever they are so many times
-as many: bags that are submitted meanwhile begin with it."""
+"""Finished tasks at which the record of a running bag is first written, and the factor between later writes.
+Bags that are submitted meanwhile start from it."""
 _SHORTEST = 1e-3
 """Seconds, of a mean."""
 _COMPARED = 3
@@ -43,8 +42,7 @@ class Earlier:
 
     def of(self, spec: BagSpec) -> EarlierBags:
         """Raises JournalError."""
-        with guarded(self._journal.path):
-            return earlier_bags(self._journal.connection, spec, self._sites)
+        return self._journal.read(earlier_bags, spec, self._sites)
 
     def recall(self, broker: Broker, news: Mapping[int, BagSpec] | None = None) -> None:
         """Tell the bags at work of earlier ones; those without a result yet. Raises JournalError.

@@ -1,9 +1,9 @@
-"""What pilots leave in their folders: results that nobody acknowledged, and why workers gave up."""
+"""Files that pilots leave in their folders: unacknowledged results, and why workers gave up."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -40,7 +40,7 @@ class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
     ended: float
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class PilotFiles(msgspec.Struct, frozen=True, kw_only=True):
     """What one pilot has left."""
 
     results: list[Result] = []
@@ -50,10 +50,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     last_words: str = ""
     """The last line of the scheduler's log, which often says why a pilot failed."""
     own_end: OwnEnd | None = None
-    """None: the script has not ended by itself, or its scheduler's template writes no such note."""
+    """None: the script was killed, or its scheduler's template writes no such note."""
 
 
-NOTHING = Evidence()
+NOTHING = PilotFiles()
 
 
 def pilots_directory(home: Path) -> Path:
@@ -64,16 +64,16 @@ def pilot_directory(home: Path, pilot: int) -> Path:
     return pilots_directory(home) / str(pilot)
 
 
-def evidence(machine: Machine, folder: Path) -> Evidence:
+def evidence(machine: Machine, folder: Path) -> PilotFiles:
     """What is in a pilot's folder. Raises SchedulerError: it cannot be read at the moment."""
     found = machine.read_files(folder, _PATTERNS, _LARGEST)
     unsent = {name: data for name, data in found.items() if name.startswith("unsent-")}
     spoken = [found[name] for name in sorted(found) if name.startswith("unreachable-")]
     logs = [found[name] for name in sorted(found) if name.endswith(".out")]
-    return Evidence(
+    return PilotFiles(
         results=[result for name in sorted(unsent) for result in _decoded(folder / name, unsent[name])],
         complaints=" ".join(_text(data).strip() for data in spoken),
-        last_words=_last_words(logs),
+        last_words=last_line("\n".join(_text(data[-10_000:]) for data in logs))[:300],
         own_end=_own_end(found.get(_END, b"")),
     )
 
@@ -112,10 +112,9 @@ def _decoded(path: Path, data: bytes) -> list[Result]:
         return []
 
 
-def _last_words(logs: Iterable[bytes]) -> str:
-    lines = [line.strip() for data in logs for line in _text(data[-10_000:]).splitlines()]
-    spoken = [line for line in lines if line]
-    return spoken[-1][:300] if spoken else ""
+def last_line(text: str) -> str:
+    """The last line of a program's output that is not blank; empty: there is none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _text(data: bytes) -> str:

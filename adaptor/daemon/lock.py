@@ -85,7 +85,7 @@ def take_lock(directory: Path) -> IO[bytes]:
 
 
 def holder_of(directory: Path) -> Holder | None:
-    """Who holds the lock; None: nobody. Raises AdaptorError: the file cannot be looked at."""
+    """The process that holds the lock, if any. Raises AdaptorError: the file cannot be read."""
     path = directory / LOCK
     try:
         with path.open("rb") as file:

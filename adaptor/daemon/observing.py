@@ -4,22 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from adaptor.daemon.donated_nodes import end_outdated
-from adaptor.daemon.evidence import NOTHING, Evidence, evidence, own_report, prune
+from adaptor.crafting.futures.run_shares import MOST
+from adaptor.daemon.evidence import NOTHING, PilotFiles, evidence, own_report, prune
 from adaptor.daemon.site import Site
-from adaptor.daemon.spool.setup import spool_of
+from adaptor.daemon.spool import spool_of
 from adaptor.daemon.submitting import take_in_request
 from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
 from adaptor.decisions.step import PilotNews
+from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import PilotState
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.workers import Worker
 from adaptor.units import format_duration
 from backends.base import SchedulerError
+from backends.donation import is_agent
+
+_OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
+
+
+async def end_outdated(site: Site) -> None:
+    """End what runs by another configuration, before the scheduler is asked about it. Raises JournalError."""
+    for pilot in site.memory.donated:
+        if not pilot.leaving and _is_outdated(site, pilot):
+            site.memory.change(pilot, leaving=_OUTDATED)
+            site.explain("withdrawn", _OUTDATED, pilot)
+    leaving = [pilot for pilot in site.memory.donated if pilot.leaving == _OUTDATED]
+    for pilot in leaving:
+        if _is_agents(pilot):
+            site.memory.change(pilot, job=None)
+        for worker in site.core.broker.of_pilot(pilot.id):
+            site.core.broker.tell_to_leave(worker.id, _OUTDATED)
+    if leaving:
+        await site.core.commit()
+
+
+def _is_outdated(site: Site, pilot: Pilot) -> bool:
+    donation = site.memory.settings.donation
+    return donation is None or (_is_agents(pilot) and donation.preemptible)
+
+
+def _is_agents(pilot: Pilot) -> bool:
+    return pilot.job is not None and is_agent(pilot.job)
 
 
 async def look_at_pilots(site: Site) -> list[PilotNews] | None:
@@ -34,7 +64,16 @@ async def look_at_pilots(site: Site) -> list[PilotNews] | None:
     await _hear_last_words(site, by_tag)
     left = await _evidence(site, by_tag)
     site.memory.unreachable_because = _doubt(site)
-    await _cancel_strays(site, reports)
+    # Jobs of ours that we gave up for lost, or never knew of, must not run on unnoticed.
+    known = {pilot.tag for pilot in site.pilots.values()}
+    strays = [
+        report.id
+        for report in reports
+        if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
+    ]
+    if strays:
+        site.explain("problem", f"cancelled job {', '.join(strays)}: its submit had failed as far as known")
+        await site.cancel(strays)
     return [
         _news(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id))
         for pilot in site.pilots.values()
@@ -58,10 +97,10 @@ async def _hear_last_words(site: Site, reports: dict[str, JobReport]) -> None:
         await site.spool.exchange()
 
 
-async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, Evidence | None]:
-    """What pilots have left that may have ended, or that nobody has heard of; None: it cannot be read."""
+async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, PilotFiles | None]:
+    """By pilot that may have ended, or is unheard: the files that it left; None: they cannot be read."""
     now = site.core.now()
-    found: dict[int, Evidence | None] = {}
+    found: dict[int, PilotFiles | None] = {}
     for pilot in list(site.pilots.values()):
         report = reports.get(pilot.tag)
         missing = report is None and pilot.state is not PilotState.SUBMITTING
@@ -72,7 +111,7 @@ async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, Evid
     return found
 
 
-def _news(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence | None) -> PilotNews:
+def _news(site: Site, pilot: Pilot, report: JobReport | None, left: PilotFiles | None) -> PilotNews:
     """Raises JournalError: the request has been changed, and that could not be written down."""
     if report is None and pilot.job is not None and left is not None and left.own_end is not None:
         report = own_report(pilot, left.own_end)
@@ -124,19 +163,41 @@ async def note_observed(site: Site, ended: Collection[int]) -> None:
     await site.core.commit()
     site.core.treasury.settle(ended)
     if ended:
-        in_system = {row.id for row in site.core.journal.pilots_in_system()}
+        in_system = {row.id for row in site.core.journal.read(pilots_in_system)}
         with contextlib.suppress(SchedulerError):
             await asyncio.to_thread(prune, site.machine, site.home, in_system)
 
 
-async def _cancel_strays(site: Site, reports: list[JobReport]) -> None:
-    """Jobs of ours that we gave up for lost, or never knew of, must not run on unnoticed."""
-    known = {pilot.tag for pilot in site.pilots.values()}
-    strays = [
-        report.id
-        for report in reports
-        if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
-    ]
-    if strays:
-        site.explain("problem", f"cancelled job {', '.join(strays)}: its submit had failed as far as known")
-        await site.cancel(strays)
+log = logging.getLogger(__name__)
+
+
+def keep_learned(site: Site) -> None:
+    """Write down the runs and the idle nodes that were learned since the last call. Raises JournalError."""
+    journal, donation = site.core.journal, site.memory.donation
+    new = site.memory.jobs.take_new()
+    if new:
+        journal.keep_local_runs(site.name, new)
+    seen = donation is not None and donation.asked and donation.reports is not None
+    if donation is not None and seen and donation.is_to_be_kept(site.core.now()):
+        journal.keep_idleness(site.name, donation.seen.learner.idleness)
+
+
+async def read_history(site: Site) -> None:
+    """Learn from the scheduler's records, where few jobs were seen yet and the site allows it.
+
+    In a thread of its own and beside all other questions: the records may take as long as a command may.
+    What fails is only logged: the site learns from what it sees.
+    """
+    if not site.config.read_history or len(site.memory.jobs) >= MOST:
+        return
+    try:
+        ended = await asyncio.to_thread(site.backend.ended_jobs)
+    except SchedulerError as problem:
+        log.info("%s: the records of ended jobs were not read: %s", site.name, problem)
+        return
+    except Exception:  # whatever a backend does wrong here, the site works without
+        log.exception("%s: the records of ended jobs were not read", site.name)
+        return
+    site.memory.jobs.recall(ended)
+    if ended:
+        log.info("%s: learned from %d jobs that have ended", site.name, len(ended))

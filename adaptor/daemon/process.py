@@ -17,8 +17,9 @@ from pathlib import Path
 from adaptor.config.loading import config_path, load_config, remember_config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, configured, continued
+from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import take_lock
-from adaptor.daemon.ports.rooms import rooms_for
+from adaptor.daemon.server import rooms_for
 from adaptor.errors import AdaptorError
 from adaptor.processes.descriptors import raise_limit
 from adaptor.processes.python_commands import module_command
@@ -162,8 +163,8 @@ def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> None:
 
 
 def _last_words(errors: Path, problem: str) -> str:
-    lines = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return f"{problem}: {lines[-1].removeprefix('adaptor: ')}" if lines else problem
+    said = last_line(errors.read_text(encoding="utf-8", errors="replace"))
+    return f"{problem}: {said.removeprefix('adaptor: ')}" if said else problem
 
 
 class _PrivateLog(RotatingFileHandler):

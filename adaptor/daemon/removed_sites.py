@@ -1,7 +1,7 @@
-"""Pilots of sites that the configuration no longer has: told of, and settled once they have certainly ended.
+"""Pilots of sites that left the configuration: reported, and settled once they have certainly ended.
 
-Nobody asks their scheduler any more. Their workers are sent home when they call. If their site comes back
-into the configuration before they are settled, they are observed as all others.
+Their scheduler is no longer asked. Their workers are told to leave when they connect. If the site returns to
+the configuration before they are settled, they are observed as all others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adaptor.budget.accounting.credits import format_credits, in_credits
 from adaptor.budget.accounting.removed import RemovedPilot
 from adaptor.daemon.core import Core
 from adaptor.errors import UsageError
-from adaptor.journal.pilot_rows import PilotRow
+from adaptor.journal.pilot_rows import PilotRow, pilots_in_system, signs_of_life
 from adaptor.model import AttemptOutcome
 from adaptor.units import format_duration, format_instant
 
@@ -25,8 +25,8 @@ _TOLD: Final = "removed"
 
 
 def removed_pilots(core: Core) -> list[RemovedPilot]:
-    """All that are not settled, the oldest first. Raises JournalError."""
-    rows = [row for row in core.journal.pilots_in_system() if row.site not in core.terms]
+    """The unsettled pilots of removed sites, the oldest first. Raises JournalError."""
+    rows = [row for row in core.journal.read(pilots_in_system) if row.site not in core.terms]
     noticed = core.journal.explained(_TOLD) if rows else {}
     return [_known(core, row, noticed.get(row.id)) for row in sorted(rows, key=lambda row: row.id)]
 
@@ -86,7 +86,7 @@ def view_of(pilot: RemovedPilot) -> RemovedPilotView:
 
 
 def _known(core: Core, row: PilotRow, noticed: float | None) -> RemovedPilot:
-    first, last = core.journal.signs_of_life(row.id)
+    first, last = core.journal.read(signs_of_life, row.id)
     reserved = core.treasury.ledger.open_pilots.get(row.id)
     return RemovedPilot(
         id=row.id,

@@ -15,29 +15,33 @@ import msgspec
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
-from adaptor.api import DaemonView, JournalView
-from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
-from adaptor.daemon.client.endpoint import ClientEndpoint
+from adaptor.api import DaemonView
+from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, checked_anew
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.pricing import costs_of
-from adaptor.daemon.late_limits import unknown_limits
-from adaptor.daemon.local_runs import read_history
 from adaptor.daemon.lock import LOCK
-from adaptor.daemon.notices.events import NotableEvents
-from adaptor.daemon.ports.rooms import Rooms
-from adaptor.daemon.ports.server import Message, Server
+from adaptor.daemon.notices import NotableEvents
+from adaptor.daemon.observing import read_history
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
-from adaptor.daemon.shutdown import end_pilots
+from adaptor.daemon.server import (
+    PeerMessage,
+    Rooms,
+    Server,
+    last_port,
+    last_worker_port,
+    write_client_access,
+    write_site_access,
+)
 from adaptor.daemon.site import Site
-from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
-from adaptor.daemon.spool.setup import open_spool, spool_of
+from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
+from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
+from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
 from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
+from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
@@ -318,7 +322,7 @@ class Service:
 
     # --- messages and periodic work --------------------------------------------------------------
 
-    async def _on_workers(self, batch: list[Message]) -> None:
+    async def _on_workers(self, batch: list[PeerMessage]) -> None:
         if self.stalled:
             return
         try:
@@ -327,12 +331,12 @@ class Service:
             log.exception("internal error; the daemon begins again from the journal")
             self._stall(error)
 
-    async def _on_clients(self, batch: list[Message]) -> None:
+    async def _on_clients(self, batch: list[PeerMessage]) -> None:
         await self._clients.receive(batch)
         self._last_busy = time.monotonic()
 
     async def _look_at_folder(self) -> None:
-        """A daemon that has lost its folder ends. A file system that hangs keeps nobody else waiting."""
+        """End the daemon if its folder is gone. The look is made in a thread: the file system may hang."""
         if not await asyncio.to_thread((self.directory / LOCK).exists):
             log.error("the state directory %s is gone: stopping", self.directory)
             self._stop.set()
@@ -364,12 +368,9 @@ class Service:
             config_file=str(self.configured.path or ""),
             config_digest=self.configured.digest,
             config_problem=self._problem,
-            journal=self._journal_view(),
+            journal=journal_view(self.core.journal, self.keeper.keep),
             rates=self._meters.rates(self.core.now(), self.core.results),
         )
-
-    def _journal_view(self) -> JournalView:
-        return journal_view(self.core.journal, self.keeper.keep)
 
     async def _measure(self) -> None:
         self._meters.measure(self.core.now(), self.core.results)

@@ -24,7 +24,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal
-from adaptor.journal.pilot_rows import PilotRow
+from adaptor.journal.pilot_rows import PilotRow, local_runs, pilot_waits, pilots_in_system, submitted_since
 from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.protocol.access import worker_access
 from adaptor.protocol.keys import load_or_make_keys
@@ -34,7 +34,7 @@ from backends.machines.here import HERE
 
 if TYPE_CHECKING:
     from adaptor.daemon.remote.folder import RemoteFolder
-    from adaptor.daemon.spool.endpoint import SpoolEndpoint
+    from adaptor.daemon.spool import SpoolEndpoint
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Site:
             nodes=SeenNodes(core.journal.idleness(name)) if config.donation else None,
             limits_known=limits_known,
             jobs=recall_runs(core.journal, core.directory, name),
-            submitted=core.journal.submitted_since(name, core.now() - HOUR),
+            submitted=core.journal.read(submitted_since, name, core.now() - HOUR),
         )
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
@@ -123,7 +123,7 @@ class Site:
     def load_pilots(self) -> None:
         """The pilots in the system, as the journal has them."""
         now = self.core.now()
-        rows = self.core.journal.pilots_in_system()
+        rows = self.core.journal.read(pilots_in_system)
         self.memory.know_pilots(_pilot(row, now) for row in rows if row.site == self.name)
 
     async def ask(self, question: Callable[[], T], *, patient: bool = True) -> T | None:
@@ -239,7 +239,7 @@ class Site:
 def recall_waits(journal: Journal, site: str) -> WaitLearner:
     """What the waits of earlier pilots have taught. Raises JournalError."""
     waits = WaitLearner()
-    for each in journal.waits(site):
+    for each in journal.read(pilot_waits, site):
         waits.waited(each.p, each.predicted_start, each.started, each.ended, each.submitted, each.tr)
     return waits
 
@@ -255,7 +255,7 @@ def recall_runs(journal: Journal, directory: Path, site: str) -> RunShares:
     """
     secret = load_or_make_keys(directory).server.key.encode()
     salt = hashlib.blake2b(secret, digest_size=32, person=b"job owners").digest()
-    return RunShares(journal.local_runs(site), salt)
+    return RunShares(journal.read(local_runs, site), salt)
 
 
 def _pilot(row: PilotRow, now: float) -> Pilot:

@@ -12,7 +12,7 @@ from adaptor.config.schema import Config, LimitsConfig, SiteConfig
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
-from adaptor.daemon.spool.setup import latency_of
+from adaptor.daemon.spool import latency_of
 from adaptor.decisions.site_memory import DonationSettings, SiteSettings
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
@@ -150,4 +150,15 @@ def _donation(config: SiteConfig) -> DonationSettings | None:
         rules=donation.rules(),
         preemptible=donation.mode == "preemptible",
         max_tr=float(donation.max_tr) if donation.max_tr else None,
+    )
+
+
+_UNBOUNDED = 10**9
+
+
+def unknown_limits(config: SiteConfig) -> Limits:
+    """Stand for limits that could not be asked yet."""
+    given = config.limits
+    return Limits(
+        max_pending_requests=0, max_proc=given.max_proc or _UNBOUNDED, max_tr=int(given.max_tr or _UNBOUNDED)
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from adaptor.api import FreeStep, GpuCount, SlotsView, SlotView
+from adaptor.api import FreeStep, GpuTotals, SlotsView, SlotView
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape, usable, why_no_node_holds
@@ -78,7 +78,7 @@ def _by_place(queue: QueueState) -> Iterator[tuple[QueueState, dict[str, Node]]]
         yield place, found
 
 
-def gpu_counts(queue: QueueState) -> list[GpuCount]:
+def gpu_counts(queue: QueueState) -> list[GpuTotals]:
     """On the nodes in service that requests of the site may use, by type."""
     nodes: dict[str, dict[str, int]] = {}
     held: Counter[tuple[str, str]] = Counter()
@@ -88,7 +88,7 @@ def gpu_counts(queue: QueueState) -> list[GpuCount]:
             held.update({(part.node, type): count for type, count in part.gpus})
     types = sorted({type for gpus in nodes.values() for type in gpus})
     return [
-        GpuCount(
+        GpuTotals(
             type=type,
             total=sum(gpus.get(type, 0) for gpus in nodes.values()),
             free=sum(max(0, gpus.get(type, 0) - held[name, type]) for name, gpus in nodes.items()),

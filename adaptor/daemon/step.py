@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from adaptor.crafting.situation import Reshape
 from adaptor.daemon.acting import carry_out, use_nodes
 from adaptor.daemon.clock import midnight
-from adaptor.daemon.local_runs import keep_learned
-from adaptor.daemon.observing import look_at_nodes, look_at_pilots, note_observed, note_pilot
+from adaptor.daemon.core import Core
+from adaptor.daemon.observing import keep_learned, look_at_nodes, look_at_pilots, note_observed, note_pilot
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.daemon.submitting import reshape, submit
@@ -123,3 +123,33 @@ async def _decision(site: Site) -> Decision:
     keep_learned(site)
     async with core.deciding:
         return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
+
+
+_BEYOND_GRACE = 5.0
+"""Seconds that schedulers have beyond the grace time of workers."""
+
+
+async def end_pilots(core: Core, sites: Collection[Site]) -> None:
+    """Cancel all pilots and observe their ends, for the longest grace time at most.
+
+    Raises:
+        JournalError: an end could not be written down.
+    """
+    if not sites:
+        return
+    core.journal.note_user_change_of_all("pilots cancelled", core.now())
+    grace = max(float(state.config.grace_time) for state in sites) + _BEYOND_GRACE
+    tasks = [asyncio.create_task(_end(state)) for state in sites]
+    done, silent = await asyncio.wait(tasks, timeout=grace)
+    for task in silent:
+        task.cancel()
+    await asyncio.gather(*silent, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+async def _end(state: Site) -> None:
+    await cancel_all(state, "the daemon was stopped together with its pilots")
+    while state.pilots:
+        await observe_only(state)
+        await asyncio.sleep(0.2)

@@ -6,14 +6,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from adaptor.config.ssh import SshConfig
-from adaptor.daemon.addresses import site_access
-from adaptor.daemon.ports.server import Message, Server
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.remote.routes import DirectRoute, Route
-from adaptor.daemon.remote.tunnel import Tunnel
+from adaptor.daemon.remote.routes import DirectRoute, Route, Tunnel
+from adaptor.daemon.server import PeerMessage, Server, site_access
 from adaptor.daemon.site import Site
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
 from adaptor.protocol.spool.exchange import Spool
@@ -22,10 +20,7 @@ from backends.machines.distant import Distant
 
 
 def set_up_remote_folder(
-    site: Site,
-    keys: Keys,
-    here: Callable[[], tuple[str, ...]],
-    stall: Callable[[JournalError], None],
+    site: Site, keys: Keys, here: Callable[[], tuple[str, ...]], stall: Callable[[JournalError], None]
 ) -> None:
     """Give a site behind ssh its remote folder; other sites need none.
 
@@ -76,7 +71,7 @@ def set_up_spool(
     spool: Spool,
     keys: Keys,
     server: Server,
-    hear: Callable[[list[Message]], Awaitable[None]],
+    hear: Callable[[list[PeerMessage]], Awaitable[None]],
     stall: Callable[[JournalError], None],
 ) -> None:
     """Exchange messages with a site's workers through a spool."""

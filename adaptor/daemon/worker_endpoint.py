@@ -1,4 +1,4 @@
-"""Where workers are heard: greetings, reports, farewells, silence."""
+"""Handle what workers send (Hello, Report, Goodbye), and workers that fall silent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from adaptor.crafting.completion.beliefs import ALIKE
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
-from adaptor.daemon.ports.server import Message
+from adaptor.daemon.server import PeerMessage
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.errors import JournalError
@@ -39,12 +39,12 @@ HEARTBEAT = 5.0
 PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
 _PATIENCE_ON_DONATED_NODES = 60.0
-"""The same on a donated node, which nobody could free meanwhile."""
+"""The same on a donated node: without a daemon, nothing can free it."""
 LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
 """Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer: a
 scheduler needs a moment to note the end of the job, and its epilog longer."""
 _ROUND_TRIPS = 6
-"""So many are waited for before a worker is lost, besides the timeout, where messages take long."""
+"""Round trips of a slow transport that are added to the timeout before a worker counts as lost."""
 
 
 class WorkerEndpoint:
@@ -56,7 +56,7 @@ class WorkerEndpoint:
         self._estimates: dict[tuple[int, str], float] = {}
         """By bag and site: the estimated runtime for which the site was woken last."""
 
-    async def hear(self, batch: list[Message]) -> None:
+    async def hear(self, batch: list[PeerMessage]) -> None:
         """Take in what workers say, write it down, then answer."""
         try:
             greetings = [greeting for message in batch if (greeting := self._hear(*message))]
@@ -73,7 +73,12 @@ class WorkerEndpoint:
             self._change(id, worked=True)
         self._note_estimates({end.key.bag for end in changes.attempts if isinstance(end, AttemptEnd)})
         if changes.at_rest:
-            await self._send_home()
+            learners = self._core.broker.state.learners
+            self._estimates = {key: known for key, known in self._estimates.items() if key in learners}
+            for site in self._sites.values():
+                site.wake.set()
+                self._core.broker.send_home(site.name)
+            await self._core.commit()
 
     def _note_estimates(self, bags: Collection[int]) -> None:
         """Wake the sites at which the estimated runtime of one of these bags has changed: what was requested
@@ -100,18 +105,14 @@ class WorkerEndpoint:
             log.warning(
                 "worker %s has been silent for %.0f s: its tasks go back", worker.id, now - worker.seen
             )
-            how = "" if self._is_cut_off(worker, timeout, now) else SILENT
+            site = self._sites.get(worker.site)
+            how = "" if (site is None or site.heard_until(now) < now - timeout) else SILENT
             self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now, how)
             self._change(worker.pilot, fell_silent=True)
             if worker.site in self._sites:  # it may have left the configuration
                 self._sites[worker.site].wake.set()
         if silent:
             await self.follow_up(await self._core.commit())
-
-    def _is_cut_off(self, worker: Worker, timeout: float, now: float) -> bool:
-        """Whether nothing at all is heard of its site, so that its silence says nothing of the worker."""
-        site = self._sites.get(worker.site)
-        return site is None or site.heard_until(now) < now - timeout
 
     def _heard_until(self, name: str, now: float) -> float:
         """Epoch seconds before which whatever workers of a site have sent would have been heard by now.
@@ -153,7 +154,10 @@ class WorkerEndpoint:
         if pilot.first_hello is None:
             site.wake.set()
         before = pilot.state
-        pilot = site.memory.keep(pilot.heard(now, hello.node, Arrival(_asked(hello), hello.shortfalls)))
+        asked = (short.asked for short in hello.shortfalls if short.resource == "processors")
+        pilot = site.memory.keep(
+            pilot.heard(now, hello.node, Arrival(max(asked, default=hello.processors), hello.shortfalls))
+        )
         if pilot.state is not before:
             site.write_down(pilot)  # the scheduler's word on it comes after all submits of this step
         if hello.holding:
@@ -184,19 +188,15 @@ class WorkerEndpoint:
             site.memory.change(pilot, yielded=goodbye.took)
         site.wake.set()
         if not self._core.broker.of_pilot(worker.pilot):
-            self._expect_end(site)
+            loop = asyncio.get_running_loop()
+            for seconds in LOOKS_FOR_AN_END:
+                if seconds < site.memory.settings.poll:
+                    loop.call_later(seconds, site.wake.set)
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
             task = asyncio.create_task(self._release(site, worker))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
-
-    def _expect_end(self, site: Site) -> None:
-        """Look for the end of a pilot whose last worker has left: its processors can be asked for again."""
-        loop = asyncio.get_running_loop()
-        for seconds in LOOKS_FOR_AN_END:
-            if seconds < site.memory.settings.poll:
-                loop.call_later(seconds, site.wake.set)
 
     async def _release(self, site: Site, worker: Worker) -> None:
         try:
@@ -214,17 +214,3 @@ class WorkerEndpoint:
         site, pilot = self._find(pilot_id)
         if site is not None and pilot is not None:
             site.memory.change(pilot, **fields)
-
-    async def _send_home(self) -> None:
-        learners = self._core.broker.state.learners
-        self._estimates = {key: known for key, known in self._estimates.items() if key in learners}
-        for site in self._sites.values():
-            site.wake.set()
-            self._core.broker.send_home(site.name)
-        await self._core.commit()
-
-
-def _asked(hello: Hello) -> int:
-    """Processors that its pilot asked for on its node."""
-    asked = (short.asked for short in hello.shortfalls if short.resource == "processors")
-    return max(asked, default=hello.processors)

@@ -72,7 +72,7 @@ def load_or_make_token(directory: Path) -> str:
     return token
 
 
-class Guard:
+class PageGuard:
     """Lets requests through that read, name an expected host, and know the token."""
 
     def __init__(self, app: ASGIApp, token: str | None, hosts: Collection[str], base: str = "") -> None:
@@ -120,7 +120,9 @@ class Guard:
             return PlainTextResponse(
                 "this page needs its token: open the address that `adaptor dashboard` has printed", 401
             )
-        return self._welcome()
+        answer = RedirectResponse("./", 303)
+        answer.set_cookie(self._cookie, self._value, path=None, httponly=True, samesite="strict")
+        return answer
 
     def _knows(self, headers: Headers) -> bool:
         scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -132,15 +134,6 @@ class Guard:
         except Exception:  # a cookie of another page that Python does not understand
             return False
         return self._cookie in jar and _same(jar[self._cookie].value, self._value)
-
-    def _welcome(self) -> Response:
-        """The cookie, and the way to the page without the token in its address.
-
-        The cookie names no path: the browser takes that of the page, whatever a proxy puts before it.
-        """
-        answer = RedirectResponse("./", 303)
-        answer.set_cookie(self._cookie, self._value, path=None, httponly=True, samesite="strict")
-        return answer
 
 
 def _host_name(host: str) -> str:

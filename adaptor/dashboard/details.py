@@ -1,4 +1,4 @@
-"""What is dear to ask for: attempts in pilots, and the tasks of bags in sums."""
+"""The costly part of the page: attempts in pilots, and the tasks of bags in sums."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor import api
-from adaptor.api import FailureView, LearnedRuntime
-from adaptor.client.reading import Ask
-from adaptor.dashboard.page import BagDetails, Failure
+from adaptor.api import LearnedRuntime
+from adaptor.client.reading import Asker
+from adaptor.dashboard.page import BagDetails, FailureRow
 from adaptor.endings import ending
-from adaptor.outputs.finding import Outputs
-from adaptor.outputs.tails import tail
+from adaptor.outputs.finding import Outputs, tail
 
 _MOST_SPANS = 1500
 _MOST_BINS, _FEWEST_BINS, _MOST_PARTS = 200, 30, 6000
@@ -20,7 +19,7 @@ _AT_A_TIME = 8
 """Pilots in one question."""
 
 
-class Activity(msgspec.Struct, frozen=True):
+class Details(msgspec.Struct, frozen=True):
     activity: api.Activity
     details: list[BagDetails]
 
@@ -42,7 +41,7 @@ class Activity(msgspec.Struct, frozen=True):
         ]
 
 
-def read_activity(ask: Ask, pilots: Sequence[int], most: int = _MOST_SPANS) -> api.Activity:
+def read_activity(ask: Asker, pilots: Sequence[int], most: int = _MOST_SPANS) -> api.Activity:
     """What ran in these pilots, a few of them at a time, so that the daemon never stands still for long."""
     spans, busy = [], []
     bins = max(_FEWEST_BINS, min(_MOST_BINS, _MOST_PARTS // max(1, len(pilots))))
@@ -54,26 +53,25 @@ def read_activity(ask: Ask, pilots: Sequence[int], most: int = _MOST_SPANS) -> a
     return api.Activity(spans, busy)
 
 
-def read_details(ask: Ask, bag: api.BagView) -> BagDetails:
+def read_details(ask: Asker, bag: api.BagView) -> BagDetails:
     sums = ask(api.GetTaskSums(bag.id))
     outputs = Outputs(bag.output, packed=bag.output_files == "packed")
     return BagDetails(
         bag=bag.id,
         runtimes=sums.runtimes,
         progress=sums.progress,
-        failures=[_failure(outputs, each) for each in sums.failures],
+        failures=[
+            FailureRow(
+                words=ending(each.exit_code, each.signal, each.error),
+                count=each.count,
+                task=each.task,
+                node=each.node,
+                ended=each.ended,
+                stderr=tail(outputs.find_one(each.task, each.attempt, "stderr", each.stderr)),
+            )
+            for each in sums.failures
+        ],
         other_failures=sums.other_failures,
         learned=[],
         walltime=None,
-    )
-
-
-def _failure(outputs: Outputs, seen: FailureView) -> Failure:
-    return Failure(
-        words=ending(seen.exit_code, seen.signal, seen.error),
-        count=seen.count,
-        task=seen.task,
-        node=seen.node,
-        ended=seen.ended,
-        stderr=tail(outputs.find_one(seen.task, seen.attempt, "stderr", seen.stderr)),
     )

@@ -7,7 +7,11 @@ import hashlib
 import html
 from importlib import resources
 
-from adaptor.dashboard.page import Page, joined, sections
+from adaptor import api
+from adaptor.client.reading import Asker
+from adaptor.dashboard.details import read_activity, read_details
+from adaptor.dashboard.page import BagRow, Head, Page, joined, sections
+from adaptor.dashboard.pictures import strips
 from adaptor.figures.style import stylesheet
 
 _STYLES = ("uplot.css", "page.css")
@@ -41,7 +45,7 @@ def live_document() -> str:
 
 
 def static_document(page: Page) -> str:
-    """One file with the page's data inside, which asks nobody."""
+    """One file with the page's data inside; it makes no requests."""
     style = "\n".join(asset(name) for name in (COMMON_STYLE, *_STYLES))
     code = "\n".join(asset(name) for name in _SCRIPTS)
     policy = (
@@ -67,4 +71,33 @@ def _document(title: str, head: str, end: str) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title>{head}</head>\n<body>\n{skeleton}\n{end}</body></html>\n"
+    )
+
+
+_MOST_ATTEMPTS = 20_000
+_WHY = 200
+
+
+def report_page(ask: Asker, bag: int, now: float) -> Page:
+    """What is known of a bag at `now` (epoch seconds).
+
+    Raises:
+        AdaptorError: neither the daemon nor the journal answers.
+    """
+    report = ask(api.GetReport(bag))
+    started = [request.id for request in report.requests if request.started is not None]
+    activity = read_activity(ask, started, _MOST_ATTEMPTS)
+    return Page(
+        head=Head(now=now, live=True, static=True, title=f"bag {bag} {report.bag.name}".strip()),
+        sites=[],
+        bags=[BagRow(bag=report.bag, credits=report.credits, first_forecast=report.first_forecast)],
+        totals=report.totals,
+        queues=[],
+        pilots=report.requests,
+        strips=strips(activity, [], report.requests),
+        details=[read_details(ask, report.bag)],
+        why=ask(api.GetWhy(bag=bag, limit=_WHY)).lines,
+        credits=api.CreditsView(
+            sites=[], bags=[report.credits] if report.credits is not None else [], prices=[]
+        ),
     )

@@ -1,4 +1,4 @@
-"""One page for all who look: gathered while somebody does, and sent by the sections that changed."""
+"""One page for all viewers: gathered while there are any, and sent by the sections that changed."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Feed:
 
     @property
     def busy(self) -> bool:
-        """Whether the page is gathered again and again: somebody looks, or has just left."""
+        """Whether the page is being gathered: there are viewers, or the last one has just left."""
         return self._task is not None
 
     async def now(self) -> dict[str, bytes]:
-        """The page, gathered for this question unless somebody looks already."""
+        """The page, gathered for this call unless there are viewers already."""
         if self._viewers and self._sections:
             return self._sections
         return sections(await asyncio.to_thread(self._gather))
@@ -71,7 +71,7 @@ class Feed:
             self._viewers -= 1
 
     async def _go_on(self) -> None:
-        """Gather while somebody looks."""
+        """Gather while there are viewers."""
         try:
             if self._soon is not None:
                 await self._renew(self._soon)

@@ -1,4 +1,4 @@
-"""Gathers the page: a handful of capped questions, the dear ones rarely; the journal while nobody answers."""
+"""Collect the page's data with bounded queries, costly ones rarely; from the journal if no daemon runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable
 import msgspec
 
 from adaptor import api
-from adaptor.api import QueuePicture
 from adaptor.client.asking import NoAnswerError
-from adaptor.client.reading import Ask, Source
-from adaptor.dashboard.details import Activity, read_activity, read_details
+from adaptor.client.reading import Asker, Source
+from adaptor.dashboard.details import Details, read_activity, read_details
 from adaptor.dashboard.page import BagRow, Head, Page
 from adaptor.dashboard.pictures import PastUse, site_pictures, strips
 from adaptor.errors import AdaptorError, NoDaemonError
@@ -25,7 +24,7 @@ _DETAILED = 4
 """Bags whose tasks are shown in sums."""
 _PILOTS = 200
 _SHARE = 0.05
-"""The most of the daemon's time that the dear questions may take, and that all others may."""
+"""Part of the daemon's time that costly queries may take, and that all others may."""
 
 
 class Gatherer:
@@ -56,7 +55,7 @@ class Gatherer:
         return self._gathered(dear=True)
 
     def gather_soon(self) -> Page:
-        """The page without what is dear to ask for, unless that is known."""
+        """The page without the answers to costly queries, unless they are known."""
         return self._gathered(dear=False)
 
     def _gathered(self, *, dear: bool) -> Page:
@@ -69,7 +68,12 @@ class Gatherer:
 
     def _gather(self) -> Page:
         try:
-            page = self._live()
+            ask = self._source.live
+            daemon = ask(api.GetDaemon())
+            seen = ask(api.GetPicture())
+            sites = ask(api.GetSites())
+            head = Head(now=self._clock(), live=True, title=self._title, daemon=daemon)
+            page = self._page(ask, head, sites, seen)
             self._heard, self._read = page.head.now, False
             return page
         except (NoDaemonError, NoAnswerError) as silence:
@@ -77,18 +81,10 @@ class Gatherer:
         except AdaptorError as error:
             return self._unchanged(str(error))
 
-    def _live(self) -> Page:
-        ask = self._source.live
-        daemon = ask(api.GetDaemon())
-        seen = ask(api.GetPicture())
-        sites = ask(api.GetSites())
-        head = Head(now=self._clock(), live=True, title=self._title, daemon=daemon)
-        return self._page(ask, head, sites, seen)
-
     def _kept(self, silence: NoDaemonError | NoAnswerError) -> Page:
-        """The journal as the daemon left it: read once in a silence, for nobody writes it then.
+        """The journal as the daemon left it, read once: without a daemon it does not change.
 
-        Whoever reads it keeps a daemon from opening it, so one that is started again at once goes first.
+        A reader keeps a daemon from opening it, so one that restarts within `_RESTART` seconds goes first.
         """
         last = self._last
         if last is not None and self._read:
@@ -128,19 +124,23 @@ class Gatherer:
             head=head, sites=[], bags=[], queues=[], pilots=[], strips=[], details=[], why=[], credits=nothing
         )  # fmt: skip
 
-    def _page(self, ask: Ask, head: Head, sites: list[api.SiteView], seen: api.Picture) -> Page:
+    def _page(self, ask: Asker, head: Head, sites: list[api.SiteView], seen: api.Picture) -> Page:
         bags = ask(api.GetLatestBags()).bags
         pilots = ask(api.GetPilots(ended=True, since=head.now - RECENT))[-_PILOTS:]
         selector = ",".join(str(bag.id) for bag in bags)
         credits = _credits(ask, selector)
         why = ask(api.GetWhy(limit=_WHY)).lines
-        detailed = _detailed(bags)
+        newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
+        detailed = newest[:_DETAILED]
         found = self._dear.get(lambda: _dear(ask, detailed, pilots))
+        for queue in seen.queues:
+            self._past.note(queue)
+        lines = {line.bag: line for line in credits.bags}
         return Page(
             head=head,
             sites=sites,
-            bags=_rows(bags, credits),
-            queues=site_pictures(self._noted(seen.queues), self._past, pilots, sites, head.now),
+            bags=[BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)],
+            queues=site_pictures(seen.queues, self._past, pilots, sites, head.now),
             pilots=pilots,
             strips=strips(found.activity, seen.running, pilots),
             details=found.with_learned(seen.learned, pilots),
@@ -148,37 +148,20 @@ class Gatherer:
             credits=credits,
         )
 
-    def _noted(self, queues: list[QueuePicture]) -> list[QueuePicture]:
-        for queue in queues:
-            self._past.note(queue)
-        return queues
 
-
-def _dear(ask: Ask, bags: list[api.BagView], pilots: list[api.PilotRecord]) -> Activity:
+def _dear(ask: Asker, bags: list[api.BagView], pilots: list[api.PilotRecord]) -> Details:
     started = [pilot.id for pilot in pilots if pilot.started is not None]
-    return Activity(read_activity(ask, started), [read_details(ask, bag) for bag in bags])
+    return Details(read_activity(ask, started), [read_details(ask, bag) for bag in bags])
 
 
-def _rows(bags: list[api.BagView], credits: api.CreditsView) -> list[BagRow]:
-    """The newest first."""
-    lines = {line.bag: line for line in credits.bags}
-    return [BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)]
-
-
-def _credits(ask: Ask, selector: str) -> api.CreditsView:
+def _credits(ask: Asker, selector: str) -> api.CreditsView:
     if not selector:
         return api.CreditsView(sites=[], bags=[], prices=[])
     found = ask(api.GetCredits(selector))
     return found if found.in_use else api.CreditsView(sites=[], bags=[], prices=[], in_use=False)
 
 
-def _detailed(bags: list[api.BagView]) -> list[api.BagView]:
-    """Those that run, the newest first; then the last ones that have ended."""
-    newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
-    return newest[:_DETAILED]
-
-
-_NOTHING = Activity(api.Activity([], []), [])
+_NOTHING = Details(api.Activity([], []), [])
 
 
 class _Rarely:
@@ -186,7 +169,7 @@ class _Rarely:
 
     def __init__(self, stopwatch: Callable[[], float]) -> None:
         self._stopwatch = stopwatch
-        self._known: Activity | None = None
+        self._known: Details | None = None
         self._due = 0.0
         self.spent = 0.0
         """Seconds for all answers so far."""
@@ -196,7 +179,7 @@ class _Rarely:
     def forget(self) -> None:
         self._known = None
 
-    def get(self, ask: Callable[[], Activity]) -> Activity:
+    def get(self, ask: Callable[[], Details]) -> Details:
         if not self.open:
             return self._known or _NOTHING
         began = self._stopwatch()

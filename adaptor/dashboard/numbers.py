@@ -11,7 +11,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import QueuePicture
-from adaptor.client.reading import Ask, Source
+from adaptor.client.reading import Asker, Source
 from adaptor.errors import NoDaemonError
 from adaptor.forecast.record import Record
 from adaptor.model import IN_SYSTEM
@@ -52,17 +52,14 @@ class EndedPilots:
             if pilot.state in _IN_SYSTEM:
                 since = min(since, pilot.submitted)  # it ends later than that, however late that is learned
             elif pilot.id not in self._counted:
-                self._count(pilot)
+                self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
+                self.by_state[pilot.site, pilot.state] += 1
+                self.used[pilot.site] += pilot.used
+                self.wasted[pilot.site] += pilot.wasted
+                if pilot.started is not None and pilot.predicted_start is not None and not pilot.node:
+                    self.lateness[pilot.site].add(pilot.started - pilot.predicted_start)
         self.since = since
         self._counted = {id: ended for id, ended in self._counted.items() if ended >= since}
-
-    def _count(self, pilot: api.PilotRecord) -> None:
-        self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
-        self.by_state[pilot.site, pilot.state] += 1
-        self.used[pilot.site] += pilot.used
-        self.wasted[pilot.site] += pilot.wasted
-        if pilot.started is not None and pilot.predicted_start is not None and not pilot.node:
-            self.lateness[pilot.site].add(pilot.started - pilot.predicted_start)
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +97,7 @@ class NumbersReader:
             except NoDaemonError:
                 return self._read(self._source.kept, live=False)
 
-    def _read(self, ask: Ask, *, live: bool) -> Numbers:
+    def _read(self, ask: Asker, *, live: bool) -> Numbers:
         now = self._clock()
         bags = ask(api.GetLatestBags(running=10_000, ended=_ENDED_BAGS)).bags
         pilots = ask(api.GetPilots(ended=True, since=self.ended.since))
@@ -119,7 +116,7 @@ class NumbersReader:
             forecasts={bag: first for bag in ended if (first := self._forecast(ask, bag)) is not None},
         )
 
-    def _forecast(self, ask: Ask, bag: int) -> api.FirstForecastView | None:
+    def _forecast(self, ask: Asker, bag: int) -> api.FirstForecastView | None:
         """Of a bag that has ended, and so is asked for once."""
         if bag not in self._forecasts:
             report = ask(api.GetReport(bag))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder, generate_latest
 from prometheus_client.registry import Collector
 
-from adaptor.dashboard.numbers import LATENESS, EndedPilots, Lateness, Numbers
+from adaptor.dashboard.numbers import LATENESS, EndedPilots, Numbers
 
 NOTHING: tuple[()] = ()
 
@@ -48,8 +44,16 @@ def _registry(numbers: Numbers, ended: EndedPilots) -> CollectorRegistry:
 
 def families(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
     """All metrics; what only a running daemon knows is left out while none runs."""
-    yield _gauge("adaptor_up", "Whether the daemon answered: 1, or 0.", float(numbers.live))
-    yield from _tasks(numbers)
+    yield GaugeMetricFamily("adaptor_up", "Whether the daemon answered: 1, or 0.", float(numbers.live))
+    running = [bag for bag in numbers.bags if bag.ended is None]
+    states = ("waiting", "blocked", "running", "done", "failed", "cancelled")
+    yield _gauge(
+        "adaptor_tasks",
+        "Tasks of the bags that have not ended.",
+        ["state"],
+        (((state,), sum(getattr(bag, state) for bag in running)) for state in states),
+    )
+    yield GaugeMetricFamily("adaptor_bags", "Bags that have not ended.", len(running))
     yield from _pilots(numbers, ended)
     yield from _starts(numbers, ended)
     yield from _sites(numbers)
@@ -57,35 +61,31 @@ def families(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
     yield from _forecasts(numbers)
 
 
-def _gauge(name: str, words: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, words, value=value)
-
-
-def _tasks(numbers: Numbers) -> Iterator[Metric]:
-    running = [bag for bag in numbers.bags if bag.ended is None]
-    tasks = GaugeMetricFamily("adaptor_tasks", "Tasks of the bags that have not ended.", labels=["state"])
-    for state in ("waiting", "blocked", "running", "done", "failed", "cancelled"):
-        tasks.add_metric([state], sum(getattr(bag, state) for bag in running))
-    yield tasks
-    yield _gauge("adaptor_bags", "Bags that have not ended.", len(running))
+def _gauge(
+    name: str, words: str, labels: Sequence[str], rows: Iterable[tuple[Sequence[str], float]], unit: str = ""
+) -> Metric:
+    family = GaugeMetricFamily(name, words, labels=labels, unit=unit)
+    for of, value in rows:
+        family.add_metric(of, value)
+    return family
 
 
 def _pilots(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
     labels = ["site", "state"]
-    pilots = GaugeMetricFamily("adaptor_pilots", "Pilots in the system.", labels=labels)
-    held = GaugeMetricFamily(
-        "adaptor_pilot_processors", "Processors of the pilots in the system.", labels=labels
-    )
-    counts = Counter((pilot.site, pilot.state) for pilot in numbers.pilots)
-    for site in sorted({site.name for site in numbers.sites} | {pilot.site for pilot in numbers.pilots}):
-        for state in ("submitting", "queued", "running"):
-            there = [pilot.p for pilot in numbers.pilots if (pilot.site, pilot.state) == (site, state)]
-            pilots.add_metric([site, state], counts[site, state])
-            held.add_metric([site, state], sum(there))
-    yield from (pilots, held)
+    held: dict[tuple[str, str], list[int]] = {
+        (site, state): []
+        for site in sorted({site.name for site in numbers.sites} | {pilot.site for pilot in numbers.pilots})
+        for state in ("submitting", "queued", "running")
+    }
+    for pilot in numbers.pilots:
+        held[pilot.site, pilot.state].append(pilot.p)
+    counts = ((place, len(found)) for place, found in held.items())
+    yield _gauge("adaptor_pilots", "Pilots in the system.", labels, counts)
+    sums = ((place, sum(found)) for place, found in held.items())
+    yield _gauge("adaptor_pilot_processors", "Processors of the pilots in the system.", labels, sums)
     over = CounterMetricFamily("adaptor_pilots_ended", "Pilots that have ended.", labels=labels)
-    for (site, state), count in sorted(ended.by_state.items()):
-        over.add_metric([site, state], count)
+    for place, count in sorted(ended.by_state.items()):
+        over.add_metric(place, count)
     yield over
     seconds = CounterMetricFamily(
         "adaptor_processor_seconds",
@@ -100,134 +100,107 @@ def _pilots(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
 
 
 def _starts(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
-    predicted = GaugeMetricFamily(
-        "adaptor_pilot_predicted_start_timestamp_seconds",
-        "When a pilot in the system was predicted to start.",
-        labels=["site", "pilot"],
-        unit="seconds",
-    )
-    real = GaugeMetricFamily(
-        "adaptor_pilot_start_timestamp_seconds",
-        "When a running pilot started.",
-        labels=["site", "pilot"],
-        unit="seconds",
-    )
-    for pilot in numbers.pilots:
-        if pilot.predicted_start is not None:
-            predicted.add_metric([pilot.site, str(pilot.id)], pilot.predicted_start)
-        if pilot.started is not None:
-            real.add_metric([pilot.site, str(pilot.id)], pilot.started)
-    yield from (predicted, real)
+    for name, words, field in (
+        ("predicted_start", "When a pilot in the system was predicted to start.", "predicted_start"),
+        ("start", "When a running pilot started.", "started"),
+    ):
+        known = [(pilot, getattr(pilot, field)) for pilot in numbers.pilots]
+        yield _gauge(
+            f"adaptor_pilot_{name}_timestamp_seconds",
+            words,
+            ["site", "pilot"],
+            (((pilot.site, str(pilot.id)), time) for pilot, time in known if time is not None),
+            "seconds",
+        )
     late = HistogramMetricFamily(
         "adaptor_start_lateness_seconds",
         "Real less predicted starts of the formal requests that have ended.",
         labels=["site"],
         unit="seconds",
     )
-    for site, known in sorted(ended.lateness.items()):
-        late.add_metric([site], _buckets(known), sum_value=None)
+    for site, lateness in sorted(ended.lateness.items()):
+        bounds = ["+Inf" if math.isinf(bound) else str(bound) for bound in (*LATENESS, math.inf)]
+        sums = map(float, accumulate(lateness.counts))
+        late.add_metric([site], list(zip(bounds, sums, strict=True)), sum_value=None)
     yield late
-    total = GaugeMetricFamily(
+    yield _gauge(
         "adaptor_start_lateness_sum_seconds",
         "Sum of the real less the predicted starts; a histogram with negative values has none.",
-        labels=["site"],
-        unit="seconds",
+        ["site"],
+        (((site,), lateness.total) for site, lateness in sorted(ended.lateness.items())),
+        "seconds",
     )
-    for site, known in sorted(ended.lateness.items()):
-        total.add_metric([site], known.total)
-    yield total
-
-
-def _buckets(known: Lateness) -> list[tuple[str, float]]:
-    found, total = [], 0
-    for bound, count in zip((*LATENESS, math.inf), known.counts, strict=True):
-        total += count
-        found.append(("+Inf" if math.isinf(bound) else str(bound), float(total)))
-    return found
 
 
 def _sites(numbers: Numbers) -> Iterator[Metric]:
-    answers = GaugeMetricFamily("adaptor_site_up", "Whether a site's scheduler answers.", labels=["site"])
-    donated = GaugeMetricFamily("adaptor_donated_nodes", "Nodes that are donated now.", labels=["site"])
-    for site in numbers.sites:
-        answers.add_metric([site.name], float(not site.problem))
-        if site.donation is not None:
-            donated.add_metric([site.name], site.donation.nodes)
-    slots = GaugeMetricFamily(
-        "adaptor_queue_processors",
-        "Processors of a site as last observed, by who has them.",
-        labels=["site", "holder"],
-    )
-    observed = GaugeMetricFamily(
-        "adaptor_queue_observed_timestamp_seconds",
-        "When a site's queue was last observed.",
-        labels=["site"],
-        unit="seconds",
-    )
+    answers = (((site.name,), float(not site.problem)) for site in numbers.sites)
+    yield _gauge("adaptor_site_up", "Whether a site's scheduler answers.", ["site"], answers)
+    donated = (((site.name,), site.donation.nodes) for site in numbers.sites if site.donation is not None)
+    yield _gauge("adaptor_donated_nodes", "Nodes that are donated now.", ["site"], donated)
     own = Counter[str]()
     for pilot in numbers.pilots:
         own[pilot.site] += pilot.p if pilot.state == "running" else 0
+    held: list[tuple[Sequence[str], float]] = []
+    observed: list[tuple[Sequence[str], float]] = []
     for queue in numbers.queues:
         if queue.observed is None or not queue.steps:
             continue
-        first = queue.steps[0]
-        free = queue.processors - first.running - first.planned - own[queue.site]
-        for holder, held in (
-            ("others", first.running),
-            ("planned", first.planned),
-            ("own", own[queue.site]),
-            ("free", max(0, free)),
-        ):
-            slots.add_metric([queue.site, holder], held)
-        observed.add_metric([queue.site], queue.observed)
-    yield from (answers, donated, slots, observed)
+        site, first = queue.site, queue.steps[0]
+        held += [((site, "others"), first.running), ((site, "planned"), first.planned)]
+        free = queue.processors - first.running - first.planned - own[site]
+        held += [((site, "own"), own[site]), ((site, "free"), max(0, free))]
+        observed.append(((site,), queue.observed))
+    words = "Processors of a site as last observed, by who has them."
+    yield _gauge("adaptor_queue_processors", words, ["site", "holder"], held)
+    words = "When a site's queue was last observed."
+    yield _gauge("adaptor_queue_observed_timestamp_seconds", words, ["site"], observed, "seconds")
 
 
 def _credits(numbers: Numbers) -> Iterator[Metric]:
-    credits = GaugeMetricFamily(
-        "adaptor_credits", "Credits of a site since the journal began.", labels=["site", "account"]
-    )
-    bags = GaugeMetricFamily(
-        "adaptor_bag_credits", "Credits of a bag that has not ended.", labels=["bag", "account"]
-    )
-    running = {bag.id for bag in numbers.bags if bag.ended is None}
-    for line in (*numbers.credits.sites, *numbers.credits.bags):
-        if line.period or (line.bag is not None and line.bag not in running):
-            continue
-        family, name = (credits, line.site or "") if line.bag is None else (bags, str(line.bag))
-        for account in ("used", "wasted", "reserved", "left", "budget"):
-            value = getattr(line, account)
-            if value is not None:
-                family.add_metric([name, account], value)
-    yield from (credits, bags)
+    running = {str(bag.id) for bag in numbers.bags if bag.ended is None}
+    credits = numbers.credits
+    of_sites = [(line.site or "", line) for line in credits.sites if not line.period]
+    of_bags = [(str(line.bag), line) for line in credits.bags if not line.period and str(line.bag) in running]
+    for name, words, label, lines in (
+        ("adaptor_credits", "Credits of a site since the journal began.", "site", of_sites),
+        ("adaptor_bag_credits", "Credits of a bag that has not ended.", "bag", of_bags),
+    ):
+        values = (
+            ((whose, account), value)
+            for whose, line in lines
+            for account in ("used", "wasted", "reserved", "left", "budget")
+            if (value := getattr(line, account)) is not None
+        )
+        yield _gauge(name, words, [label, "account"], values)
 
 
 def _forecasts(numbers: Numbers) -> Iterator[Metric]:
-    errors = GaugeMetricFamily(
+    firsts = sorted(numbers.forecasts.items())
+    yield _gauge(
         "adaptor_forecast_end_error_seconds",
         "Real less forecast end of the last bags that have ended, by their first forecast.",
-        labels=["bag"],
-        unit="seconds",
+        ["bag"],
+        (
+            ((str(bag),), first.final_end - first.end.value)
+            for bag, first in firsts
+            if first.final_end is not None
+        ),
+        "seconds",
     )
-    costs = GaugeMetricFamily(
+    yield _gauge(
         "adaptor_forecast_cost_error_credits",
         "Real less forecast cost of the last bags that have ended, by their first forecast.",
-        labels=["bag"],
-        unit="credits",
+        ["bag"],
+        (
+            ((str(bag),), first.final_cost - first.cost.value)
+            for bag, first in firsts
+            if first.final_cost is not None and first.cost is not None
+        ),
+        "credits",
     )
-    for bag, first in sorted(numbers.forecasts.items()):
-        if first.final_end is not None:
-            errors.add_metric([str(bag)], first.final_end - first.end.value)
-        if first.final_cost is not None and first.cost is not None:
-            costs.add_metric([str(bag)], first.final_cost - first.cost.value)
-    yield from (errors, costs)
-    counted = GaugeMetricFamily("adaptor_forecasts", "Bags whose first forecast is judged.")
-    held = GaugeMetricFamily(
-        "adaptor_forecasts_held", "Of those, how many intervals held what came.", labels=["what"]
-    )
-    if numbers.record is not None:
-        counted.add_metric(NOTHING, numbers.record.bags)
-        for what, share in (("end", numbers.record.end), ("cost", numbers.record.cost)):
-            if share is not None:
-                held.add_metric([what], share.held)
-    yield from (counted, held)
+    record = numbers.record
+    judged = [] if record is None else [(NOTHING, record.bags)]
+    yield _gauge("adaptor_forecasts", "Bags whose first forecast is judged.", NOTHING, judged)
+    shares = {} if record is None else {"end": record.end, "cost": record.cost}
+    held = (((what,), share.held) for what, share in shares.items() if share is not None)
+    yield _gauge("adaptor_forecasts_held", "Of those, how many intervals held what came.", ["what"], held)

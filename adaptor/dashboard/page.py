@@ -77,7 +77,7 @@ class Strip(msgspec.Struct, frozen=True, kw_only=True):
     """Use, begin, seconds of a part, mean processors by part."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     count: int
     task: int
@@ -91,7 +91,7 @@ class BagDetails(msgspec.Struct, frozen=True, kw_only=True):
     bag: int
     runtimes: list[api.RuntimeBin]
     progress: list[api.DoneStep]
-    failures: list[Failure]
+    failures: list[FailureRow]
     other_failures: int
     learned: list[api.LearnedRuntime]
     walltime: int | None

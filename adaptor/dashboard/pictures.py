@@ -2,14 +2,121 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from adaptor import api
-from adaptor.api import AttemptUse, QueuePicture, Span
+from adaptor.api import AttemptSpan, AttemptUse, QueuePicture
 from adaptor.dashboard.page import PilotBox, SitePicture, Strip
-from adaptor.dashboard.placing import Box, lanes, place
+
+
+class Box(msgspec.Struct, frozen=True):
+    """Something that holds `p` processors from `start` to `end`."""
+
+    id: int
+    start: float
+    end: float
+    p: int
+
+
+class Placed(msgspec.Struct, frozen=True):
+    box: Box
+    bottom: int
+    fits: bool
+
+
+def place(boxes: Iterable[Box], held: Sequence[tuple[float, int]], processors: int) -> list[Placed]:
+    """The boxes hung from the upper edge, beside each other and above what others hold.
+
+    Which order leaves no box without room is not known beforehand, so a few are tried, and that with the
+    fewest such boxes is taken. They are at the upper edge, over other boxes.
+
+    Args:
+        held: `(time, processors from then on)` of others, in order of time; they are drawn from 0 upwards.
+        processors: the height of the picture.
+    """
+    given = list(boxes)
+    times = [time for time, _ in held]
+    orders = (
+        sorted(given, key=lambda box: (box.start, -box.p, box.id)),
+        sorted(given, key=lambda box: (box.start - box.end, box.id)),
+        sorted(given, key=lambda box: (-box.p, box.id)),
+        sorted(given, key=lambda box: (-box.end, box.id)),
+    )
+    best: list[Placed] = []
+    for number, order in enumerate(orders):
+        placed = _hung(order, times, held, processors)
+        if not number or _misfits(placed) < _misfits(best):
+            best = placed
+        if not _misfits(best):
+            break
+    return best
+
+
+def _misfits(placed: Sequence[Placed]) -> int:
+    return sum(not each.fits for each in placed)
+
+
+def _hung(
+    order: Sequence[Box], times: Sequence[float], held: Sequence[tuple[float, int]], processors: int
+) -> list[Placed]:
+    """Each box as high as the ones before it let it be."""
+    placed: list[Placed] = []
+    for box in order:
+        first = max(0, bisect_right(times, box.start) - 1)
+        last = bisect_left(times, box.end, first)
+        base = max((count for _, count in held[first:last]), default=0)
+        beside = [each for each in placed if each.box.start < box.end and box.start < each.box.end]
+        bottom = _highest(box.p, beside, processors)
+        fits = bottom >= base
+        placed.append(Placed(box, bottom if fits else max(0, processors - box.p), fits))
+    return placed
+
+
+def _highest(p: int, beside: Sequence[Placed], processors: int) -> int:
+    """The highest bottom at which a box overlaps no other; negative: there is no room at all."""
+    for top in sorted({processors, *(each.bottom for each in beside)}, reverse=True):
+        bottom = top - p
+        if all(top <= each.bottom or each.bottom + each.box.p <= bottom for each in beside):
+            return bottom
+    return -1
+
+
+def lanes(spans: Iterable[tuple[float, float, int]]) -> list[int]:
+    """By span `(start, end, processors)` in order of start: the lowest lane with enough free lanes above.
+
+    A span of several processors takes neighbouring lanes.
+    """
+    found: list[int] = []
+    free: list[int] = []
+    busy: list[tuple[float, list[int]]] = []
+    top = 0
+    for start, end, processors in spans:
+        while busy and busy[0][0] <= start:
+            free.extend(heapq.heappop(busy)[1])
+        free.sort()
+        lane = _neighbours(free, processors)
+        if lane is None:
+            lane, top = top, top + processors
+        else:
+            free = [each for each in free if not lane <= each < lane + processors]
+        found.append(lane)
+        heapq.heappush(busy, (end, list(range(lane, lane + processors))))
+    return found
+
+
+def _neighbours(free: Sequence[int], count: int) -> int | None:
+    """The first of `count` consecutive numbers in `free`; None: there are none."""
+    for at in range(len(free) - count + 1):
+        if free[at + count - 1] - free[at] == count - 1:
+            return free[at]
+    return None
+
 
 PAST = 3600.0
 """Seconds of the past that are drawn at most."""
@@ -105,7 +212,7 @@ def _site_picture(
 
 
 def _times(pilot: api.PilotRecord, starts: Mapping[int, float], now: float) -> tuple[float, float] | None:
-    """From when to when a pilot holds its processors, or is to; None: it never did, or nobody knows when."""
+    """When a pilot holds its processors, from and to; None: never, or not known."""
     if pilot.started is not None:
         end = pilot.ended if pilot.ended is not None else pilot.started + pilot.tr
         return pilot.started, max(end, pilot.started + 1)
@@ -123,9 +230,11 @@ def _horizon(queue: QueuePicture, ends: Sequence[float], now: float) -> float:
     return now + 1.08 * ahead
 
 
-def strips(activity: api.Activity, running: Sequence[Span], pilots: Sequence[api.PilotRecord]) -> list[Strip]:
+def strips(
+    activity: api.Activity, running: Sequence[AttemptSpan], pilots: Sequence[api.PilotRecord]
+) -> list[Strip]:
     """One for each pilot that has started, the newest first."""
-    spans: dict[int, list[Span]] = defaultdict(list)
+    spans: dict[int, list[AttemptSpan]] = defaultdict(list)
     for span in (*activity.spans, *running):
         spans[span.pilot].append(span)
     busy: dict[int, list[tuple[AttemptUse, float, float, list[float]]]] = defaultdict(list)
@@ -138,7 +247,7 @@ def strips(activity: api.Activity, running: Sequence[Span], pilots: Sequence[api
 
 
 def _in_lanes(
-    spans: Sequence[Span],
+    spans: Sequence[AttemptSpan],
 ) -> list[tuple[int, int, float, float | None, AttemptUse, int, int]]:
     ordered = sorted(spans, key=lambda span: (span.started, span.bag, span.task))
     found = lanes(

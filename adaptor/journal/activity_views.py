@@ -11,17 +11,18 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import (
+    AttemptSpan,
     AttemptUse,
     BusyTime,
     DoneStep,
     FailureView,
+    MeasuredView,
     RuntimeBin,
-    Span,
     TaskSums,
+    Totals,
 )
-from adaptor.bag_spec import BagSpec
-from adaptor.journal.bag_views import bags
-from adaptor.journal.output_names import ScriptOutputs
+from adaptor.journal.bag_rows import spec_of
+from adaptor.journal.views import ScriptOutputs, bags
 from adaptor.model import AttemptOutcome, TaskState
 
 _USES: dict[str, AttemptUse] = {
@@ -54,7 +55,7 @@ def activity(db: sqlite3.Connection, question: api.GetActivity) -> api.Activity:
         pilots,
     )
     spans = [
-        Span(pilot, bag, task, processors.of(bag, own), started, ended, _use(outcome))
+        AttemptSpan(pilot, bag, task, processors.of(bag, own), started, ended, _use(outcome))
         for pilot, bag, task, own, started, ended, outcome in rows
     ]
     return api.Activity(spans, [])
@@ -75,8 +76,7 @@ class _Processors:
         if own is not None:
             return own
         if bag not in self._known:
-            (spec,) = self._db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-            self._known[bag] = msgspec.msgpack.decode(spec, type=BagSpec).task.total_processors
+            self._known[bag] = spec_of(self._db, bag).task.total_processors
         return self._known[bag]
 
 
@@ -139,8 +139,8 @@ def task_sums(db: sqlite3.Connection, bag_id: int) -> TaskSums:
 
 
 def histogram(runtimes: Sequence[float], most: int = _RUNTIME_BINS) -> list[RuntimeBin]:
-    """The runtimes in at most so many bins: equal ones, or of equal ratios where the runtimes span more
-    than a factor of 30."""
+    """The runtimes in at most `most` bins: of equal width, or of equal ratio if they span more than a factor
+    of 30."""
     if not runtimes:
         return []
     low, high = max(1e-3, min(runtimes)), max(1e-3, *runtimes)
@@ -192,18 +192,16 @@ def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
         (bag, TaskState.FAILED.value, _MOST_ENDINGS),
     )
     outputs = ScriptOutputs(db, bag)
-    return [
-        FailureView(
-            exit_code=code, signal=signal, error=error, count=count, task=task, attempt=attempt,
-            ended=ended, node=node, stderr=outputs.of(task, _own(packed), node)[1],
-        )
-        for code, signal, error, count, task, attempt, ended, node, packed in rows
-    ]  # fmt: skip
-
-
-def _own(packed: bytes) -> dict[str, str] | None:
-    """The variables of a task's own."""
-    return msgspec.msgpack.decode(packed, type=api.TaskInput).environment
+    found = []
+    for code, signal, error, count, task, attempt, ended, node, packed in rows:
+        own = msgspec.msgpack.decode(packed, type=api.TaskInput).environment
+        found.append(
+            FailureView(
+                exit_code=code, signal=signal, error=error, count=count, task=task, attempt=attempt,
+                ended=ended, node=node, stderr=outputs.of(task, own, node)[1],
+            )
+        )  # fmt: skip
+    return found
 
 
 def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str = "") -> dict[str, int]:
@@ -217,3 +215,41 @@ def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str
         (site, since, partition),
     )
     return dict(rows.fetchall())
+
+
+def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:
+    """Of the attempts that became results, but for those of tasks with needs of their own.
+
+    Raises UsageError: there is no such bag.
+    """
+    spec = spec_of(db, bag)
+    done, wall, longest, cpu, memory = db.execute(
+        "SELECT COUNT(*), TOTAL(wall), MAX(wall), TOTAL(cpu), MAX(peak_memory) FROM attempt JOIN task"
+        " ON task.bag = attempt.bag AND task.number = attempt.task"
+        " WHERE attempt.bag = ? AND outcome = ? AND wall IS NOT NULL AND needs IS NULL AND memory IS NULL",
+        (bag, AttemptOutcome.DONE.value),
+    ).fetchone()
+    mixed = db.execute("SELECT 1 FROM task WHERE bag = ? AND needs IS NOT NULL LIMIT 1", (bag,)).fetchone()
+    first = None if mixed else _first_request(db, bag)
+    return MeasuredView(
+        task=spec.task,
+        sites=list(spec.sites),
+        done=done,
+        wall=wall,
+        longest=longest or 0.0,
+        cpu=cpu,
+        memory=memory or 0,
+        first_tr=first,
+        paid=totals.paid,
+        used=totals.used,
+    )
+
+
+def _first_request(db: sqlite3.Connection, bag: int) -> float | None:
+    """The time (seconds) of the first formal request that ran any of its tasks; None: there was none."""
+    first = db.execute(
+        "SELECT tr FROM pilot WHERE donated_node = '' AND id IN"
+        " (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) ORDER BY id LIMIT 1",
+        (bag,),
+    ).fetchone()
+    return float(first[0]) if first else None

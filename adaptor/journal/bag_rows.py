@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import msgspec
 
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError, UsageError
-from adaptor.journal.need_rows import pack_needs
 from adaptor.model import TaskState
+from adaptor.resources import OwnNeeds
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.task_links import Known, LinkError, links_of, resolved
 
@@ -55,7 +56,7 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
     return TaskRows(first, rows, links_of(tasks, first))
 
 
-class Append(msgspec.Struct, frozen=True):
+class AppendedTasks(msgspec.Struct, frozen=True):
     """Tasks that were appended to a bag."""
 
     first: int
@@ -80,7 +81,7 @@ def insert_bag(db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool,
     return bag
 
 
-def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool = False) -> Append:
+def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool = False) -> AppendedTasks:
     """Write tasks behind those that a bag has; the caller has begun a transaction.
 
     `gated`: all are blocked, because the bag runs after others.
@@ -100,7 +101,15 @@ def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool
         " linked = MAX(linked, ?4) WHERE id = ?5",
         (total, total - blocked, blocked, bool(new.links), bag),
     )
-    return Append(new.first, total, new.links)
+    return AppendedTasks(new.first, total, new.links)
+
+
+def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
+    """The options of a bag. Raises UnknownBagError."""
+    row = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
+    if row is None:
+        raise UnknownBagError(bag)
+    return msgspec.msgpack.decode(row[0], type=BagSpec)
 
 
 def _numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
@@ -121,7 +130,7 @@ def bag_of_key(db: sqlite3.Connection, key: str) -> int | None:
 
 def append(
     db: sqlite3.Connection, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False
-) -> Append:
+) -> AppendedTasks:
     """Write more tasks of an open bag, once; the caller has begun a transaction. `gated`: see `insert_tasks`.
 
     Raises:
@@ -139,7 +148,7 @@ def append(
             raise UsageError(
                 f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks, not of {len(tasks)}"
             )
-        return Append(earlier[0], earlier[1], repeated=True)
+        return AppendedTasks(earlier[0], earlier[1], repeated=True)
     if not row[0]:
         raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
     new = task_rows(tasks, row[1], lambda ids: _numbers_of(db, bag, ids))
@@ -159,3 +168,39 @@ def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:
     if failed:
         return TaskState.FAILED
     return TaskState.CANCELLED if cancelled else TaskState.DONE
+
+
+def pack_needs(needs: OwnNeeds | None) -> bytes | None:
+    return None if needs is None else _pack(needs)
+
+
+def read_needs(db: sqlite3.Connection, bag: int) -> dict[int, OwnNeeds]:
+    """By task of a bag that has needs of its own, or was given more memory."""
+    unpack = cache(msgspec.msgpack.Decoder(OwnNeeds).decode)
+    rows = db.execute(
+        "SELECT number, needs, memory FROM task WHERE bag = ? AND (needs IS NOT NULL OR memory IS NOT NULL)",
+        (bag,),
+    )
+    found = {}
+    for task, packed, memory in rows:
+        needs = OwnNeeds() if packed is None else unpack(packed)
+        found[task] = needs if memory is None else msgspec.structs.replace(needs, memory=memory)
+    return found
+
+
+def write_needs(db: sqlite3.Connection, bag: int, tasks: Iterable[int], needs: OwnNeeds) -> None:
+    """Replace what tasks need where `needs` says so; the caller has begun a transaction."""
+    for task in tasks:
+        (packed,) = db.execute("SELECT needs FROM task WHERE bag = ? AND number = ?", (bag, task)).fetchone()
+        earlier = OwnNeeds() if packed is None else msgspec.msgpack.decode(packed, type=OwnNeeds)
+        # Memory that the task was given after a failure is kept beside: it would hide what the user says.
+        db.execute(
+            "UPDATE task SET needs = ?, memory = CASE WHEN ? THEN NULL ELSE memory END"
+            " WHERE bag = ? AND number = ?",
+            (_pack(needs.before(earlier)), needs.memory is not None, bag, task),
+        )
+
+
+def write_memory(db: sqlite3.Connection, memory: Iterable[tuple[int, int, int]]) -> None:
+    """Give tasks more memory: (bytes, bag, task); the caller has begun a transaction."""
+    db.executemany("UPDATE task SET memory = ? WHERE bag = ? AND number = ?", memory)

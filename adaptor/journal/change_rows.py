@@ -7,7 +7,7 @@ from itertools import groupby
 
 import msgspec
 
-from adaptor.journal.need_rows import write_memory, write_needs
+from adaptor.journal.bag_rows import write_memory, write_needs
 from adaptor.model import UserChange
 from adaptor.scheduling.changes import (
     AttemptChange,
@@ -22,7 +22,8 @@ from adaptor.scheduling.changes import (
 
 def write_changes(db: sqlite3.Connection, changes: Changes, now: float) -> None:
     """Write one step of the broker; the caller has begun a transaction."""
-    _write_attempts(db, changes.attempts)
+    for kind, together in groupby(changes.attempts, key=type):
+        db.executemany(_ATTEMPT_STATEMENTS[kind], map(_attempt_row, together))
     write_memory(db, ((each.memory, each.bag, each.task) for each in changes.raised))
     for each in changes.needs:
         write_needs(db, each.bag, each.tasks, each.needs)
@@ -85,12 +86,6 @@ _ATTEMPT_STATEMENTS: dict[type, str] = {
     " WHERE bag = ? AND task = ? AND number = ?",
     AttemptSuspected: "UPDATE attempt SET suspect = ? WHERE bag = ? AND task = ? AND number = ?",
 }
-
-
-def _write_attempts(db: sqlite3.Connection, attempts: list[AttemptChange]) -> None:
-    """Keep their order; write neighbours of the same kind together."""
-    for kind, together in groupby(attempts, key=type):
-        db.executemany(_ATTEMPT_STATEMENTS[kind], map(_attempt_row, together))
 
 
 def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:

@@ -30,7 +30,8 @@ def left_to_run(
     """
     left = list(tasks)
     taken: list[TakenOver] = []
-    for bag in _earlier(db, spec):
+    rows = db.execute("SELECT id, spec FROM bag WHERE name = ? ORDER BY id DESC", (spec.name,))
+    for bag in [id for id, packed in rows if _alike(msgspec.msgpack.decode(packed, type=BagSpec), spec)]:
         if not left:
             break
         have = _tasks_of(db, bag, spec)
@@ -47,12 +48,6 @@ def left_to_run(
             taken.append(TakenOver(bag=bag, done=done, to_run=to_run))
         left = rest
     return left, taken
-
-
-def _earlier(db: sqlite3.Connection, spec: BagSpec) -> list[int]:
-    """Bags that the new one may continue, the newest first."""
-    rows = db.execute("SELECT id, spec FROM bag WHERE name = ? ORDER BY id DESC", (spec.name,))
-    return [id for id, packed in rows if _alike(msgspec.msgpack.decode(packed, type=BagSpec), spec)]
 
 
 def _alike(one: BagSpec, other: BagSpec) -> bool:

@@ -52,12 +52,12 @@ def _events_of(db: sqlite3.Connection, bag: int, since: int, most: int) -> BagEv
         done=done,
         failed=failed,
         cancelled=cancelled,
-        output=msgspec.msgpack.decode(spec, type=_Output).output,
+        output=msgspec.msgpack.decode(spec, type=_SpecOutput).output,
         tasks=tasks,
     )
 
 
-class _Output(msgspec.Struct):
+class _SpecOutput(msgspec.Struct):
     """The part of a BagSpec that is told."""
 
     output: str
@@ -67,7 +67,7 @@ assert "output" in BagSpec.__struct_fields__
 
 
 def _tasks(db: sqlite3.Connection, bag: int, since: int, most: int) -> list[TaskEvent]:
-    """At most so many, and not many more bytes of answers than `_MOST_BYTES`."""
+    """At most `most` tasks, and little more than `_MOST_BYTES` of answers."""
     rows = db.execute(
         "SELECT t.number, t.event, t.state, COALESCE(a.number, 0), a.exit_code, a.signal,"
         " COALESCE(t.error, a.error), a.started, a.wall, a.node, a.answer"

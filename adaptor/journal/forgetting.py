@@ -1,7 +1,7 @@
 """Forgetting bags that have ended: their rows go a few at a time; their pilots and what those cost stay.
 
 A bag is gone for every question as soon as its number stands in `forgotten`. Its tasks and attempts go in
-slices, each a short transaction, so that nobody waits; a crash in between loses nothing, and the next daemon
+slices, each a short transaction; a crash in between loses nothing, and the next daemon
 goes on.
 """
 
@@ -11,12 +11,10 @@ import sqlite3
 from collections.abc import Iterator
 from itertools import takewhile
 
-import msgspec
-
-from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.statements import Statements
 from adaptor.errors import UsageError
-from adaptor.journal.credit_entries import forget_budget
+from adaptor.journal.bag_rows import spec_of
+from adaptor.journal.credits import forget_budget
 from adaptor.journal.forecast_rows import keep_judged
 from adaptor.journal.kind_rows import forget_records
 from adaptor.model import IN_SYSTEM, USEFUL
@@ -69,8 +67,7 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool
 
     `old`: because of its age, and not because its user says so: what it has shown of its kinds stays.
     """
-    (packed,) = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-    processors = msgspec.msgpack.decode(packed, type=BagSpec).task.total_processors
+    processors = spec_of(db, bag).task.total_processors
     keep_judged(db, books, bag)
     db.execute("INSERT INTO forgotten (bag, cpus) VALUES (?, ?)", (bag, processors))
     for table, key in (("forecast", "bag"), ("notice", "bag"), ("appended", "bag"), ("bag", "id")):
@@ -86,7 +83,7 @@ def forget_some(db: sqlite3.Connection, now: float) -> bool:
 
 
 def _forget_tasks(db: sqlite3.Connection) -> bool:
-    """Some tasks of a forgotten bag, with their attempts; what these came to stays with their pilots."""
+    """Forget some tasks of a bag with their attempts; the sums of these stay with their pilots."""
     row = db.execute("SELECT bag, cpus FROM forgotten ORDER BY bag LIMIT 1").fetchone()
     if row is None:
         return False

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -13,39 +14,27 @@ from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.futures.run_shares import Ran
 from adaptor.donation.idleness import Idleness
-from adaptor.errors import UnknownBagError
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.bag_rows import (
-    Append,
+    AppendedTasks,
     TaskRows,
     append,
-    bag_of_key,
-    end_of_bag,
     insert_bag,
     insert_tasks,
+    spec_of,
     task_rows,
 )
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
-from adaptor.journal.forecast_rows import bags_with_forecast, insert_forecast
-from adaptor.journal.pilot_rows import (
-    WAITS,
-    PilotRow,
-    PilotWait,
-    insert_local_runs,
-    insert_pilot,
-    local_runs,
-    pilots_in_system,
-    signs_of_life,
-    started_in,
-    submitted_since,
-    waits,
-)
-from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, TaskState, UserChange
+from adaptor.journal.forecast_rows import insert_forecast
+from adaptor.journal.pilot_rows import insert_local_runs, insert_pilot
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
 
 _pack = msgspec.msgpack.Encoder().encode
+P = ParamSpec("P")
+R = TypeVar("R")
 _Also = Callable[[sqlite3.Connection, int], None]
 
 _unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
@@ -78,6 +67,13 @@ class Journal:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def read(
+        self, query: Callable[Concatenate[sqlite3.Connection, P], R], *of: P.args, **named: P.kwargs
+    ) -> R:
+        """What a function of the connection reads of the journal. Raises JournalError."""
+        with guarded(self.path):
+            return query(self.connection, *of, **named)
 
     # --- bags ----------------------------------------------------------------------------------
 
@@ -112,17 +108,7 @@ class Journal:
                 also(db, bag)
         return bag
 
-    def end_of(self, bag: int) -> TaskState | None:
-        """How a bag ended, as a word for tasks; None: it has not. Raises UnknownBagError."""
-        with guarded(self.path):
-            return end_of_bag(self.connection, bag)
-
-    def bag_of(self, key: str) -> int | None:
-        """The bag that was submitted with this key; None: there is none."""
-        with guarded(self.path):
-            return bag_of_key(self.connection, key)
-
-    def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> Append:
+    def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
 
         `gated` as of `add_bag`.
@@ -136,11 +122,7 @@ class Journal:
 
     def bag_spec(self, bag: int) -> BagSpec:
         """Raises UnknownBagError."""
-        with guarded(self.path):
-            row = self.connection.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
-        if row is None:
-            raise UnknownBagError(bag)
-        return msgspec.msgpack.decode(row[0], type=BagSpec)
+        return self.read(spec_of, bag)
 
     def inputs(self, keys: Sequence[AttemptKey]) -> list[TaskInput]:
         """The commands of these tasks, in the same order."""
@@ -192,21 +174,6 @@ class Journal:
                 also(db, pilot)
         return pilot
 
-    def pilots_in_system(self) -> list[PilotRow]:
-        """The pilots that count towards max_pending_requests."""
-        with guarded(self.path):
-            return pilots_in_system(self.connection)
-
-    def started_in(self, keys: Iterable[AttemptKey]) -> dict[tuple[int, str], list[AttemptKey]]:
-        """The attempts by the pilot in which they were started, and its site; unknown ones are left out."""
-        with guarded(self.path):
-            return started_in(self.connection, keys)
-
-    def signs_of_life(self, pilot: int) -> tuple[float | None, float | None]:
-        """The first start and the last end of a pilot's attempts; no end while one runs."""
-        with guarded(self.path):
-            return signs_of_life(self.connection, pilot)
-
     def update_pilot(
         self,
         pilot: int,
@@ -247,25 +214,10 @@ class Journal:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
 
-    def local_runs(self, site: str) -> list[Ran]:
-        """The last local jobs of a site that were seen to end, the oldest first."""
-        with guarded(self.path):
-            return local_runs(self.connection, site)
-
     def keep_local_runs(self, site: str, runs: Iterable[Ran]) -> None:
         """Keep what local jobs of a site ran of their limits."""
         with self.transaction() as db:
             insert_local_runs(db, site, runs)
-
-    def waits(self, site: str, limit: int = WAITS) -> list[PilotWait]:
-        """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
-        with guarded(self.path):
-            return waits(self.connection, site, limit)
-
-    def submitted_since(self, site: str, since: float) -> list[float]:
-        """When the requests of a site were sent, donated nodes left out (epoch seconds)."""
-        with guarded(self.path):
-            return submitted_since(self.connection, site, since)
 
     def note_freed(self, pilot: int, processors: int, at: float) -> None:
         """Record that a pilot has given processors back at this time."""
@@ -292,11 +244,6 @@ class Journal:
         """Keep the first forecast of a bag; one that is kept already stays."""
         with self.transaction() as db:
             insert_forecast(db, bag, first)
-
-    def bags_with_forecast(self) -> set[int]:
-        """The bags whose first forecast is kept."""
-        with guarded(self.path):
-            return bags_with_forecast(self.connection)
 
     def note_user_change_of_all(self, change: UserChange, now: float) -> None:
         """Write down that the user changed all bags that have not ended."""

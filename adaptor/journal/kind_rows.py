@@ -96,8 +96,7 @@ def insert_records(db: sqlite3.Connection, bag: int, sites: Collection[str], now
             (key, site, KEPT),
         )
     db.execute(
-        "DELETE FROM kind WHERE at < (SELECT at FROM kind ORDER BY at DESC LIMIT 1 OFFSET ?)",
-        (MOST_RECORDS,),
+        "DELETE FROM kind WHERE at < (SELECT at FROM kind ORDER BY at DESC LIMIT 1 OFFSET ?)", (MOST_RECORDS,)
     )
 
 

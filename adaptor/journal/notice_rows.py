@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor.journal.database import select
 
-State = Literal["sent", "failed", "unknown"]
+NoticeState = Literal["sent", "failed", "unknown"]
 """What became of a message; `unknown`: the daemon was killed while it was sent."""
 
 HOOK = ""
@@ -45,7 +45,7 @@ def begin_notice(db: sqlite3.Connection, notice: Notice) -> None:
     _set(db, notice, "sending")
 
 
-def end_notice(db: sqlite3.Connection, notice: Notice, state: State) -> None:
+def end_notice(db: sqlite3.Connection, notice: Notice, state: NoticeState) -> None:
     _set(db, notice, state)
 
 

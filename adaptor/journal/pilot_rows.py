@@ -60,7 +60,7 @@ class PilotWait(msgspec.Struct, frozen=True):
     """Seconds."""
 
 
-class Ended(msgspec.Struct, frozen=True):
+class EndedPilot(msgspec.Struct, frozen=True):
     """A pilot that is not in the system any more."""
 
     started: float | None
@@ -118,7 +118,7 @@ def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
     return select(db, PilotRow, where, states, named={"node": "donated_node"})
 
 
-def waits(db: sqlite3.Connection, site: str, limit: int) -> list[PilotWait]:
+def pilot_waits(db: sqlite3.Connection, site: str, limit: int = WAITS) -> list[PilotWait]:
     """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
     found = select(
         db,
@@ -138,7 +138,7 @@ def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[flo
     return [float(at) for (at,) in rows]
 
 
-def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, Ended]:
+def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, EndedPilot]:
     """Those of these pilots that have ended.
 
     The times are the scheduler's. Where it has lost its record of a pilot, the pilot's end is the last end
@@ -154,7 +154,9 @@ def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, End
         first, last = _reported_times(db, pilot)
         if state == PilotState.VANISHED.value and last is not None:
             ended = last
-        found[pilot] = Ended(first if started is None else started, ended if ended is not None else submitted)
+        found[pilot] = EndedPilot(
+            first if started is None else started, ended if ended is not None else submitted
+        )
     return found
 
 

@@ -14,21 +14,17 @@ from adaptor.api import BagReport, Explanation, Totals
 from adaptor.api.question import A, Handlers
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.errors import UsageError
-from adaptor.journal.activity_views import activity, task_sums
-from adaptor.journal.bag_views import bags, count, latest, tasks
-from adaptor.journal.credit_entries import entries, gpus_of_pilot
-from adaptor.journal.credit_views import bag_line, credits_view
+from adaptor.journal.activity_views import activity, measured, task_sums
+from adaptor.journal.credits import bag_line, credits_view, entries, gpus_of_pilot
 from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.donation_views import donation_of_bag
 from adaptor.journal.event_views import events
 from adaptor.journal.forecast_rows import first_forecast, forecast_record
-from adaptor.journal.live import OFFLINE, Live
-from adaptor.journal.measured_views import measured
-from adaptor.journal.pilot_views import pilots
+from adaptor.journal.views import OFFLINE, Live, bags, count, latest, pilots, tasks
 from adaptor.model import IN_SYSTEM
 
 
-class Reading:
+class QueryContext:
     """What answers are made of: the journal, the ledger, and what only a running daemon knows."""
 
     def __init__(
@@ -48,7 +44,7 @@ class Reading:
         return self._ledger or Ledger(entries(self.db))
 
 
-reads = Handlers[Reading]()
+reads = Handlers[QueryContext]()
 """The functions below, by their questions."""
 
 
@@ -72,50 +68,50 @@ def answer(
     ledger: Ledger | None = None,
     live: Live = OFFLINE,
 ) -> A:
-    """The answer by the journal, for a question that says `kept`; arguments as of `Reading`.
+    """The answer by the journal, for a question that says `kept`; arguments as of `QueryContext`.
 
     Raises UsageError: the question names something that is not there.
     """
     handler = reads.of(type(question))
     assert handler is not None, "the question does not say `kept`"
-    found: A = handler(Reading(db, now, ledger, live), question)
+    found: A = handler(QueryContext(db, now, ledger, live), question)
     return found
 
 
 @reads(api.GetBags)
-def _bags(reading: Reading, question: api.GetBags) -> api.Bags:
+def _bags(reading: QueryContext, question: api.GetBags) -> api.Bags:
     record = forecast_record(reading.db, reading.ledger) if question.record else None
     chosen = bags(reading.db, question.selector, reading.live)
     return api.Bags(chosen, record, count(reading.db) - len(chosen))
 
 
 @reads(api.GetLatestBags)
-def _latest(reading: Reading, question: api.GetLatestBags) -> api.Bags:
+def _latest(reading: QueryContext, question: api.GetLatestBags) -> api.Bags:
     return api.Bags(latest(reading.db, question, reading.live))
 
 
 @reads(api.GetTasks)
-def _tasks(reading: Reading, question: api.GetTasks) -> list[api.TaskView]:
+def _tasks(reading: QueryContext, question: api.GetTasks) -> list[api.TaskView]:
     return tasks(reading.db, question, reading.live)
 
 
 @reads(api.GetTaskSums)
-def _sums(reading: Reading, question: api.GetTaskSums) -> api.TaskSums:
+def _sums(reading: QueryContext, question: api.GetTaskSums) -> api.TaskSums:
     return task_sums(reading.db, question.bag)
 
 
 @reads(api.GetEvents)
-def _events(reading: Reading, question: api.GetEvents) -> list[api.BagEvents]:
+def _events(reading: QueryContext, question: api.GetEvents) -> list[api.BagEvents]:
     return events(reading.db, question)
 
 
 @reads(api.GetActivity)
-def _activity(reading: Reading, question: api.GetActivity) -> api.Activity:
+def _activity(reading: QueryContext, question: api.GetActivity) -> api.Activity:
     return activity(reading.db, question)
 
 
 @reads(api.GetPilots)
-def _pilots(reading: Reading, question: api.GetPilots) -> list[api.PilotRecord]:
+def _pilots(reading: QueryContext, question: api.GetPilots) -> list[api.PilotRecord]:
     where, arguments = f"state IN ({','.join('?' * len(IN_SYSTEM))})", [state.value for state in IN_SYSTEM]
     if question.ended:
         where = f"({where} OR COALESCE(ended, submitted) >= ?)"
@@ -124,19 +120,19 @@ def _pilots(reading: Reading, question: api.GetPilots) -> list[api.PilotRecord]:
 
 
 @reads(api.GetCredits)
-def _credits(reading: Reading, question: api.GetCredits) -> api.CreditsView:
+def _credits(reading: QueryContext, question: api.GetCredits) -> api.CreditsView:
     wanted = [bag.id for bag in bags(reading.db, question.bags)]
     view = credits_view(reading.ledger, wanted, reading.now, priced=reading.live.priced)
     return msgspec.structs.replace(view, removed=reading.live.removed())
 
 
 @reads(api.GetAdvice)
-def _advice(reading: Reading, question: api.GetAdvice) -> api.Advice:
-    return api.Advice(measured(reading.db, question.bag, _report(reading, question).totals), [])
+def _advice(reading: QueryContext, question: api.GetAdvice) -> api.AdviceView:
+    return api.AdviceView(measured(reading.db, question.bag, _report(reading, question).totals), [])
 
 
 @reads(api.GetReport)
-def _report(reading: Reading, question: api.GetReport | api.GetAdvice) -> api.BagReport:
+def _report(reading: QueryContext, question: api.GetReport | api.GetAdvice) -> api.BagReport:
     """Each request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
     db, ledger = reading.db, reading.ledger
     (bag,) = bags(db, str(question.bag), reading.live)
@@ -179,7 +175,7 @@ def _report(reading: Reading, question: api.GetReport | api.GetAdvice) -> api.Ba
 
 
 @reads(api.GetWhy)
-def _why(reading: Reading, question: api.GetWhy) -> api.Why:
+def _why(reading: QueryContext, question: api.GetWhy) -> api.Why:
     """The newest decisions, oldest first."""
     db = reading.db
     where, arguments = "WHERE id > ?", (question.after,)  # type: tuple[str, tuple[object, ...]]

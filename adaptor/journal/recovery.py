@@ -9,11 +9,11 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError
-from adaptor.journal.bag_rows import end_of_bag
-from adaptor.journal.credit_entries import budgets_of_bags, read_entries
+from adaptor.journal.bag_rows import end_of_bag, read_needs
+from adaptor.journal.credits import budgets_of_bags, read_entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
-from adaptor.journal.need_rows import read_needs
+from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import REPORTED, AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag, Guard
@@ -50,8 +50,16 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
         _await_workers(db, broker, now)
         for bag in list(broker.state.bags.values()):
             broker.recall_blocked(bag)
-    for row in journal.pilots_in_system():
-        broker.state.lost[row.id] = _lost_in(db, row.id)
+    for row in journal.read(pilots_in_system):
+        rows = db.execute(
+            "SELECT bag, task, number, worker, node, ended FROM attempt"
+            " WHERE pilot = ? AND outcome = ? AND (suspect OR started IS NOT NULL)",
+            (row.id, AttemptOutcome.LOST.value),
+        )
+        broker.state.lost[row.id] = {
+            AttemptKey(bag, task, number): LostAttempt(worker, node, ended)
+            for bag, task, number, worker, node, ended in rows
+        }
         if row.bag is not None:
             broker.own_pilot(row.id, row.bag)
         if row.node:
@@ -92,7 +100,15 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     bag.put_in_order()
     if linked:
         _read_links(db, bag)
-    _read_parents(db, bag)
+    for parent in (*bag.spec.after, *bag.spec.after_any):
+        try:
+            end = end_of_bag(db, parent)
+        except UnknownBagError:
+            continue
+        if end is None:
+            bag.awaits.add(parent)
+        elif end is not TaskState.DONE and parent in bag.spec.after:
+            bag.spoilers[parent] = end
     _read_attempts(db, bag)
     worked = _requeued_work(db, bag_id)
     bag.progress = {task: seconds for task, seconds in worked.items() if not bag.state(task).ended}
@@ -108,19 +124,6 @@ def _read_links(db: sqlite3.Connection, bag: Bag) -> None:
     for number, packed in rows:
         for task, links in links_of([_unpack_task.decode(packed)], number).items():
             bag.dependencies.add(task, links)
-
-
-def _read_parents(db: sqlite3.Connection, bag: Bag) -> None:
-    """Read how the bags have ended after which this one runs. Forgotten ones count as done."""
-    for parent in (*bag.spec.after, *bag.spec.after_any):
-        try:
-            end = end_of_bag(db, parent)
-        except UnknownBagError:
-            continue
-        if end is None:
-            bag.awaits.add(parent)
-        elif end is not TaskState.DONE and parent in bag.spec.after:
-            bag.spoilers[parent] = end
 
 
 def _squares(db: sqlite3.Connection, bag: int, worked: dict[int, float]) -> float:
@@ -206,19 +209,6 @@ def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
     for task, times, ran in rows:
         if not bag.state(task).ended:
             bag.preempted[task] = Preempted(times, ran)
-
-
-def _lost_in(db: sqlite3.Connection, pilot: int) -> dict[AttemptKey, LostAttempt]:
-    """The lost attempts of a pilot whose end may say more of them."""
-    rows = db.execute(
-        "SELECT bag, task, number, worker, node, ended FROM attempt"
-        " WHERE pilot = ? AND outcome = ? AND (suspect OR started IS NOT NULL)",
-        (pilot, AttemptOutcome.LOST.value),
-    )
-    return {
-        AttemptKey(bag, task, number): LostAttempt(worker, node, ended)
-        for bag, task, number, worker, node, ended in rows
-    }
 
 
 def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:

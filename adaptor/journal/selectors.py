@@ -9,7 +9,7 @@ from adaptor.errors import UnknownBagError, UsageError
 
 WORDS = ("last", "all", "recent")
 RECENT = 20
-"""`recent` means the unfinished bags, and so many of the newest."""
+"""Newest bags that `recent` selects beside the unfinished ones."""
 _PART = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -32,7 +32,7 @@ def _parts(text: str) -> list[tuple[int, int | None]]:
     return parts
 
 
-def select(text: str, known: Sequence[int]) -> list[int]:
+def ids_of(text: str, known: Sequence[int]) -> list[int]:
     """The chosen ones of the known bag ids, in ascending order.
 
     Raises:

@@ -89,7 +89,17 @@ def earlier_tasks(
             unknown += kind.tasks
     if not known or unknown > _MOST_UNKNOWN * sum(kind.tasks for kind in kinds):
         return None
-    return _together(known)
+    if len(known) == 1:
+        return known[0][1]
+    total = sum(kind.tasks for kind, _ in known)
+    return EarlierTasks(
+        kind=" and ".join(earlier.kind for _, earlier in known),
+        tasks=sum(earlier.tasks for _, earlier in known),
+        mean=sum(kind.tasks * earlier.mean for kind, earlier in known) / total,
+        factor=max(earlier.factor for _, earlier in known),
+        low=min(earlier.low for _, earlier in known),
+        high=max(earlier.high for _, earlier in known),
+    )
 
 
 def _earlier(name: str, records: Sequence[KindRecord]) -> EarlierTasks:
@@ -116,21 +126,6 @@ def _factor(logs: Sequence[float]) -> float:
         weight * step**2 for weight, step in zip(weights, steps, strict=True)
     )
     return max(2.0, math.exp(math.sqrt(squares / (_USUAL_WEIGHT + sum(weights)))))
-
-
-def _together(known: Sequence[tuple[TaskKind, EarlierTasks]]) -> EarlierTasks:
-    """Of a bag with several kinds: the mean over all its tasks, and the range of all kinds."""
-    if len(known) == 1:
-        return known[0][1]
-    total = sum(kind.tasks for kind, _ in known)
-    return EarlierTasks(
-        kind=" and ".join(earlier.kind for _, earlier in known),
-        tasks=sum(earlier.tasks for _, earlier in known),
-        mean=sum(kind.tasks * earlier.mean for kind, earlier in known) / total,
-        factor=max(earlier.factor for _, earlier in known),
-        low=min(earlier.low for _, earlier in known),
-        high=max(earlier.high for _, earlier in known),
-    )
 
 
 def memory_needed(

@@ -12,9 +12,164 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec, TaskKind
-from adaptor.kinds.wrappers import behind_wrappers, words_of
+
+
+class RunProgram(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simple command runs."""
+
+    program: str
+    arguments: Sequence[str] = ()
+    how: str = ""
+    """Of a module or of code: the interpreter or its option; empty: a program or a script."""
+    is_file: bool = False
+    """Whether it is a script that an interpreter was given."""
+    line: str | None = None
+    """A shell line instead of a program."""
+    code: str | None = None
+    """What an interpreter was given to run instead of a script."""
+
+
+class _Wrapper(msgspec.Struct, frozen=True, kw_only=True):
+    """How to step over a wrapper's own words."""
+
+    valued: frozenset[str] = frozenset()
+    """Options whose value is the next word."""
+    words: int = 0
+    """Words of its own before the command, such as an image."""
+
+
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _wrapper(valued: str = "", words: int = 0) -> _Wrapper:
+    return _Wrapper(valued=words_of(valued), words=words)
+
+
+_MPI = _wrapper(
+    "-n -np -c -N -H --host -hostfile --hostfile -machinefile -x -ppn --map-by --bind-to --mca -mca"
+)
+_CONTAINER = _wrapper("-B --bind -H --home -W --workdir --pwd --env --env-file -S --scratch --overlay", 2)
+_ENGINE = _wrapper(
+    "-v --volume -w --workdir -e --env --env-file -u --user --name --mount --gpus --network", 2
+)
+_WRAPPERS = {
+    "env": _wrapper("-u --unset -C --chdir"),
+    "exec": _wrapper("-a"),
+    "command": _wrapper(),
+    "nohup": _wrapper(),
+    "setsid": _wrapper(),
+    "time": _wrapper("-f --format -o --output"),
+    "nice": _wrapper("-n --adjustment"),
+    "ionice": _wrapper("-c -n --class --classdata"),
+    "timeout": _wrapper("-k --kill-after -s --signal", 1),
+    "stdbuf": _wrapper("-i -o -e"),
+    "taskset": _wrapper("", 1),
+    "numactl": _wrapper("-N -C -m -p -i -l --cpunodebind --physcpubind --membind --interleave"),
+    "xvfb-run": _wrapper("-n -s -e -f"),
+    "srun": _wrapper(
+        "-n -N -c -p -A -J -t -w -x -o -e -i -G -m -q -D --ntasks --nodes --cpus-per-task --mpi --time --mem"
+        " --partition --account --gres --gpus --cpu-bind --distribution --output --error --job-name"
+    ),
+    "mpirun": _MPI,
+    "mpiexec": _MPI,
+    "orterun": _MPI,
+    "singularity": _CONTAINER,
+    "apptainer": _CONTAINER,
+    "docker": _ENGINE,
+    "podman": _ENGINE,
+    "shifter": _wrapper("--image -V --volume -e --env --module"),
+    "conda": _wrapper("-n --name -p --prefix", 1),
+    "mamba": _wrapper("-n --name -p --prefix", 1),
+    "micromamba": _wrapper("-n --name -p --prefix", 1),
+    "poetry": _wrapper("", 1),
+    "uv": _wrapper("--with --python -p", 1),
+}
+_SHELL = re.compile(r"(ba|z|da|k|c|tc)?sh$")
+_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|julia|octave|lua|php|tclsh|Rscript|java)[\d.]*$")
+_CODE = {
+    "python": "-c",
+    "pypy": "-c",
+    "perl": "-e",
+    "ruby": "-e",
+    "node": "-e",
+    "julia": "-e",
+    "Rscript": "-e",
+}
+_VALUED = {"python": "-W -X", "pypy": "-W -X", "java": "-cp -classpath", "node": "-r --require", "perl": "-I"}
+_WORDS = words_of("if then else elif do while until ! { time")
+"""Words of the shell in front of a command."""
+_NO_COMMAND = words_of("for case select function fi done esac } in")
+_SETS = re.compile(r"[A-Za-z_]\w*\+?=")
+
+
+def behind_wrappers(words: Sequence[str]) -> RunProgram | None:
+    """What a simple command runs; None: nothing."""
+    rest = list(words)
+    while rest:
+        base = posixpath.basename(rest[0])
+        if _SETS.match(rest[0]) or (rest[0] in _WORDS and base not in _WRAPPERS):
+            del rest[0]
+        elif rest[0] in _NO_COMMAND:
+            return None
+        elif base in _WRAPPERS:
+            left = _without(rest[1:], _WRAPPERS[base])
+            if not left:
+                return RunProgram(program=base, arguments=rest[1:])
+            rest = left
+        elif _SHELL.match(base) or _INTERPRETER.match(base):
+            return _interpreted(base, rest[1:])
+        else:
+            return RunProgram(program=rest[0], arguments=rest[1:])
+    return None
+
+
+def _without(words: list[str], wrapper: _Wrapper) -> list[str]:
+    """The words behind a wrapper's own."""
+    left, own = list(words), wrapper.words
+    while left:
+        if left[0] == "--":
+            return left[1:]
+        if left[0] in wrapper.valued:
+            del left[:2]
+        elif left[0].startswith("-") and len(left[0]) > 1:
+            del left[0]
+        elif own:
+            own -= 1
+            del left[0]
+        else:
+            return left
+    return left
+
+
+def _interpreted(base: str, words: Sequence[str]) -> RunProgram:
+    """What an interpreter or a shell runs: a script, a module, or code that it was given."""
+    name = re.sub(r"[\d.]+$", "", base)
+    is_shell = _SHELL.match(base) is not None
+    valued = _VALUED.get(name, "-o -O" if is_shell else "").split()
+    at = 0
+    while at < len(words) and words[at].startswith(("-", "+")) and len(words[at]) > 1:
+        word, behind = words[at], words[at + 1 :]
+        if word == "--":
+            at += 1
+            break
+        if word == "-m" and behind and not is_shell:
+            return RunProgram(program=behind[0], arguments=behind[1:], how=f"{name} -m")
+        if word == "-jar" and behind:
+            return RunProgram(program=behind[0], arguments=behind[1:], is_file=True)
+        if is_shell and behind and re.match(r"-[a-z]*c$", word):
+            return RunProgram(program=name, line=behind[0])
+        if word == _CODE.get(name) and behind:
+            return RunProgram(program=name, how=word, code=behind[0])
+        at += 2 if word in valued else 1
+    if at >= len(words):
+        return RunProgram(program=name)
+    return RunProgram(program=words[at], arguments=words[at + 1 :], is_file=name != "java")
+
 
 LOOKED_AT = 2000
 """Tasks of a bag by which its kinds are counted, evenly over the file."""

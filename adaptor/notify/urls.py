@@ -1,4 +1,4 @@
-"""The URLs of notifications. They hold passwords, so they stand in files that nobody else can read."""
+"""The URLs of notifications. They hold passwords, so they stand in private files."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _LARGEST_INDEX = 1 << 30
 """Bytes."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class OutputPlace(msgspec.Struct, frozen=True):
     """Where an output lies."""
 
     path: str
@@ -38,7 +38,7 @@ class Outputs:
         self._folder = folder
         self._may_be_packed = packed
         self._files: set[str] | None = None
-        self._packed: dict[str, Place] = {}
+        self._packed: dict[str, OutputPlace] = {}
 
     def refresh(self) -> None:
         try:
@@ -52,13 +52,13 @@ class Outputs:
             if name.startswith(PACK) and name.endswith(INDEX):
                 self._packed.update(_members(Path(self._folder, name)))
 
-    def find(self, task: int, attempt: int, stream: Stream, named: str | None = None) -> Place | None:
+    def find(self, task: int, attempt: int, stream: Stream, named: str | None = None) -> OutputPlace | None:
         """None: the attempt has written nothing, or nothing of it is left.
 
         `named`: where it writes, if a batch script says so.
         """
         if named is not None:
-            return Place(named) if named != os.devnull and os.path.lexists(named) else None
+            return OutputPlace(named) if named != os.devnull and os.path.lexists(named) else None
         if self._files is None:
             self.refresh()
         name = output_name(task, attempt, stream)
@@ -67,7 +67,9 @@ class Outputs:
             return packed
         return self._own(name) if name in (self._files or ()) else None
 
-    def find_one(self, task: int, attempt: int, stream: Stream, named: str | None = None) -> Place | None:
+    def find_one(
+        self, task: int, attempt: int, stream: Stream, named: str | None = None
+    ) -> OutputPlace | None:
         """As `find`, for one or a few: no folder is listed where the output is a file of its own."""
         if named is not None:
             return self.find(task, attempt, stream, named)
@@ -76,11 +78,11 @@ class Outputs:
             return own
         return self.find(task, attempt, stream) if self._may_be_packed else None
 
-    def _own(self, name: str) -> Place:
-        return Place(os.path.join(self._folder, name))  # noqa: PTH118 (there may be 100,000)
+    def _own(self, name: str) -> OutputPlace:
+        return OutputPlace(os.path.join(self._folder, name))  # noqa: PTH118 (there may be 100,000)
 
 
-def open_place(place: Place, *, ours: bool = False) -> BinaryIO:
+def open_place(place: OutputPlace, *, ours: bool = False) -> BinaryIO:
     """At its first byte. A fifo that somebody has put in its place is not waited for.
 
     Args:
@@ -99,10 +101,10 @@ def open_place(place: Place, *, ours: bool = False) -> BinaryIO:
     return file
 
 
-def _members(index: Path) -> dict[str, Place]:
+def _members(index: Path) -> dict[str, OutputPlace]:
     """What an archive holds, by name; a last line that is cut off does not count."""
     try:
-        with open_place(Place(str(index))) as file:
+        with open_place(OutputPlace(str(index))) as file:
             lines = file.read(_LARGEST_INDEX).split(b"\n")[:-1]
     except OSError:
         return {}
@@ -111,5 +113,27 @@ def _members(index: Path) -> dict[str, Place]:
     for line in lines:
         words = line.decode("ascii", "replace").split(" ")
         if len(words) == 3 and words[0].isdecimal() and words[1].isdecimal():
-            found[words[2]] = Place(archive, int(words[0]), int(words[1]))
+            found[words[2]] = OutputPlace(archive, int(words[0]), int(words[1]))
     return found
+
+
+_BYTES = 8192
+_WIDTH = 400
+"""Characters of a line."""
+
+
+def tail(place: OutputPlace | None, lines: int = 20) -> str:
+    """The last lines; empty where there is no such plain file of ours, or nothing in it."""
+    if place is None:
+        return ""
+    try:
+        with open_place(place, ours=True) as file:
+            size = os.fstat(file.fileno()).st_size if place.size is None else place.size
+            file.seek(place.start + max(0, size - _BYTES))
+            text = file.read(min(size, _BYTES)).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(
+        "".join(each if each.isprintable() or each == "\t" else "\N{MIDDLE DOT}" for each in line[:_WIDTH])
+        for line in text.splitlines()[-lines:]
+    ).strip("\n")

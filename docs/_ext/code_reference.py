@@ -17,7 +17,7 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
 from adaptor.bagfile.options import OPTIONS, BagOption
-from adaptor.config.ranges import MOST, Bounds, bounds_of, struct_of
+from adaptor.config.ranges import MOST, KeyBounds, bounds_of, struct_of
 from adaptor.config.schema import Config
 from adaptor.units import Duration, HourlyRate, format_duration, format_hourly
 
@@ -163,7 +163,7 @@ def _is_duration(kind: types.Type) -> bool:
     return isinstance(inner, types.CustomType) and inner.cls is Duration
 
 
-def _bounded(noun: str, bounds: Bounds | None) -> str:
+def _bounded(noun: str, bounds: KeyBounds | None) -> str:
     if bounds is None:
         return noun
     if bounds.le is not None and bounds.le >= MOST:  # beyond it is a typing error, and no rule to know

@@ -22,15 +22,15 @@ from adaptor import api
 from adaptor.api import DaemonView, JournalView, RatesView
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
-from adaptor.client.asking import Connection
+from adaptor.client.asking import DaemonConnection
 from adaptor.config.budget import PriceConfig
 from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.client.commands import serve
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
+from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.errors import AdaptorError
@@ -151,11 +151,11 @@ def still(patch: pytest.MonkeyPatch, state: Path) -> Iterator[None]:
 def connected(patch: pytest.MonkeyPatch, running: Running) -> Iterator[None]:
     """Every connection of a client ends in this daemon."""
 
-    def ask(self: Connection, question: api.Question[A], timeout: float = 0.0) -> A:
+    def ask(self: DaemonConnection, question: api.Question[A], timeout: float = 0.0) -> A:
         return running.ask(question)
 
     with patch.context() as at:
-        at.setattr(Connection, "ask", ask)
+        at.setattr(DaemonConnection, "ask", ask)
         yield
 
 

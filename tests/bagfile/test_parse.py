@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from adaptor.api import TaskInput
 from adaptor.bagfile.json_lines import parse_json_lines
-from adaptor.bagfile.lookalikes import script_part
-from adaptor.bagfile.parse import BagFile, decode, parse_bag, parse_shell_lines, read_data
+from adaptor.bagfile.parse import BagFile, decode, parse_bag, parse_shell_lines, read_data, script_part
 from adaptor.errors import BagFileError
 from adaptor.resources import OwnNeeds
 

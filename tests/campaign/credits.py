@@ -13,7 +13,7 @@ from pathlib import Path
 
 from adaptor.budget.accounting.entries import Budgeted, Reserved, Settled
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.journal.credit_entries import entries
+from adaptor.journal.credits import entries
 from tests.campaign.verifying import Finding, Wrong
 from tests.clusters.slurm import ThrowawaySlurm
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from adaptor import api
 from adaptor.api import BagView, ForecastView
-from adaptor.client.asking import Connection, NoAnswerError
+from adaptor.client.asking import DaemonConnection, NoAnswerError
 from adaptor_experiments.forecasts.queue_bags import KINDS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
@@ -77,7 +77,7 @@ class Local(threading.Thread):
 class Bags:
     def __init__(self, folder: Path, config: Path) -> None:
         self._folder, self._config = folder, config
-        self._daemon = Connection(folder / "state")
+        self._daemon = DaemonConnection(folder / "state")
         self._env = {**os.environ, "ADAPTOR_DIR": str(folder / "state")}
 
     def adaptor(self, *arguments: str) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from adaptor.budget.accounting.entries import Budget, Entry
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.journal.credit_entries import write_entry
+from adaptor.journal.credits import write_entry
 from adaptor.model import Request
 from tests.campaign.credits import charged, check_credits, held
 from tests.campaign.verifying import Wrong

@@ -22,7 +22,7 @@ Answers = dict[type, Any]
 """By kind of question: an answer, bytes to send as they are, a function of the question, or None: silence."""
 
 
-NO_ADVICE = api.Advice(
+NO_ADVICE = api.AdviceView(
     MeasuredView(
         task=TaskSize(), sites=[], done=0, wall=0, longest=0, cpu=0, memory=0, first_tr=None, paid=0, used=0
     ),

@@ -13,9 +13,9 @@ from adaptor import api
 from adaptor.api import BagView
 from adaptor.cli.bags.watch import Narrator, display
 from adaptor.cli.follow import Overview
-from adaptor.cli.selectors import Reader
+from adaptor.cli.options import BagReader
 from adaptor.cli.sentences import summary
-from adaptor.client import outage
+from adaptor.client import asking
 from adaptor.config.loading import remember_config
 from adaptor.errors import JournalError
 from adaptor.journal import queries
@@ -126,8 +126,8 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     said: list[BagView] | None,
 ) -> None:
     journal(said)
-    monkeypatch.setattr(outage, "PATIENCE", 0.5)
-    monkeypatch.setattr(outage, "NOTICE", 0.0)
+    monkeypatch.setattr(asking, "PATIENCE", 0.5)
+    monkeypatch.setattr(asking, "NOTICE", 0.0)
     remember_config(state, Path("/my sites/hpc.yaml"))
     server = serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
     server.answers[api.GetEvents] = lambda _: server.leave()
@@ -156,7 +156,7 @@ def test_a_daemon_that_comes_back_is_followed_on(
 
 
 def test_the_journal_of_a_new_state_directory_is_empty() -> None:
-    assert Reader().kept(api.GetBags()).bags == []
+    assert BagReader().kept(api.GetBags()).bags == []
 
 
 def snapshot(after: float, *pilots: Any, **changes: Any) -> Overview:

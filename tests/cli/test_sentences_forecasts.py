@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from adaptor.api import FirstForecastView, ForecastView
-from adaptor.api.fields import Interval
+from adaptor.api.fields import Estimate
+from adaptor.cli.printing import clock
 from adaptor.cli.sentences import end_words, first_forecast_lines, forecast_line, record_line
-from adaptor.cli.words import clock
 from adaptor.forecast.record import Record, Share
 
 AT = 1_700_000_000.0
@@ -21,8 +21,8 @@ def first(**changes: Any) -> FirstForecastView:
         "made": AT,
         "finished": 30,
         "tasks": 1200,
-        "cost": Interval(0.1475, 0.2, 0.2528),
-        "end": Interval(AT + 40, AT + 60, AT + 90),
+        "cost": Estimate(0.1475, 0.2, 0.2528),
+        "end": Estimate(AT + 40, AT + 60, AT + 90),
         "final_cost": None,
         "final_end": None,
         "cost_held": None,
@@ -89,8 +89,8 @@ def test_a_bag_that_does_not_count_says_why_and_is_not_judged() -> None:
 
 
 def test_a_forecast_that_would_be_late() -> None:
-    end = Interval(AT - 10, AT, AT + 10)
-    ahead = ForecastView(cost=Interval(11.0, 12.3, 14.2), end=end, deadline=AT - 5)
+    end = Estimate(AT - 10, AT, AT + 10)
+    ahead = ForecastView(cost=Estimate(11.0, 12.3, 14.2), end=end, deadline=AT - 5)
     told = forecast_line(ahead)
     assert told.startswith(f"done {clock(AT)} ({clock(AT - 10)} to {clock(AT + 10)}), ")
     assert ", will cost about 12.3 credits (11 to 14.2), " in told
@@ -100,10 +100,10 @@ def test_a_forecast_that_would_be_late() -> None:
 def test_an_end_is_told_to_the_minute_where_that_is_enough() -> None:
     nothing: dict[str, Any] = {"cost": None, "deadline": None}
     now = 1_700_000_000.0
-    ahead = ForecastView(end=Interval(now + 300, now + 600, now + 1200), **nothing)
+    ahead = ForecastView(end=Estimate(now + 300, now + 600, now + 1200), **nothing)
     times = [clock(at, now)[:5] for at in (now + 600, now + 300, now + 1200)]
     assert end_words(ahead, now) == f"done {times[0]} ({times[1]} to {times[2]})"
-    open_end = ForecastView(end=Interval(now + 300, now + 600, math.inf), **nothing)
+    open_end = ForecastView(end=Estimate(now + 300, now + 600, math.inf), **nothing)
     assert end_words(open_end, now) == f"done {times[0]} ({times[1]} or later)"
     assert forecast_line(ForecastView(end=None, **nothing)) == ""
 

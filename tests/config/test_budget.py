@@ -8,7 +8,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.config.loading import parse_config
-from adaptor.daemon.credits.pricing import costs_of
+from adaptor.daemon.treasury import costs_of
 from adaptor.errors import ConfigError
 
 SITE = "sites:\n  a:\n    backend: slurm\n"

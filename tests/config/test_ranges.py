@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import inspect as types
 
 from adaptor.config import ranges
-from adaptor.config.ranges import Bounds, bounds_of, out_of_range
+from adaptor.config.ranges import KeyBounds, bounds_of, out_of_range
 from adaptor.units import Duration
 
 
@@ -42,9 +42,9 @@ def test_durations_are_checked_wherever_they_are() -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (ranges.Count, "must be more than 0 and at most 1000000000"),
-        (ranges.Port, "must be from 0 to 65535"),
-        (ranges.PositiveShare, "must be more than 0 and at most 1"),
+        (ranges.PositiveCount, "must be more than 0 and at most 1000000000"),
+        (ranges.PortNumber, "must be from 0 to 65535"),
+        (ranges.PositiveFraction, "must be more than 0 and at most 1"),
         (ranges.Credits, "must be from 0.000001 to 1000000000"),
         (ranges.AtLeastASecond, "must be 1s or more"),
         (ranges.ChargingUnit, "must be whole seconds from 1s to 1h"),
@@ -64,4 +64,4 @@ def test_a_value_holds_as_msgspec_would_decide(value: float, low: float, high: f
         inside = True
     except msgspec.ValidationError:
         inside = False
-    assert Bounds(ge=low, le=high).hold(value) == inside
+    assert KeyBounds(ge=low, le=high).hold(value) == inside

@@ -9,7 +9,7 @@ from adaptor.budget.accounting.credits import MILLION
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.client.credits import change_budget
 from adaptor.daemon.step import step
-from adaptor.journal.credit_entries import read_entries
+from adaptor.journal.credits import read_entries
 from tests.daemon.fake_site import FakeSite
 
 

@@ -15,10 +15,10 @@ from adaptor.bag_spec import BagSpec
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.step import step
+from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.pilots import Arrival, Pilot
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits

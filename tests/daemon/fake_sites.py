@@ -13,10 +13,10 @@ from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.step import step
+from adaptor.daemon.treasury import Costs
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits
 from adaptor.scheduling.bag import Bag

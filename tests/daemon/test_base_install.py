@@ -19,8 +19,8 @@ for name in ("numpy", "scipy", "numba", "matplotlib", "starlette", "uvicorn", "p
 @pytest.mark.parametrize(
     "module",
     [
-        *("adaptor.daemon.service", "adaptor.cli.credits.quote", "adaptor.cli.credits.credits"),
-        *("adaptor.dashboard.document", "adaptor.dashboard.report_page"),
+        *("adaptor.daemon.service", "adaptor.cli.bags.quote", "adaptor.cli.credits"),
+        *("adaptor.dashboard.document", "adaptor.dashboard.document"),
     ],
 )
 def test_it_is_imported_without_the_extras(module: str) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
-from adaptor.journal.credit_entries import read_entries
+from adaptor.journal.credits import read_entries
 from adaptor.protocol.messages import (
     AttemptKey,
     Ending,

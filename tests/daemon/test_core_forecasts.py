@@ -10,7 +10,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import FirstForecastView
-from adaptor.daemon.shutdown import end_pilots
+from adaptor.daemon.step import end_pilots
 from adaptor.decisions.memory import Memory
 from adaptor.errors import JournalError
 from adaptor.forecast.record import Record

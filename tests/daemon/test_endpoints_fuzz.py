@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.daemon.client.endpoint import ClientEndpoint
+from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.model import CraftedRequest, Request

@@ -19,7 +19,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, terms_of
 from adaptor.dashboard.pictures import PastUse, site_pictures
-from adaptor.journal.pilot_views import pilots
+from adaptor.journal.views import pilots
 from adaptor.model import EndedJob, Limits, QueueState
 from backends.base import PartitionClosed
 from backends.partitions import Partitions

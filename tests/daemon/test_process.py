@@ -13,7 +13,7 @@ import pytest
 from adaptor.config.schema import BUILT_IN
 from adaptor.daemon import process
 from adaptor.daemon.configured import Configured
-from adaptor.daemon.ports.rooms import Rooms
+from adaptor.daemon.server import Rooms
 from adaptor.errors import AdaptorError
 from adaptor.protocol.state_directory import private_directory
 

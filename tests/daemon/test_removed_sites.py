@@ -17,7 +17,7 @@ from adaptor.daemon.removed_sites import (
     view_of,
 )
 from adaptor.errors import UsageError
-from adaptor.journal.credit_entries import read_entries
+from adaptor.journal.credits import read_entries
 from adaptor.reports import JobState
 from tests.daemon.budgeted_site import credits_of, in_every_past, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
@@ -158,7 +158,7 @@ def test_a_settlement_is_written_whole_or_not_at_all(site: FakeSite, monkeypatch
     bag = reserved(site, started=True)
     before = credits_of(site, bag)
     with monkeypatch.context() as patched:
-        patched.setattr("adaptor.daemon.credits.treasury.write_entry", die)
+        patched.setattr("adaptor.daemon.treasury.write_entry", die)
         with pytest.raises(RuntimeError):
             asyncio.run(settle_site(site.state.core, "gone", None))
     site.restart()

@@ -11,6 +11,7 @@ import pytest
 from adaptor.crafting.situation import Demand, Reshape
 from adaptor.daemon.step import drive, step_of
 from adaptor.decisions.pilots import Pilot
+from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import CraftedRequest, Request
 from adaptor.reports import JobState
 from adaptor.units import format_duration
@@ -57,7 +58,7 @@ def test_what_a_request_got_when_it_started_is_its_tr_its_charge_and_told(
     for _ in range(2):
         known = site.state.pilots[pilot.id]
         reserved = site.state.core.treasury.ledger.open_pilots[pilot.id]
-        row = next(row for row in site.journal.pilots_in_system() if row.id == pilot.id)
+        row = next(row for row in site.journal.read(pilots_in_system) if row.id == pilot.id)
         assert (known.request.tr, known.granted, reserved.tr, row.tr) == (got, got, got, got)
         assert known.started is not None
         assert known.ends == known.started + got

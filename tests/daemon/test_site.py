@@ -16,7 +16,8 @@ from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
 from adaptor.decisions.pilots import Arrival
 from adaptor.errors import JournalError
-from adaptor.journal.bag_views import tasks
+from adaptor.journal.pilot_rows import pilots_in_system
+from adaptor.journal.views import tasks
 from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.shortfalls import Shortfall
@@ -325,7 +326,7 @@ def test_a_request_that_its_owner_alters_is_in_tables_charges_and_the_explanatio
     altered = Request(1, was.tr + 60)
     site.backend.asks_for(pilot.tag, altered)
     steps(site)
-    row = next(row for row in site.journal.pilots_in_system() if row.id == pilot.id)
+    row = next(row for row in site.journal.read(pilots_in_system) if row.id == pilot.id)
     assert Request(row.p, row.tr) == altered
     reserved = site.state.core.treasury.ledger.open_pilots[pilot.id]
     assert Request(reserved.p, reserved.tr) == altered

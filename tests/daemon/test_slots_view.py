@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from adaptor.api import FreeStep, GpuCount, SlotView
+from adaptor.api import FreeStep, GpuTotals, SlotView
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import availability
 from adaptor.crafting.situation import SiteRules
@@ -63,7 +63,7 @@ def test_slots_for_tasks_of_a_size_and_the_gpus_that_are_free() -> None:
     )
     seen = msgspec.structs.replace(queue(RunningJob("a", 16, math.inf, parts)), nodes=nodes)
     view = slots_view("hpc", seen, RULES, TaskSize(processors=5))
-    assert view.gpus == [GpuCount(type="", total=2, free=2), GpuCount(type="a100", total=4, free=1)]
+    assert view.gpus == [GpuTotals(type="", total=2, free=2), GpuTotals(type="a100", total=4, free=1)]
     assert [(slot.p, slot.tasks) for slot in view.slots] == [(45, 9)]
     assert view.no_room == ""
     assert "the largest node has 32" in slots_view("hpc", seen, RULES, TaskSize(processors=64)).no_room

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from adaptor.daemon import step as daemon_step
+from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import QueueState
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
@@ -119,7 +120,7 @@ class Withdrawing(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost(self) -> None:
-        known = {row.tag for row in self.site.journal.pilots_in_system()}
+        known = {row.tag for row in self.site.journal.read(pilots_in_system)}
         assert set(self.backend.live()) <= known
 
     @invariant()

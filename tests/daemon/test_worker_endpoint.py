@@ -13,8 +13,9 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon import worker_endpoint
 from adaptor.daemon.sites import terms_of
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
+from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.maildir import LATENCY
 from adaptor.protocol.messages import (
@@ -107,10 +108,10 @@ def endpoint_of(site: FakeSite) -> WorkerEndpoint:
 
 def test_a_pilot_whose_worker_has_called_is_shown_as_running(site: FakeSite) -> None:
     """While more requests are submitted, nobody asks the scheduler."""
-    (before,) = site.journal.pilots_in_system()
+    (before,) = site.journal.read(pilots_in_system)
     assert before.state == PilotState.SUBMITTING.value
     greet(site)
-    (after,) = site.journal.pilots_in_system()
+    (after,) = site.journal.read(pilots_in_system)
     assert after.state == PilotState.RUNNING.value
     assert after.started is not None
 

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from adaptor.dashboard.access import TOKEN_FILE, Guard, load_or_make_token
+from adaptor.dashboard.access import TOKEN_FILE, PageGuard, load_or_make_token
 from adaptor.errors import AdaptorError
 
 TOKEN = "t" * 43
@@ -25,7 +25,7 @@ async def secret(_: Request) -> PlainTextResponse:
 def client(token: str | None = TOKEN, hosts: tuple[str, ...] = (), base: str = "", **more: str) -> TestClient:
     inner = Starlette(routes=[Route("/", secret), Route("/page.json", secret)])
     url = more.get("url", "http://localhost:8765")
-    return TestClient(Guard(inner, token, hosts, base), base_url=url, follow_redirects=False)
+    return TestClient(PageGuard(inner, token, hosts, base), base_url=url, follow_redirects=False)
 
 
 def test_without_the_token_nothing_is_told() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaptor.dashboard.document import static_document
+from adaptor.dashboard.document import report_page, static_document
 from adaptor.dashboard.gathering import Gatherer
 from adaptor.dashboard.page import joined, sections
-from adaptor.dashboard.report_page import report_page
 from tests.dashboard.large_journal import PILOTS, LargeSource, write_journal
 from tests.dashboard.told import NOW
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from adaptor import api
 from adaptor.api import (
+    AttemptSpan,
     DoneStep,
     FailureView,
     LearnedRuntime,
@@ -14,7 +15,6 @@ from adaptor.api import (
     QueuePicture,
     QueueStep,
     RuntimeBin,
-    Span,
     TaskSums,
 )
 from adaptor.api.question import A
@@ -44,7 +44,7 @@ def picture() -> api.Picture:
             )
         ],
         [LearnedRuntime(bag=7, site="hpc", estimate=12.5)],
-        [Span(1, 7, 5, 1, NOW - 4, None, "running")],
+        [AttemptSpan(1, 7, 5, 1, NOW - 4, None, "running")],
     )
 
 
@@ -90,7 +90,7 @@ def answers() -> dict[type, Any]:
         api.GetWhy: api.Why(
             [api.Explanation(time=NOW - 9, site="hpc", subject="pilot 1", kind="issued", text="a hole")]
         ),
-        api.GetActivity: api.Activity([Span(1, 7, 0, 1, NOW - 50, NOW - 40, "result")], []),
+        api.GetActivity: api.Activity([AttemptSpan(1, 7, 0, 1, NOW - 50, NOW - 40, "result")], []),
         api.GetTaskSums: SUMS,
     }
 

@@ -18,7 +18,7 @@ from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import CostSplit
 from adaptor.daemon.client.credits import why_paused
-from adaptor.daemon.credits.pricing import Costs
+from adaptor.daemon.treasury import Costs
 from adaptor.decisions import shares
 from adaptor.decisions.memory import Memory, Question
 from adaptor.decisions.offers import aim_of, task_time

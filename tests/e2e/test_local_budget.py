@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.journal.credit_entries import entries
+from adaptor.journal.credits import entries
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
 PRICE = 10

@@ -11,7 +11,7 @@ from adaptor.api import TakenOver, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import BatchScript
 from adaptor.journal.continuing import left_to_run
-from adaptor.journal.output_names import ScriptOutputs
+from adaptor.journal.views import ScriptOutputs
 from tests.scheduling.broker_world import World
 
 

@@ -14,8 +14,8 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import FirstForecast
-from adaptor.journal.credit_entries import write_entry
-from adaptor.journal.forecast_rows import first_forecast, forecast_record
+from adaptor.journal.credits import write_entry
+from adaptor.journal.forecast_rows import bags_with_forecast, first_forecast, forecast_record
 from adaptor.journal.queries import answer
 from adaptor.model import Request
 from tests.scheduling.broker_world import World
@@ -83,7 +83,7 @@ def test_a_forecast_that_is_kept_stays(world: World, books: Books) -> None:
     keep(world, bag, cost=0.5)
     keep(world, bag, cost=9.0)
     assert view(world, books, bag).cost == Estimate(0.4, 0.5, 0.6)
-    assert world.journal.bags_with_forecast() == {bag}
+    assert world.journal.read(bags_with_forecast) == {bag}
     world.restart()
     assert view(world, books, bag).cost == Estimate(0.4, 0.5, 0.6)
 

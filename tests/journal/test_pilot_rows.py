@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from adaptor.budget.accounting.cost_shares import Use
-from adaptor.journal.pilot_rows import Ended, ended_pilots, held_by_attempts, started_in, uses_of
+from adaptor.journal.pilot_rows import (
+    EndedPilot,
+    ended_pilots,
+    held_by_attempts,
+    pilot_waits,
+    pilots_in_system,
+    started_in,
+    submitted_since,
+    uses_of,
+)
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request
 from adaptor.protocol.messages import AttemptKey, Leaving
 from tests.scheduling.broker_world import World
@@ -29,12 +38,12 @@ def test_an_intent_is_in_the_system_with_a_tag_of_its_own(world: World) -> None:
     crafted = CraftedRequest(Request(3, 60), 5.0, 1, "because")
     first = world.journal.add_pilot("here", "tag-", crafted, 7.0, bag=4)
     second = world.journal.add_pilot("there", "tag-", crafted, 8.0, node="n1")
-    one, two = world.journal.pilots_in_system()
+    one, two = world.journal.read(pilots_in_system)
     assert (one.tag, one.bag, one.node, one.p, one.tr) == (f"tag-{first}", 4, "", 3, 60)
     assert (two.tag, two.bag, two.node, two.submitted) == (f"tag-{second}", None, "n1", 8.0)
     assert one.state == PilotState.SUBMITTING.value
     end(world, first, PilotState.COMPLETED, 9.0, 10.0)
-    assert [row.id for row in world.journal.pilots_in_system()] == [second]
+    assert [row.id for row in world.journal.read(pilots_in_system)] == [second]
 
 
 def test_when_requests_were_sent_with_refused_ones_and_without_donated_nodes(world: World) -> None:
@@ -42,8 +51,8 @@ def test_when_requests_were_sent_with_refused_ones_and_without_donated_nodes(wor
         crafted = CraftedRequest(Request(1, 60), None, 1, "")
         pilot = world.journal.add_pilot(site, "tag-", crafted, at, node=node)
         end(world, pilot, PilotState.REFUSED, None, at)
-    assert world.journal.submitted_since("here", 5.0) == [7.0]
-    assert world.journal.submitted_since("here", 4.0) == [5.0, 7.0]
+    assert world.journal.read(submitted_since, "here", 5.0) == [7.0]
+    assert world.journal.read(submitted_since, "here", 4.0) == [5.0, 7.0]
 
 
 def test_only_the_last_waits_of_a_site_the_oldest_first(world: World) -> None:
@@ -53,21 +62,23 @@ def test_only_the_last_waits_of_a_site_the_oldest_first(world: World) -> None:
         state = PilotState.REFUSED if number == 3 else PilotState.COMPLETED
         end(world, pilot, state, number + 0.5, number + 1.0)
     world.journal.add_pilot("here", "tag-", CraftedRequest(Request(1, 60), 9.0, 1, ""), 0.0)
-    assert [wait.predicted_start for wait in world.journal.waits("here", 2)] == [1.0, 2.0]
-    assert world.journal.waits("there") == []
+    assert [wait.predicted_start for wait in world.journal.read(pilot_waits, "here", 2)] == [1.0, 2.0]
+    assert world.journal.read(pilot_waits, "there") == []
 
 
 def test_the_times_of_an_ended_pilot_are_the_schedulers(world: World) -> None:
     player = world.join("w")
     assert ended_pilots(world.journal.connection, [player.pilot]) == {}
     end(world, player.pilot, PilotState.CANCELLED, 100.0, 160.0)
-    assert ended_pilots(world.journal.connection, [player.pilot]) == {player.pilot: Ended(100.0, 160.0)}
+    assert ended_pilots(world.journal.connection, [player.pilot]) == {player.pilot: EndedPilot(100.0, 160.0)}
 
 
 def test_a_pilot_that_never_ran_ended_when_it_was_submitted(world: World) -> None:
     player = world.join("w")
     end(world, player.pilot, PilotState.REFUSED, None, None)
-    assert ended_pilots(world.journal.connection, [player.pilot]) == {player.pilot: Ended(None, world.now)}
+    assert ended_pilots(world.journal.connection, [player.pilot]) == {
+        player.pilot: EndedPilot(None, world.now)
+    }
 
 
 def test_where_the_scheduler_lost_its_record_the_workers_reports_count(world: World) -> None:

@@ -18,7 +18,7 @@ import pytest
 from adaptor import api
 from adaptor.errors import JournalError
 from adaptor.journal import upgrade
-from adaptor.journal.credit_entries import budgets_of_bags, read_entries
+from adaptor.journal.credits import budgets_of_bags, read_entries
 from adaptor.journal.database import FILE, open_for_reading, open_for_writing
 from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer, answer_offline

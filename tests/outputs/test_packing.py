@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.outputs import packing
-from adaptor.outputs.finding import Outputs, Place, open_place
+from adaptor.outputs.finding import OutputPlace, Outputs, open_place
 from adaptor.outputs.packing import Packer
 
 
-def read(place: Place | None) -> bytes | None:
+def read(place: OutputPlace | None) -> bytes | None:
     if place is None:
         return None
     with open_place(place) as file:

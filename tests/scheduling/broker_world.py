@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
-from adaptor.daemon.client.own_needs import needs_of
+from adaptor.daemon.client.new_tasks import needs_of
 from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover

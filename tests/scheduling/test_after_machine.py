@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from adaptor.api import TaskInput
 from adaptor.errors import UsageError
+from adaptor.journal.bag_rows import end_of_bag
 from adaptor.journal.recovery import load_bag
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
@@ -56,7 +57,7 @@ class WatchedWorld(World):
         assert all(states[parent] == "done" for parent in done)
         assert self.ended >= {(key.bag, parent) for parent in ended}
         done, ended = self.bags_before[key.bag]
-        assert all(self.journal.end_of(bag) is TaskState.DONE for bag in done)
+        assert all(self.journal.read(end_of_bag, bag) is TaskState.DONE for bag in done)
         assert self.ended_bags >= set(ended)
 
 
@@ -234,7 +235,8 @@ class AfterMachine(RuleBasedStateMachine):
                     )
                 elif state in ("waiting", "leased", "done"):
                     assert all(states[parent] == "done" for parent in done)
-                    assert all(self.world.journal.end_of(each) is TaskState.DONE for each in bags_done)
+                    ends = [self.world.journal.read(end_of_bag, each) for each in bags_done]
+                    assert all(end is TaskState.DONE for end in ends)
 
     def teardown(self) -> None:
         if not hasattr(self, "world"):
@@ -252,7 +254,7 @@ class AfterMachine(RuleBasedStateMachine):
                 self.world.commit()
             self.world.run_to_the_end()
             for bag in self.appends:
-                assert self.world.journal.end_of(bag) is not None
+                assert self.world.journal.read(end_of_bag, bag) is not None
                 assert not {"waiting", "leased", "blocked"} & set(self.world.states(bag))
         except UsageError as error:
             raise AssertionError from error

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.api import TaskInput
+from adaptor.journal.bag_rows import end_of_bag
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from tests.scheduling.broker_world import World
@@ -73,7 +74,7 @@ def test_a_failure_fails_what_runs_after_it_and_says_why(world: World) -> None:
         None,
         "it runs after task 0, which failed",
     ]
-    assert world.journal.end_of(bag) is TaskState.FAILED
+    assert world.journal.read(end_of_bag, bag) is TaskState.FAILED
 
 
 def test_a_retry_blocks_what_runs_after_it_again(world: World) -> None:

@@ -16,7 +16,7 @@ import psutil
 
 from adaptor import api
 from adaptor.api.question import A
-from adaptor.client.asking import Connection, NoAnswerError
+from adaptor.client.asking import DaemonConnection, NoAnswerError
 from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access, worker_access
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from tests.e2e.lab import Lab, until
@@ -68,7 +68,7 @@ class World:
 
     def ask(self, question: api.Question[A], patience: float = 30.0) -> A | None:
         """As the command line does; None: no answer in time."""
-        connection = Connection(self.state)
+        connection = DaemonConnection(self.state)
         try:
             return connection.ask(question, patience)
         except NoAnswerError:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.protocol.maildir import address_of
 from adaptor.protocol.messages import ToWorker, decode_from_worker, encode
 from adaptor.protocol.spool.directory import DirectorySpool

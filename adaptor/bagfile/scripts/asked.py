@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
 
-from adaptor.bagfile.scripts.array_spec import ArraySpec
-from adaptor.bagfile.scripts.getopt import Given, OptionError
+from adaptor.bagfile.scripts.getopt import GivenOption, OptionError
+from adaptor.bagfile.scripts.values import ArraySpec
 
 NOTIFY = "notify"
 """Key of the wish for messages by mail."""
 
 
-class Wish(msgspec.Struct, frozen=True):
+class SiteWish(msgspec.Struct, frozen=True):
     """Something that a site of the configuration says for all its pilots, such as a partition."""
 
     key: str
     """Of the site's configuration; `NOTIFY`; empty: no site says it for itself."""
-    given: Given
+    given: GivenOption
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class ScriptOptions(msgspec.Struct, kw_only=True):
     """Filled option by option."""
 
     options: dict[str, Any] = {}
     """By field of `BagSpec`."""
     written: dict[str, str] = {}
     """Options of a bag as people write them, by key."""
-    writers: dict[str, Given] = {}
+    writers: dict[str, GivenOption] = {}
     """By the same keys: which option of the script it is."""
     variables: dict[str, str] = {}
     """Of all elements."""
-    wishes: list[Wish] = []
+    wishes: list[SiteWish] = []
     array: ArraySpec | None = None
     array_variable: str = ""
     """The variable with the index; empty: the usual one."""
@@ -59,32 +59,49 @@ class Asked(msgspec.Struct, kw_only=True):
     """As sbatch's `--export`."""
 
 
-def write(asked: Asked, key: str, text: str, given: Given) -> None:
+def write(asked: ScriptOptions, key: str, text: str, given: GivenOption) -> None:
     """Note an option of the bag that an option of the script stands for."""
     asked.written[key], asked.writers[key] = text, given
 
 
-def wish(asked: Asked, key: str, given: Given) -> None:
+def wish(asked: ScriptOptions, key: str, given: GivenOption) -> None:
     """Note what a site says for all its pilots; a later option for the same key wins."""
-    asked.wishes = [other for other in asked.wishes if other.key != key] + [Wish(key, given)]
+    asked.wishes = [other for other in asked.wishes if other.key != key] + [SiteWish(key, given)]
 
 
-def qsub_name(asked: Asked, given: Given) -> None:
-    """`-N` of every qsub."""
-    asked.options["name"] = given.value
-
-
-def qsub_mail(asked: Asked, given: Given) -> None:
+def qsub_mail(asked: ScriptOptions, given: GivenOption) -> None:
     """`-m` of every qsub."""
     if given.value != "n":
-        asked.wishes.append(Wish(NOTIFY, given))
+        asked.wishes.append(SiteWish(NOTIFY, given))
 
 
-Follow = Callable[[Asked, Given], None]
+Follow = Callable[[ScriptOptions, GivenOption], None]
 """Notes what one option asks for. Raises ValueError: its value is none."""
 
 
-def follow(asked: Asked, given: Given, known: Mapping[str, Follow], why_not: Mapping[str, str]) -> None:
+def field(name: str, parse: Callable[[str], object] = str) -> Follow:
+    """Sets a field of `ScriptOptions` to the parsed value."""
+    return lambda asked, given: setattr(asked, name, parse(given.value))
+
+
+def of_bag(name: str, parse: Callable[[str], object] = str) -> Follow:
+    """Sets an option of the bag, by field of `BagSpec`, to the parsed value."""
+    return lambda asked, given: asked.options.update({name: parse(given.value)})
+
+
+def only(allowed: Collection[str], why: str) -> Follow:
+    """Takes these values, which change nothing; `why` no others."""
+
+    def checked(_asked: ScriptOptions, given: GivenOption) -> None:
+        if given.value not in allowed:
+            raise ValueError(why)
+
+    return checked
+
+
+def follow(
+    asked: ScriptOptions, given: GivenOption, known: Mapping[str, Follow], why_not: Mapping[str, str]
+) -> None:
     """Note what an option asks for.
 
     Args:
@@ -104,6 +121,6 @@ def follow(asked: Asked, given: Given, known: Mapping[str, Follow], why_not: Map
         raise refuse(given, str(error)) from None
 
 
-def refuse(given: Given, why: str) -> OptionError:
+def refuse(given: GivenOption, why: str) -> OptionError:
     """The error for an option that cannot be followed."""
     return OptionError(given.line, f"{given.shown}: {why}; --ignore {given.name} submits it without")

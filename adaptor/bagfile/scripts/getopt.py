@@ -2,13 +2,64 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
-from adaptor.bagfile.scripts.directives import Word
 from adaptor.did_you_mean import did_you_mean
+
+
+class Word(msgspec.Struct, frozen=True):
+    """One word of a directive."""
+
+    text: str
+    line: int
+
+
+def is_script(data: bytes) -> bool:
+    """Whether a file is a script and no list of tasks."""
+    return data.startswith(b"#!")
+
+
+def directives(text: str, mark: str) -> list[tuple[int, str]]:
+    """The numbers and the rest of the lines that begin with a mark, up to the first command."""
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.startswith(mark):
+            rest = line[len(mark) :]
+            if not rest or rest[0].isspace() or rest[0] == "-":
+                found.append((number, rest))
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
+    return found
+
+
+_PIECE = re.compile(
+    r"(?P<space>\s+)|(?P<comment>#.*)|(?P<quoted>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
+    r"|\\(?P<escaped>.)|(?P<plain>[^\s#\"'\\]+)|(?P<lone>.)"
+)
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def words_of(rest: str, line: int) -> list[Word]:
+    """The words of one directive. Raises ValueError: a quote has no end."""
+    words: list[Word] = []
+    word: str | None = None
+    for piece in _PIECE.finditer(rest):
+        if piece["comment"] is not None:
+            break
+        if piece["space"] is not None:
+            words += [Word(word, line)] if word is not None else []
+            word = None
+            continue
+        if piece["lone"] in ("'", '"'):
+            raise ValueError(f"the quote {piece['lone']} has no end")
+        quoted = _ESCAPED.sub(r"\1", piece["quoted"][1:-1]) if piece["quoted"] else ""
+        word = (word or "") + (piece["escaped"] or piece["plain"] or quoted)
+    return words + ([Word(word, line)] if word is not None else [])
+
 
 Takes = Literal["value", "perhaps", "nothing"]
 """Whether an option has a value; `perhaps`: only behind `=`."""
@@ -18,7 +69,7 @@ _LONGEST = 500
 """Characters of a message."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownOption(msgspec.Struct, frozen=True):
     """One option that a command knows."""
 
     name: str
@@ -26,7 +77,7 @@ class Known(msgspec.Struct, frozen=True):
     takes: Takes = "value"
 
 
-class Given(msgspec.Struct, frozen=True):
+class GivenOption(msgspec.Struct, frozen=True):
     """One option of a script."""
 
     name: str
@@ -44,22 +95,26 @@ class OptionError(ValueError):
         self.line = line
 
 
-class Table:
+class OptionTable:
     """The options of a command. With `long=False` it has letters only, as qsub has."""
 
-    def __init__(self, command: str, known: Sequence[Known], *, long: bool = True) -> None:
+    def __init__(self, command: str, known: Sequence[KnownOption], *, long: bool = True) -> None:
         self._command = command
-        self._long: Mapping[str, Known] = {each.name: each for each in known} if long else {}
+        self._long: Mapping[str, KnownOption] = {each.name: each for each in known} if long else {}
         self._letters = {each.letter: each for each in known if each.letter}
 
-    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[Given]:
+    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[GivenOption]:
         """The options without the ignored ones, which need not be known. Raises OptionError."""
-        given: list[Given] = []
+        given: list[GivenOption] = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
             name, equals, _ = word.text.removeprefix("--").partition("=")
-            if word.text.startswith("--") and not self._knows(name) and ignored(name):
+            if (
+                word.text.startswith("--")
+                and not any(key.startswith(name) for key in self._long)
+                and ignored(name)
+            ):
                 while rest and not equals and rest[0].line == word.line and rest[0].text[:1] != "-":
                     rest.pop(0)
             elif word.text.startswith("--") and self._long:
@@ -68,27 +123,23 @@ class Table:
                 given += self._read_letters(word, rest)
             else:
                 raise OptionError(
-                    word.line,
-                    f"'{word.text}' is no option of {self._command}; quote a value that has spaces",
+                    word.line, f"'{word.text}' is no option of {self._command}; quote a value that has spaces"
                 )
         return [each for each in given if not ignored(each.name)]
 
-    def _knows(self, name: str) -> bool:
-        return any(key.startswith(name) for key in self._long)
-
-    def _read_long(self, word: Word, rest: list[Word]) -> Given:
+    def _read_long(self, word: Word, rest: list[Word]) -> GivenOption:
         name, equals, value = word.text[2:].partition("=")
         known = self._by_name(name, word.line)
         if equals:
             if known.takes == "nothing":
                 raise OptionError(word.line, f"--{known.name} takes no value")
-            return Given(known.name, value, word.line, word.text)
+            return GivenOption(known.name, value, word.line, word.text)
         if known.takes == "value":
             value = self._next(f"--{known.name}", word, rest)
-            return Given(known.name, value, word.line, f"{word.text} {value}")
-        return Given(known.name, "", word.line, word.text)
+            return GivenOption(known.name, value, word.line, f"{word.text} {value}")
+        return GivenOption(known.name, "", word.line, word.text)
 
-    def _by_name(self, name: str, line: int) -> Known:
+    def _by_name(self, name: str, line: int) -> KnownOption:
         """An option by its name or the beginning of it that no other has."""
         if name in self._long:
             return self._long[name]
@@ -102,7 +153,7 @@ class Table:
             line, f"{self._command} has no option --{name} ({hint}); --ignore {name} submits it without"
         )
 
-    def _read_letters(self, word: Word, rest: list[Word]) -> list[Given]:
+    def _read_letters(self, word: Word, rest: list[Word]) -> list[GivenOption]:
         given = []
         text = word.text[1:]
         while text:
@@ -111,11 +162,11 @@ class Table:
             if known is None:
                 raise OptionError(word.line, f"{self._command} has no option -{letter}")
             if known.takes == "nothing":
-                given.append(Given(known.name, "", word.line, f"-{letter}"))
+                given.append(GivenOption(known.name, "", word.line, f"-{letter}"))
                 continue
             if known.takes == "value" and not text:
                 text = self._next(f"-{letter}", word, rest)
-            given.append(Given(known.name, text, word.line, f"-{letter} {text}".rstrip()))
+            given.append(GivenOption(known.name, text, word.line, f"-{letter} {text}".rstrip()))
             break
         return given
 

@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
-from adaptor.bagfile.scripts.asked import Asked, Follow, follow, qsub_mail, qsub_name, wish, write
-from adaptor.bagfile.scripts.directives import Word
-from adaptor.bagfile.scripts.getopt import Given, OptionError
-from adaptor.bagfile.scripts.values import pbs_size, pbs_time, whole
+from adaptor.bagfile.scripts.asked import Follow, ScriptOptions, field, follow, of_bag, qsub_mail, wish, write
+from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, Word
+from adaptor.bagfile.scripts.values import ArraySpec, parse_array, pbs_size, pbs_time, whole
 from adaptor.did_you_mean import did_you_mean
 
 _ALONE = ("V", "clear", "cwd", "h", "hard", "notify", "soft", "terse")
@@ -37,9 +35,9 @@ _WHY = {
 class Options:
     """As `Table`, for Grid Engine's form of options."""
 
-    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[Given]:
+    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[GivenOption]:
         """The options without the ignored ones, which need not be known. Raises OptionError."""
-        given: list[Given] = []
+        given: list[GivenOption] = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
@@ -60,16 +58,16 @@ class Options:
             values = " ".join(each.text for each in rest[:count])
             del rest[:count]
             if not ignored(name):
-                given.append(Given(name, values, word.line, f"-{name} {values}".rstrip()))
+                given.append(GivenOption(name, values, word.line, f"-{name} {values}".rstrip()))
         return given
 
 
 TABLE = Options()
 
 
-def read_grid_engine(given: Sequence[Given]) -> Asked:
+def read_grid_engine(given: Sequence[GivenOption]) -> ScriptOptions:
     """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
-    asked = Asked()
+    asked = ScriptOptions()
     for each in given:
         if each.name in _OF_SITES:
             wish(asked, _OF_SITES[each.name], each)
@@ -80,24 +78,24 @@ def read_grid_engine(given: Sequence[Given]) -> Asked:
     return asked
 
 
-def _array(asked: Asked, given: Given) -> None:
+def _array(asked: ScriptOptions, given: GivenOption) -> None:
     at_most = asked.array.at_most if asked.array else None
     asked.array = msgspec.structs.replace(parse_array(given.value), at_most=at_most)
     if asked.array.indices[0] < 1:
         raise ValueError("tasks are counted from 1")
 
 
-def _at_once(asked: Asked, given: Given) -> None:
+def _at_once(asked: ScriptOptions, given: GivenOption) -> None:
     known = asked.array or ArraySpec((1,), None)
     asked.array = msgspec.structs.replace(known, at_most=whole(given.value))
 
 
-def _slots(asked: Asked, given: Given) -> None:
+def _slots(asked: ScriptOptions, given: GivenOption) -> None:
     """All on one node: what the environment does elsewhere is not known here."""
     asked.cpus = whole(given.value.split()[-1].partition("-")[0])
 
 
-def _resources(asked: Asked, given: Given) -> None:
+def _resources(asked: ScriptOptions, given: GivenOption) -> None:
     for each in given.value.split(","):
         name, _, value = each.partition("=")
         match name.strip():
@@ -109,14 +107,11 @@ def _resources(asked: Asked, given: Given) -> None:
                 raise ValueError(f"the resource {other} is not known to a bag")
 
 
-def _field(name: str) -> Follow:
-    def noted(asked: Asked, given: Given) -> None:
-        setattr(asked, name, given.value.rpartition(":")[2])
-
-    return noted
+def _path(value: str) -> str:
+    return value.rpartition(":")[2]
 
 
-def _variables(asked: Asked, given: Given) -> None:
+def _variables(asked: ScriptOptions, given: GivenOption) -> None:
     for each in given.value.split(","):
         name, equals, value = each.partition("=")
         if equals:
@@ -124,34 +119,34 @@ def _variables(asked: Asked, given: Given) -> None:
 
 
 def _yes_only(why: str, wanted: str) -> Follow:
-    def noted(_asked: Asked, given: Given) -> None:
+    def noted(_asked: ScriptOptions, given: GivenOption) -> None:
         if given.value.lower() not in (wanted, {"y": "yes", "n": "no"}[wanted]):
             raise ValueError(why)
 
     return noted
 
 
-def _join(asked: Asked, given: Given) -> None:
+def _join(asked: ScriptOptions, given: GivenOption) -> None:
     asked.join = "oe" if given.value.lower() in ("y", "yes") else ""
 
 
-def _here(asked: Asked, _given: Given) -> None:
+def _here(asked: ScriptOptions, _given: GivenOption) -> None:
     asked.cwd = "."
 
 
 _FOLLOWED: dict[str, Follow] = {
-    "N": qsub_name,
+    "N": of_bag("name"),
     "b": _yes_only("a script is no program: write adaptor submit -- PROGRAM", "n"),
     "cwd": _here,
-    "e": _field("error"),
+    "e": field("error", _path),
     "j": _join,
     "l": _resources,
     "m": qsub_mail,
-    "o": _field("output"),
+    "o": field("output", _path),
     "pe": _slots,
     "r": _yes_only("a task whose node was lost runs again", "y"),
     "t": _array,
     "tc": _at_once,
     "v": _variables,
-    "wd": _field("cwd"),
+    "wd": field("cwd", _path),
 }

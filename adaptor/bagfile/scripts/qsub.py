@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptor.bagfile.scripts.array_spec import parse_array
-from adaptor.bagfile.scripts.asked import Asked, Follow, Wish, follow, qsub_mail, qsub_name, wish, write
-from adaptor.bagfile.scripts.getopt import Given, Known, Table
-from adaptor.bagfile.scripts.values import gpus, pbs_size, pbs_time, whole
+from adaptor.bagfile.scripts.asked import (
+    Follow,
+    ScriptOptions,
+    SiteWish,
+    field,
+    follow,
+    of_bag,
+    only,
+    qsub_mail,
+    wish,
+    write,
+)
+from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
+from adaptor.bagfile.scripts.values import gpus, parse_array, pbs_size, pbs_time, whole
 from adaptor.resources import TaskGpus
 
 _VALUES = "AaceJkMmNoPpqSTtuvWljrdwC"
 _ALONE = "fhIVXzG"
-TABLE = Table(
+TABLE = OptionTable(
     "qsub",
     [
-        *(Known(letter, letter) for letter in _VALUES),
-        *(Known(letter, letter, "nothing") for letter in _ALONE),
+        *(KnownOption(letter, letter) for letter in _VALUES),
+        *(KnownOption(letter, letter, "nothing") for letter in _ALONE),
     ],
     long=False,
 )
@@ -31,9 +41,9 @@ _WHY = {
 }
 
 
-def read_qsub(given: Sequence[Given]) -> Asked:
+def read_qsub(given: Sequence[GivenOption]) -> ScriptOptions:
     """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
-    asked = Asked()
+    asked = ScriptOptions()
     for each in given:
         if each.name in _WITHOUT_EFFECT:
             continue
@@ -45,29 +55,24 @@ def read_qsub(given: Sequence[Given]) -> Asked:
 
 
 def _array(variable: str) -> Follow:
-    def noted(asked: Asked, given: Given) -> None:
+    def noted(asked: ScriptOptions, given: GivenOption) -> None:
         asked.array, asked.array_variable = parse_array(given.value), variable
 
     return noted
 
 
-def _join(asked: Asked, given: Given) -> None:
+def _join(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value not in ("oe", "eo", "n"):
         raise ValueError("write oe, eo or n")
     asked.join = given.value
 
 
-def _again(_asked: Asked, given: Given) -> None:
-    if given.value != "y":
-        raise ValueError("a task whose node was lost runs again")
-
-
-def _shell(asked: Asked, given: Given) -> None:
+def _shell(asked: ScriptOptions, given: GivenOption) -> None:
     """The `#!` line says what runs a script; a shell that is another one would surprise."""
     asked.variables["PBS_O_SHELL"] = given.value
 
 
-def _variables(asked: Asked, given: Given) -> None:
+def _variables(asked: ScriptOptions, given: GivenOption) -> None:
     """`NAME=value`; a name alone is passed on with the rest of the environment."""
     for each in given.value.split(","):
         name, equals, value = each.partition("=")
@@ -77,19 +82,12 @@ def _variables(asked: Asked, given: Given) -> None:
             asked.variables[name.strip()] = value.strip("'\"")
 
 
-def _folder(asked: Asked, given: Given) -> None:
-    asked.cwd = given.value
+def _path(value: str) -> str:
+    host, colon, path = value.rpartition(":")
+    return path if colon and "/" not in host else value
 
 
-def _file(field: str) -> Follow:
-    def noted(asked: Asked, given: Given) -> None:
-        host, colon, path = given.value.rpartition(":")
-        setattr(asked, field, path if colon and "/" not in host else given.value)
-
-    return noted
-
-
-def _resources(asked: Asked, given: Given) -> None:
+def _resources(asked: ScriptOptions, given: GivenOption) -> None:
     for each in given.value.split(","):
         name, _, value = each.partition("=")
         match name.strip():
@@ -100,7 +98,7 @@ def _resources(asked: Asked, given: Given) -> None:
             case "nodes":
                 _chunk(asked, value, "ppn")
             case "qos":
-                asked.wishes.append(Wish("qos", given))
+                asked.wishes.append(SiteWish("qos", given))
             case "procs":
                 asked.cpus = whole(value)
             case "place" | "nice" | "file" if name != "place" or value in ("free", "pack"):
@@ -109,7 +107,7 @@ def _resources(asked: Asked, given: Given) -> None:
                 _one_resource(asked, other, value)
 
 
-def _chunk(asked: Asked, text: str, processors: str) -> None:
+def _chunk(asked: ScriptOptions, text: str, processors: str) -> None:
     """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4`; the number may be missing."""
     if "+" in text:
         raise ValueError("a script has one chunk; for several nodes see docs/bags.md#several-nodes")
@@ -125,7 +123,7 @@ def _chunk(asked: Asked, text: str, processors: str) -> None:
         _one_resource(asked, "ncpus" if name == processors else name, value)
 
 
-def _one_resource(asked: Asked, name: str, value: str) -> None:
+def _one_resource(asked: ScriptOptions, name: str, value: str) -> None:
     match name:
         case "ncpus":
             asked.cpus = whole(value)
@@ -147,15 +145,15 @@ def _one_resource(asked: Asked, name: str, value: str) -> None:
 _FOLLOWED: dict[str, Follow] = {
     "J": _array("PBS_ARRAY_INDEX"),
     "t": _array("PBS_ARRAYID"),
-    "N": qsub_name,
+    "N": of_bag("name"),
     "S": _shell,
-    "d": _folder,
-    "w": _folder,
-    "e": _file("error"),
+    "d": field("cwd"),
+    "w": field("cwd"),
+    "e": field("error", _path),
     "j": _join,
     "l": _resources,
     "m": qsub_mail,
-    "o": _file("output"),
-    "r": _again,
+    "o": field("output", _path),
+    "r": only(("y",), "a task whose node was lost runs again"),
     "v": _variables,
 }

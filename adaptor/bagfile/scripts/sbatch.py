@@ -5,10 +5,19 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from adaptor.bagfile.scripts.array_spec import parse_array
-from adaptor.bagfile.scripts.asked import NOTIFY, Asked, Follow, Wish, follow, write
-from adaptor.bagfile.scripts.getopt import Given, Known, Table
-from adaptor.bagfile.scripts.values import gpus, gres, slurm_size, slurm_time, whole
+from adaptor.bagfile.scripts.asked import (
+    NOTIFY,
+    Follow,
+    ScriptOptions,
+    SiteWish,
+    field,
+    follow,
+    of_bag,
+    only,
+    write,
+)
+from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
+from adaptor.bagfile.scripts.values import gpus, gres, parse_array, slurm_size, slurm_time, whole
 
 _LETTERS = {
     "account": "A", "array": "a", "batch": "", "begin": "b", "chdir": "D", "clusters": "M", "comment": "",
@@ -34,13 +43,13 @@ _ALONE = {
 }  # fmt: skip
 _PERHAPS = {"exclusive": "", "get-user-env": "", "kill-on-invalid-dep": "", "nice": "", "no-kill": "k"}
 
-TABLE = Table(
+TABLE = OptionTable(
     "sbatch",
     [
-        *(Known(name, letter) for name, letter in _LETTERS.items()),
-        *(Known(name) for name in _MORE),
-        *(Known(name, letter, "nothing") for name, letter in _ALONE.items()),
-        *(Known(name, letter, "perhaps") for name, letter in _PERHAPS.items()),
+        *(KnownOption(name, letter) for name, letter in _LETTERS.items()),
+        *(KnownOption(name) for name in _MORE),
+        *(KnownOption(name, letter, "nothing") for name, letter in _ALONE.items()),
+        *(KnownOption(name, letter, "perhaps") for name, letter in _PERHAPS.items()),
     ],
 )
 
@@ -68,69 +77,43 @@ _WHY = {
 }
 
 
-def read_sbatch(given: Sequence[Given]) -> Asked:
+def read_sbatch(given: Sequence[GivenOption]) -> ScriptOptions:
     """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
-    asked = Asked()
+    asked = ScriptOptions()
     for each in given:
         if each.name in WITHOUT_EFFECT:
             continue
         if each.name in OF_SITES or each.name in _OF_NO_SITE:
-            wish = Wish(each.name if each.name in OF_SITES else "", each)
+            wish = SiteWish(each.name if each.name in OF_SITES else "", each)
             asked.wishes = [other for other in asked.wishes if other.given.name != each.name] + [wish]
             continue
         follow(asked, each, _FOLLOWED, _WHY)
     return asked
 
 
-def _array(asked: Asked, given: Given) -> None:
-    asked.array = parse_array(given.value)
-
-
-def _cpus(asked: Asked, given: Given) -> None:
-    asked.cpus = whole(given.value)
-
-
-def _processes(asked: Asked, given: Given) -> None:
-    asked.processes = whole(given.value)
-
-
-def _nodes(_asked: Asked, given: Given) -> None:
-    if given.value not in ("1", "1-1"):
-        raise ValueError("a script has one node; for several see docs/bags.md#several-nodes")
-
-
-def _processes_per_node(asked: Asked, given: Given) -> None:
+def _processes_per_node(asked: ScriptOptions, given: GivenOption) -> None:
     asked.processes = whole(given.value)
     asked.variables["SLURM_NTASKS_PER_NODE"] = given.value
 
 
-def _memory(asked: Asked, given: Given) -> None:
+def _memory(asked: ScriptOptions, given: GivenOption) -> None:
     size = slurm_size(given.value)
     if not size:
         raise ValueError("all memory of a node; write how much a task needs")
     asked.options["memory"], asked.memory_per_cpu = size, None
 
 
-def _memory_per_cpu(asked: Asked, given: Given) -> None:
+def _memory_per_cpu(asked: ScriptOptions, given: GivenOption) -> None:
     asked.memory_per_cpu = slurm_size(given.value) or None
     asked.options.pop("memory", None)
 
 
-def _cpus_per_gpu(asked: Asked, given: Given) -> None:
-    asked.cpus_per_gpu = whole(given.value)
-
-
-def _memory_per_gpu(asked: Asked, given: Given) -> None:
+def _memory_per_gpu(asked: ScriptOptions, given: GivenOption) -> None:
     asked.memory_per_gpu = slurm_size(given.value) or None
     asked.options.pop("memory", None)
 
 
-def _begin(_asked: Asked, given: Given) -> None:
-    if given.value != "now":
-        raise ValueError(_WHY["begin"])
-
-
-def _time(asked: Asked, given: Given) -> None:
+def _time(asked: ScriptOptions, given: GivenOption) -> None:
     seconds = slurm_time(given.value)
     if seconds is None:
         asked.written.pop("timeout", None)
@@ -138,36 +121,23 @@ def _time(asked: Asked, given: Given) -> None:
         write(asked, "timeout", f"{seconds:.0f}", given)
 
 
-def _gpus(asked: Asked, given: Given) -> None:
-    asked.options["gpus"] = gpus(given.value)
-
-
-def _gres(asked: Asked, given: Given) -> None:
-    asked.options["gpus"] = gres(given.value)
-
-
-def _mail(asked: Asked, given: Given) -> None:
+def _mail(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value.upper() != "NONE":
-        asked.wishes.append(Wish(NOTIFY, given))
+        asked.wishes.append(SiteWish(NOTIFY, given))
 
 
-def _open_mode(asked: Asked, given: Given) -> None:
+def _open_mode(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value not in ("append", "truncate"):
         raise ValueError("write append or truncate")
     asked.append = given.value == "append"
 
 
-def _one(_asked: Asked, given: Given) -> None:
-    if given.value != "1":
-        raise ValueError("not supported")
-
-
-def _hint(_asked: Asked, given: Given) -> None:
+def _hint(_asked: ScriptOptions, given: GivenOption) -> None:
     if given.value == "nomultithread":
         raise ValueError("processors are what the scheduler counts")
 
 
-def _signal(asked: Asked, given: Given) -> None:
+def _signal(asked: ScriptOptions, given: GivenOption) -> None:
     """`B:USR1@120`; all processes of the element get it, also where only the shell is meant."""
     name, at, seconds = given.value.split(":")[-1].partition("@")
     if name.isdecimal():
@@ -175,47 +145,44 @@ def _signal(asked: Asked, given: Given) -> None:
     write(asked, "signal", f"{name}@{seconds if at else 60}", given)
 
 
-def _text(field: str) -> Follow:
-    def follow(asked: Asked, given: Given) -> None:
-        if not given.value:
-            raise ValueError("the value is missing")
-        setattr(asked, field, given.value)
-
-    return follow
+def _stated(value: str) -> str:
+    if not value:
+        raise ValueError("the value is missing")
+    return value
 
 
-def _name(asked: Asked, given: Given) -> None:
-    if not given.value.strip() or not given.value.isprintable():
+def _named(value: str) -> str:
+    if not value.strip() or not value.isprintable():
         raise ValueError("a name is printable text")
-    asked.options["name"] = given.value
+    return value
 
 
 _FOLLOWED: dict[str, Follow] = {
-    "array": _array,
-    "begin": _begin,
-    "chdir": _text("cwd"),
-    "cpus-per-gpu": _cpus_per_gpu,
-    "cpus-per-task": _cpus,
-    "error": _text("error"),
-    "export": _text("export"),
-    "gpus": _gpus,
-    "gpus-per-node": _gpus,
-    "gpus-per-task": _gpus,
-    "gres": _gres,
+    "array": field("array", parse_array),
+    "begin": only(("now",), _WHY["begin"]),
+    "chdir": field("cwd", _stated),
+    "cpus-per-gpu": field("cpus_per_gpu", whole),
+    "cpus-per-task": field("cpus", whole),
+    "error": field("error", _stated),
+    "export": field("export", _stated),
+    "gpus": of_bag("gpus", gpus),
+    "gpus-per-node": of_bag("gpus", gpus),
+    "gpus-per-task": of_bag("gpus", gpus),
+    "gres": of_bag("gpus", gres),
     "hint": _hint,
-    "job-name": _name,
+    "job-name": of_bag("name", _named),
     "mail-type": _mail,
     "mem": _memory,
     "mem-per-cpu": _memory_per_cpu,
     "mem-per-gpu": _memory_per_gpu,
-    "nodes": _nodes,
-    "ntasks": _processes,
-    "ntasks-per-core": _one,
+    "nodes": only(("1", "1-1"), "a script has one node; for several see docs/bags.md#several-nodes"),
+    "ntasks": field("processes", whole),
+    "ntasks-per-core": only(("1",), "not supported"),
     "ntasks-per-node": _processes_per_node,
-    "ntasks-per-socket": _one,
+    "ntasks-per-socket": only(("1",), "not supported"),
     "tasks-per-node": _processes_per_node,
     "open-mode": _open_mode,
-    "output": _text("output"),
+    "output": field("output", _stated),
     "signal": _signal,
     "time": _time,
 }

@@ -11,16 +11,15 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
-from adaptor.bagfile.scripts.asked import Asked, Wish, refuse
-from adaptor.bagfile.scripts.directives import directives, words_of
-from adaptor.bagfile.scripts.getopt import Given, OptionError, Table
+from adaptor.bagfile.scripts.asked import ScriptOptions, SiteWish, refuse
+from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import TABLE as GRID_ENGINE
 from adaptor.bagfile.scripts.grid_engine import Options, read_grid_engine
 from adaptor.bagfile.scripts.qsub import TABLE as QSUB
 from adaptor.bagfile.scripts.qsub import read_qsub
 from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
 from adaptor.bagfile.scripts.sbatch import read_sbatch
+from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
 from adaptor.errors import BagFileError, UsageError
 
@@ -28,7 +27,7 @@ LARGEST = 1024**2
 """Bytes of a script; sbatch takes 4 MiB."""
 _USUAL = {"retries": 0, "replicas": 0}
 """As under sbatch an element runs once, and never twice at the same time."""
-_Read = tuple[str, Table | Options, Callable[[Sequence[Given]], Asked]]
+_Read = tuple[str, OptionTable | Options, Callable[[Sequence[GivenOption]], ScriptOptions]]
 _OPEN: Mapping[Dialect, _Read] = {
     "slurm": ("#SBATCH", SBATCH, read_sbatch),
     "pbs": ("#PBS", QSUB, read_qsub),
@@ -71,7 +70,7 @@ class ScriptBag(msgspec.Struct, frozen=True):
     """Of all tasks."""
     cwd: str
     """Absolute, or below the folder of the submission."""
-    wishes: list[Wish]
+    wishes: list[SiteWish]
     """What a site of the configuration has to answer."""
 
 
@@ -86,7 +85,14 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
         BagFileError: it cannot be submitted as it is; the message names the line and the way out.
         UsageError: `--array` is no array.
     """
-    _check(data, source)
+    if len(data) > LARGEST:
+        raise BagFileError(f"{source}: a script of more than 1 MiB; keep data in files of their own")
+    if b"\0" in data:
+        raise BagFileError(f"{source}: contains a NUL byte; for a program write: adaptor submit -- {source}")
+    if b"\r\n" in data:
+        raise BagFileError(
+            f"{source}: has line ends of DOS, which no interpreter takes; convert it: dos2unix {source}"
+        )
     text = data.decode(errors="replace")
     dialect = _dialect(text, submission.usual)
     mark, table, read = _OPEN[dialect]
@@ -115,29 +121,16 @@ def _chosen_array(text: str) -> ArraySpec:
         raise UsageError(f"--array: {error}") from None
 
 
-def _check(data: bytes, source: str) -> None:
-    if len(data) > LARGEST:
-        raise BagFileError(f"{source}: a script of more than 1 MiB; keep data in files of their own")
-    if b"\0" in data:
-        raise BagFileError(f"{source}: contains a NUL byte; for a program write: adaptor submit -- {source}")
-    if b"\r\n" in data:
-        raise BagFileError(
-            f"{source}: has line ends of DOS, which no interpreter takes; convert it: dos2unix {source}"
-        )
-
-
-def _given(text: str, mark: str, table: Table | Options, ignore: Collection[str]) -> list[Given]:
+def _given(text: str, mark: str, table: OptionTable | Options, ignore: Collection[str]) -> list[GivenOption]:
     words = []
     for line, rest in directives(text, mark):
         try:
             words += words_of(rest, line)
         except ValueError as error:
             raise OptionError(line, str(error)) from None
-    return table.read(words, lambda name: _ignored(name, ignore))
-
-
-def _ignored(name: str, ignore: Collection[str]) -> bool:
-    return any(name == other or name.startswith(f"{other}-") for other in ignore)
+    return table.read(
+        words, lambda name: any(name == other or name.startswith(f"{other}-") for other in ignore)
+    )
 
 
 def _own_options(text: str, now: float) -> dict[str, Any]:
@@ -151,7 +144,7 @@ def _own_options(text: str, now: float) -> dict[str, Any]:
     return options
 
 
-def _read(asked: Asked, now: float) -> dict[str, Any]:
+def _read(asked: ScriptOptions, now: float) -> dict[str, Any]:
     """The options that the script's own imply. Raises OptionError."""
     options = dict(asked.options)
     written = dict(asked.written)
@@ -170,7 +163,7 @@ def _read(asked: Asked, now: float) -> dict[str, Any]:
     return {**options, **_sizes(asked, options)}
 
 
-def _sizes(asked: Asked, options: Mapping[str, Any]) -> dict[str, Any]:
+def _sizes(asked: ScriptOptions, options: Mapping[str, Any]) -> dict[str, Any]:
     """The processors and the memory of an element, as far as they are asked for."""
     sizes: dict[str, Any] = {}
     processors = (asked.processes or 1) * (asked.cpus or 1)
@@ -188,7 +181,7 @@ def _sizes(asked: Asked, options: Mapping[str, Any]) -> dict[str, Any]:
     return sizes
 
 
-def _check_processes(asked: Asked, text: str, source: str) -> None:
+def _check_processes(asked: ScriptOptions, text: str, source: str) -> None:
     """Several processes are several processors of one node; only `srun` would start them elsewhere."""
     if (asked.processes or 1) == 1:
         return
@@ -200,74 +193,70 @@ def _check_processes(asked: Asked, text: str, source: str) -> None:
             )
 
 
-class _Maker:
-    def __init__(
-        self,
-        data: bytes,
-        dialect: Dialect,
-        asked: Asked,
-        options: dict[str, Any],
-        submission: Submission,
-    ) -> None:
-        self._data = data
-        self._dialect = dialect
-        self._asked = asked
-        self._options = options
-        self._submission = submission
-        self._name: str = options["name"]
+class _Maker(msgspec.Struct, frozen=True):
+    data: bytes
+    dialect: Dialect
+    asked: ScriptOptions
+    options: dict[str, Any]
+    submission: Submission
+
+    @property
+    def name(self) -> str:
+        name: str = self.options["name"]
+        return name
 
     def bag(self) -> ScriptBag:
         environment, exported = self._exported()
-        variables = {**exported, **self._variables(), **self._asked.variables}
+        variables = {**exported, **self._variables(), **self.asked.variables}
         output, error = self._files()
-        options = {key: value for key, value in self._options.items() if key not in ("output", "cwd")}
+        options = {key: value for key, value in self.options.items() if key not in ("output", "cwd")}
         options["script"] = BatchScript(
-            body=self._data,
-            dialect=self._dialect,
-            array=self._asked.array is not None,
+            body=self.data,
+            dialect=self.dialect,
+            array=self.asked.array is not None,
             output=output,
             error=error,
-            append=self._asked.append,
+            append=self.asked.append,
             variables=variables,
-            processes=self._asked.mpiprocs or 1,
+            processes=self.asked.mpiprocs or 1,
         )
         options["output"] = patterns.constant_folder(output)
-        return ScriptBag(self._tasks(), options, environment, self._cwd(), self._asked.wishes)
+        return ScriptBag(self._tasks(), options, environment, self._cwd(), self.asked.wishes)
 
     def _cwd(self) -> str:
         """PBS and Grid Engine start a job in the home folder."""
-        named: str | None = self._options.get("cwd")
-        usual = self._submission.folder if self._dialect == "slurm" else self._submission.home
-        return named or self._asked.cwd or usual
+        named: str | None = self.options.get("cwd")
+        usual = self.submission.folder if self.dialect == "slurm" else self.submission.home
+        return named or self.asked.cwd or usual
 
     def _files(self) -> tuple[str, str]:
         """The patterns for standard output and error; error is empty where they are the same."""
-        asked, given = self._asked, self._submission
-        chosen: str = self._options.get("output") or asked.output
+        asked, given = self.asked, self.submission
+        chosen: str = self.options.get("output") or asked.output
         array = asked.array is not None
-        if self._dialect == "gridengine":
+        if self.dialect == "gridengine":
             folder = patterns.below(given.folder, self._cwd())
-            whose = (self._name, given.user, folder)
+            whose = (self.name, given.user, folder)
             output = patterns.of_grid_engine(chosen, *whose, array=array, suffix="o")
             error = patterns.of_grid_engine(asked.error, *whose, array=array, suffix="e")
             return output, "" if asked.join else error
-        if self._dialect == "pbs":
-            where = (self._name, given.user, given.folder)
+        if self.dialect == "pbs":
+            where = (self.name, given.user, given.folder)
             output = patterns.of_pbs(chosen, *where, array=array, suffix="o")
             error = patterns.of_pbs(asked.error, *where, array=array, suffix="e")
-            if asked.join == "eo" and not self._options.get("output"):
+            if asked.join == "eo" and not self.options.get("output"):
                 return error, ""
-            joined = asked.join in ("oe", "eo") or (self._options.get("output") and not asked.error)
+            joined = asked.join in ("oe", "eo") or (self.options.get("output") and not asked.error)
             return output, "" if joined else error
         folder = patterns.below(given.folder, self._cwd())
-        where = (self._name, given.user, folder)
+        where = (self.name, given.user, folder)
         output = patterns.of_slurm(chosen or ("slurm-%A_%a.out" if array else "slurm-%j.out"), *where)
         return output, patterns.of_slurm(asked.error, *where) if asked.error else ""
 
     def _exported(self) -> tuple[dict[str, str], dict[str, str]]:
         """The environment that is passed on, and single variables beside it, by `--export`."""
-        environment = dict(self._submission.environment)
-        words = [word.strip() for word in self._asked.export.split(",") if word.strip()]
+        environment = dict(self.submission.environment)
+        words = [word.strip() for word in self.asked.export.split(",") if word.strip()]
         everything = any(word.upper() in ("ALL", "NIL") for word in words) or not words
         chosen = {}
         for word in words:
@@ -280,12 +269,12 @@ class _Maker:
 
     def _variables(self) -> dict[str, str]:
         """What is known now of the variables of all elements."""
-        given = self._submission
-        if self._dialect == "gridengine":
+        given = self.submission
+        if self.dialect == "gridengine":
             return self._of_grid_engine()
-        if self._dialect == "pbs":
+        if self.dialect == "pbs":
             told = {
-                "PBS_JOBNAME": self._name,
+                "PBS_JOBNAME": self.name,
                 "PBS_O_HOME": given.home,
                 "PBS_O_HOST": given.host,
                 "PBS_O_LOGNAME": given.user,
@@ -296,25 +285,25 @@ class _Maker:
                     told[f"PBS_O_{name}"] = given.environment[name]
             return told
         told = {
-            "SLURM_JOB_NAME": self._name,
+            "SLURM_JOB_NAME": self.name,
             "SLURM_SUBMIT_DIR": given.folder,
             "SLURM_SUBMIT_HOST": given.host,
-            "SLURM_TASKS_PER_NODE": str(self._asked.processes or 1),
+            "SLURM_TASKS_PER_NODE": str(self.asked.processes or 1),
         }
         told.update(self._of_sizes())
-        if self._asked.export != "ALL":
-            told["SLURM_EXPORT_ENV"] = self._asked.export
-        if self._asked.array is not None:
-            indices = self._asked.array.indices
+        if self.asked.export != "ALL":
+            told["SLURM_EXPORT_ENV"] = self.asked.export
+        if self.asked.array is not None:
+            indices = self.asked.array.indices
             told["SLURM_ARRAY_TASK_COUNT"] = str(len(indices))
             told["SLURM_ARRAY_TASK_MAX"] = str(indices[-1])
             told["SLURM_ARRAY_TASK_MIN"] = str(indices[0])
-            told["SLURM_ARRAY_TASK_STEP"] = str(self._asked.array.step)
+            told["SLURM_ARRAY_TASK_STEP"] = str(self.asked.array.step)
         return told
 
     def _of_grid_engine(self) -> dict[str, str]:
-        given, array = self._submission, self._asked.array
-        told = {"JOB_NAME": self._name, "REQUEST": self._name, "SGE_O_HOME": given.home}
+        given, array = self.submission, self.asked.array
+        told = {"JOB_NAME": self.name, "REQUEST": self.name, "SGE_O_HOME": given.home}
         told |= {"SGE_O_HOST": given.host, "SGE_O_LOGNAME": given.user, "SGE_O_WORKDIR": given.folder}
         tasks = ("SGE_TASK_FIRST", "SGE_TASK_LAST", "SGE_TASK_STEPSIZE")
         if array is None:
@@ -324,28 +313,28 @@ class _Maker:
 
     def _of_sizes(self) -> dict[str, str]:
         """Slurm tells a size only where it was asked for."""
-        told, asked = {}, self._asked
-        if "cpus" in self._submission.options:
-            told["SLURM_CPUS_PER_TASK"] = str(self._submission.options["cpus"])
+        told, asked = {}, self.asked
+        if "cpus" in self.submission.options:
+            told["SLURM_CPUS_PER_TASK"] = str(self.submission.options["cpus"])
         elif asked.cpus is not None:
             told["SLURM_CPUS_PER_TASK"] = str(asked.cpus)
         if asked.processes is not None:
             told["SLURM_NTASKS"] = told["SLURM_NPROCS"] = str(asked.processes)
         if asked.cpus_per_gpu is not None:
             told["SLURM_CPUS_PER_GPU"] = str(asked.cpus_per_gpu)
-        if asked.memory_per_cpu is not None and "memory" not in self._submission.options:
+        if asked.memory_per_cpu is not None and "memory" not in self.submission.options:
             told["SLURM_MEM_PER_CPU"] = str(asked.memory_per_cpu // _MEGABYTE)
-        elif isinstance(memory := self._options.get("memory"), int):
+        elif isinstance(memory := self.options.get("memory"), int):
             told["SLURM_MEM_PER_NODE"] = str(memory // _MEGABYTE)
         return told
 
     def _tasks(self) -> list[TaskInput]:
-        command = [self._name, *self._submission.arguments]
-        array = self._asked.array
+        command = [self.name, *self.submission.arguments]
+        array = self.asked.array
         if array is None:
             return [TaskInput(command)]
-        names = (self._asked.array_variable,) if self._asked.array_variable else INDEX[self._dialect]
+        names = (self.asked.array_variable,) if self.asked.array_variable else INDEX[self.dialect]
         return [
-            TaskInput(command, f"{self._name} {index}", None, {name: str(index) for name in names})
+            TaskInput(command, f"{self.name} {index}", None, {name: str(index) for name in names})
             for index in array.indices
         ]

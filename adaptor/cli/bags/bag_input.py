@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,19 @@ import msgspec
 
 from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
+from adaptor.bagfile.options import OPTIONS, BagOption
 from adaptor.bagfile.parameters import read_axes
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
-from adaptor.bagfile.scripts.directives import is_script
+from adaptor.bagfile.scripts.getopt import is_script
 from adaptor.bagfile.template import expand
-from adaptor.cli.words import printable
+from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
 from adaptor.notify.urls import MARK
 from adaptor.option_kinds import plain_text
 
 
-class Source(msgspec.Struct, frozen=True):
+class TaskSource(msgspec.Struct, frozen=True):
     """Where the tasks come from."""
 
     file: str | None = None
@@ -50,7 +52,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def make_bag(
-    source: Source, options: Mapping[str, Any], environment: dict[str, str], here: str | None = None
+    source: TaskSource, options: Mapping[str, Any], environment: dict[str, str], here: str | None = None
 ) -> BagInput:
     """The bag, with all paths absolute.
 
@@ -81,7 +83,7 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
     return BagInput(spec=BagSpec(**of_spec), tasks=tasks, **given)
 
 
-def more_tasks(source: Source) -> list[TaskInput]:
+def more_tasks(source: TaskSource) -> list[TaskInput]:
     """Tasks for a bag that is there already, with all paths absolute.
 
     Raises:
@@ -100,7 +102,7 @@ def more_tasks(source: Source) -> list[TaskInput]:
 
 
 def _script(
-    data: bytes, source: Source, options: Mapping[str, Any], environment: dict[str, str], folder: str
+    data: bytes, source: TaskSource, options: Mapping[str, Any], environment: dict[str, str], folder: str
 ) -> BagInput:
     """The bag of a script that was submitted in this folder."""
     from adaptor.bagfile.scripts.script import Submission, script_bag
@@ -132,7 +134,7 @@ def _script(
     return _bag_input(given, bag.tasks)
 
 
-def _data(source: Source) -> bytes | None:
+def _data(source: TaskSource) -> bytes | None:
     """What the file holds; None: the tasks come from elsewhere."""
     elsewhere = (source.template, source.csv, source.command)
     if source.file is None or any(each is not None for each in elsewhere):
@@ -140,7 +142,7 @@ def _data(source: Source) -> bytes | None:
     return read_data(source.file)
 
 
-def _tasks(source: Source, data: bytes | None) -> tuple[BagFile, str]:
+def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
     """The tasks, and the default name of the bag. `data`: of the file, if any."""
     if source.command is not None and (source.file or source.template or source.csv):
         raise UsageError("FILE, --template and -- COMMAND are mutually exclusive")
@@ -225,3 +227,128 @@ def inherited(no_env: bool) -> dict[str, str]:
             f"adaptor: left out of the environment, not UTF-8: {printable(', '.join(foreign))}", err=True
         )
     return kept
+
+
+def bag_options(command: Callable[..., Any], *, tasks_needed: bool = True) -> Callable[..., Any]:
+    """Adds them all; the command gets one parameter `bag: BagInput` in their place."""
+
+    @functools.wraps(command)
+    def with_bag(
+        arguments: tuple[str, ...], array: str | None, ignore: tuple[str, ...], no_env: bool, **given: Any
+    ) -> Any:
+        by_field = {option.field: given.pop(option.field) for option in OPTIONS}
+        options = {field: value for field, value in by_field.items() if value is not None}
+        lists = {name: given.pop(name) for name in _OF_LISTS}
+        behind, with_file = click.get_current_context().meta.get(BEHIND), lists["file"] is not None
+        source = TaskSource(
+            **lists,
+            command=None if with_file else behind,
+            arguments=(*arguments, *(behind or () if with_file else ())),
+            array=array,
+            ignore=[name.strip().lstrip("-") for names in ignore for name in names.split(",")],
+            config=given.get("config"),
+            needed=tasks_needed,
+        )
+        return command(bag=make_bag(source, options, inherited(no_env)), **given)
+
+    decorated: Callable[..., Any] = with_bag
+    for decorate in reversed((_FILE, _ARGUMENTS, *_LISTS, *_SCRIPTS, _NO_ENV, *map(_option, OPTIONS))):
+        decorated = decorate(decorated)
+    return decorated
+
+
+def open_bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """As `bag_options`, for a bag that may begin without tasks."""
+    return bag_options(command, tasks_needed=False)
+
+
+def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds what describes tasks alone; the command gets one parameter `tasks: list[TaskInput]` instead."""
+
+    @functools.wraps(command)
+    def with_tasks(**given: Any) -> Any:
+        source = TaskSource(**{name: given.pop(name) for name in _OF_LISTS}, more=True)
+        return command(tasks=more_tasks(source), **given)
+
+    decorated: Callable[..., Any] = with_tasks
+    for decorate in reversed((_FILE, *_LISTS)):
+        decorated = decorate(decorated)
+    return decorated
+
+
+def _option(option: BagOption) -> Callable[[Any], Any]:
+    """The option of the command line for an option of a bag."""
+    again = ", or repeat the option" if option.kind.several else ""
+    help = f"{option.help[0].upper()}{option.help[1:]}{again} (default: {option.default})."
+
+    def checked(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        if value is None or value == ():
+            return None
+        text = ",".join(value) if option.kind.several else value
+        try:
+            return option.kind.parse(text, time.time())
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+
+    return click.option(
+        f"--{option.key}",
+        option.field,
+        metavar=option.kind.metavar,
+        help=help,
+        multiple=option.kind.several,
+        callback=checked,
+        shell_complete=lambda _ctx, _param, begun: [w for w in option.kind.words if w.startswith(begun)],
+    )
+
+
+BEHIND = "adaptor.behind"
+"""Key of a context's `meta`: the words behind `--`, where there is one."""
+
+
+class WithWords(click.Command):
+    """A command whose words behind `--` are those of another program, however they look."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[BEHIND] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--resume`: the parameter `resume`."""
+    help = "Leave out tasks that an earlier bag of this name and folder has done, or still has to run."
+    return click.option("--resume", is_flag=True, help=help)(command)
+
+
+_OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")
+"""Fields of `TaskSource`, and parameters by `_FILE` and `_LISTS`."""
+_FILE = click.argument("file", metavar="[FILE|-]", required=False)
+_ARGUMENTS = click.argument("arguments", metavar="[ARGUMENT]... [-- WORD...]", nargs=-1)
+_LISTS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--json-lines", is_flag=True, help="FILE is JSON Lines, whatever its name."),
+    click.option("--template", metavar="LINE", help="A shell line with {parameters}, instead of FILE."),
+    click.option(
+        "-P",
+        "--param",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUES",
+        help="Values of a parameter: a,b,c or 1:100 or 1:100:5 or @FILE (one per line); +NAME=VALUES goes"
+        " along with the parameter before it.",
+    ),
+    click.option(
+        "--csv", metavar="FILE", help="For --template: a task per row; the first row names the parameters."
+    ),
+)
+_SCRIPTS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--array", metavar="INDICES", help="Of a batch script: 1-1000:2%50, as for sbatch."),
+    click.option(
+        "--ignore",
+        metavar="NAME",
+        multiple=True,
+        help="Submit a batch script without what this option of it asks for.",
+    ),
+)
+_NO_ENV = click.option("--no-env", is_flag=True, help="Do not pass this shell's environment to the tasks.")

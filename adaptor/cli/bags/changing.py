@@ -12,11 +12,9 @@ from click.core import ParameterSource
 from adaptor import api
 from adaptor.bagfile.options import OPTIONS
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import config_option, confirm, json_option, of_kind
-from adaptor.cli.printing import print_json
-from adaptor.cli.selectors import numbers as task_numbers
-from adaptor.cli.selectors import selected, selector_argument
-from adaptor.cli.words import plural
+from adaptor.cli.options import config_option, confirm, json_option, of_kind, selected, selector_argument
+from adaptor.cli.options import numbers as task_numbers
+from adaptor.cli.printing import plural, print_json
 from adaptor.errors import UsageError
 from adaptor.resources import OwnNeeds, TaskGpus
 

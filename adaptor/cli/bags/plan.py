@@ -8,11 +8,10 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.bags.bag_options import bag_options
+from adaptor.cli.bags.bag_input import bag_options
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import print_json, print_lines, table
+from adaptor.cli.printing import clock, plural, print_json, print_lines, printable, table
 from adaptor.cli.sentences import amount, interval
-from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
 from adaptor.kinds.recognising import kinds_of

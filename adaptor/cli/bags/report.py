@@ -13,11 +13,19 @@ import msgspec
 from adaptor import api
 from adaptor.atomic_file import PRIVATE
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.options import json_option
-from adaptor.cli.printing import Columns, print_json, print_lines, table, write_whole
-from adaptor.cli.selectors import Reader, selector_argument
+from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.printing import (
+    Columns,
+    duration,
+    plural,
+    print_json,
+    print_lines,
+    printable,
+    size,
+    table,
+    write_whole,
+)
 from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_line, title, used_words
-from adaptor.cli.words import duration, plural, printable, size
 
 SHORT = 20
 """Requests that are listed where not all are asked for."""
@@ -38,10 +46,16 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
       adaptor report 7
       adaptor report 7 --html bag7.html
     """
-    reader = Reader()
+    reader = BagReader()
     bag = reader.bag(selector).id
     if html_file is not None:
-        _write_page(reader, bag, Path(html_file))
+        path = Path(html_file)
+        from adaptor.dashboard.document import report_page, static_document
+
+        page = static_document(report_page(reader.get, bag, time.time()))
+        # It holds commands' output, so it is private until its owner opens it to others.
+        write_whole(path, page.encode(), PRIVATE)
+        click.echo(f"{path}: {size(len(page.encode()))}")
         return
     found = reader.get(api.GetReport(bag))
     found = msgspec.structs.replace(found, advice=advice(reader, bag))
@@ -65,7 +79,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
     print_lines(f"advice: {printable(line)}" for line in found.advice)
 
 
-def advice(reader: Reader, bag: int) -> list[str]:
+def advice(reader: BagReader, bag: int) -> list[str]:
     """What the bag would have better asked for; without a daemon nothing is known of free slots."""
     told = reader.get(api.GetAdvice(bag))
     if not reader.offline:
@@ -73,16 +87,6 @@ def advice(reader: Reader, bag: int) -> list[str]:
     from adaptor.advice import advise
 
     return advise(told.measured, [])
-
-
-def _write_page(reader: Reader, bag: int, path: Path) -> None:
-    from adaptor.dashboard.document import static_document
-    from adaptor.dashboard.report_page import report_page
-
-    page = static_document(report_page(reader.get, bag, time.time()))
-    # It holds commands' output, so it is private until its owner opens it to others.
-    write_whole(path, page.encode(), PRIVATE)
-    click.echo(f"{path}: {size(len(page.encode()))}")
 
 
 def totals(sums: api.Totals) -> list[str]:
@@ -171,7 +175,7 @@ def list_(ended: bool, as_json: bool) -> None:
     Example:
       adaptor pilot list --all
     """
-    pilots = Reader().get(api.GetPilots(ended))
+    pilots = BagReader().get(api.GetPilots(ended))
     if as_json:
         print_json(pilots)
         return

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.bags.task_output import follow_output, print_outputs
-from adaptor.cli.bags.task_table import csv_lines, joblog_lines, summary_lines, table_lines
-from adaptor.cli.options import json_option
-from adaptor.cli.printing import print_json, print_lines
-from adaptor.cli.selectors import Reader, selector_argument
-from adaptor.cli.selectors import numbers as task_numbers
-from adaptor.cli.words import plural
+from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.options import numbers as task_numbers
+from adaptor.cli.printing import Columns, plural, print_json, print_lines, printable, readable, table
+from adaptor.cli.sentences import counts, title
 from adaptor.client.reading import all_tasks
+from adaptor.endings import ending
 from adaptor.errors import UsageError
-from adaptor.outputs.finding import Outputs
+from adaptor.outputs.finding import OutputPlace, Outputs, open_place, tail
 from adaptor.outputs.names import Stream
 
 SHORT = 20
@@ -33,7 +36,7 @@ _FAILED = ("failed", "cancelled")
 class _Tasks(msgspec.Struct, frozen=True):
     """The tasks of a bag that are wanted, and the way to their outputs."""
 
-    reader: Reader
+    reader: BagReader
     bag: api.BagView
     outputs: Outputs
     states: tuple[str, ...]
@@ -96,8 +99,12 @@ def results(
       adaptor results last --stdout > all.txt
       adaptor results --task 5 --follow
     """
-    _check_forms({"--json": as_json, f"--{table}": table, f"--{stream}": stream or follow})
-    reader = Reader()
+    asked = {"--json": as_json, f"--{table}": table, f"--{stream}": stream or follow}
+    forms = [form for form, there in asked.items() if there]
+    if len(forms) > 1:
+        names = " and ".join(form.replace("--None", "--follow") for form in forms)
+        raise UsageError(f"{names} are mutually exclusive; --json names the files")
+    reader = BagReader()
     if follow:
         _follow(reader, selector, numbers, stream or "stdout")
         return
@@ -120,13 +127,6 @@ def results(
             _print_bag(each, every=every)
 
 
-def _check_forms(asked: dict[str, Any]) -> None:
-    forms = [form for form, there in asked.items() if there]
-    if len(forms) > 1:
-        names = " and ".join(form.replace("--None", "--follow") for form in forms)
-        raise UsageError(f"{names} are mutually exclusive; --json names the files")
-
-
 def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:
     out = outputs.find(task.task, task.attempt, "stdout", task.stdout) if task.attempt else None
     err = outputs.find(task.task, task.attempt, "stderr", task.stderr) if task.attempt else None
@@ -146,7 +146,7 @@ def _print_bag(found: _Tasks, *, every: bool) -> None:
         click.echo(f"{rest}: --all lists them, --failed those without a result")
 
 
-def _follow(reader: Reader, selector: str, numbers: list[range] | None, stream: Stream) -> None:
+def _follow(reader: BagReader, selector: str, numbers: list[range] | None, stream: Stream) -> None:
     """Raises UsageError: not one task is chosen, or it is not there."""
     bag = reader.bag(selector)
     if numbers is None or len(numbers) != 1 or len(numbers[0]) != 1:
@@ -161,3 +161,197 @@ def _follow(reader: Reader, selector: str, numbers: list[range] | None, stream: 
         raise UsageError(f"bag {bag.id} has no task {number}")
 
     follow_output(look, Outputs(bag.output), stream)
+
+
+_ENDED = ("done", "failed", "cancelled")
+_TAIL = 3
+"""Lines of the standard error of one task for each ending."""
+_WIDTH = 116
+
+
+def summary_lines(bag: api.BagView, sums: api.TaskSums | None, outputs: Outputs) -> Iterator[str]:
+    """What became of the bag, then each ending of its failures with the end of one standard error."""
+    yield f"{title(bag)}: {counts(bag)}; output in {printable(bag.output)}"
+    if sums is None:
+        return
+    for failure in sums.failures:
+        words = printable(ending(failure.exit_code, failure.signal, failure.error), 60)
+        yield f"  {failure.count:,} × {words}, such as task {failure.task}"
+        told = tail(outputs.find_one(failure.task, failure.attempt, "stderr", failure.stderr), _TAIL)
+        yield from (f"      {printable(line, _WIDTH - 6)}" for line in told.splitlines())
+    if sums.other_failures > 0:
+        yield f"  {plural(sums.other_failures, 'task')} failed in other ways"
+
+
+def table_lines(bag: api.BagView, tasks: Sequence[api.TaskView]) -> Iterator[str]:
+    if not tasks:
+        yield "no tasks match"
+        return
+    within = f"{Path(bag.output)}/"
+    columns = {
+        **_COLUMNS,
+        "stdout": lambda task: _path(task.stdout, within),
+        "stderr": lambda task: _path(task.stderr, within),
+    }
+    if not any(task.peak_gpu_memory for task in tasks):
+        del columns["gpu memory"]
+    yield from table(tasks, columns)
+
+
+def _ending(task: api.TaskView) -> str:
+    ended = task.state in _ENDED
+    return printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-"
+
+
+_COLUMNS: Columns = {
+    "task": "task",
+    "name": lambda task: printable(task.name or task.command, 32),
+    "state": "state",
+    "ending": _ending,
+    "tries": "attempts",
+    "wall": "wall",
+    "cpu": "cpu",
+    "memory": "peak_memory",
+    "gpu memory": "peak_gpu_memory",
+    "node": "node",
+}
+
+
+def _path(path: str | None, within: str) -> str:
+    """Relative to the folder that is printed above the table. No `Path` is made: there may be 100,000."""
+    return "-" if path is None else path.removeprefix(within)
+
+
+_OF_JOBLOG = ("Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command")
+"""Of `parallel --joblog`."""
+_RAN = ("done", "failed")
+_BREAKS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def joblog_lines(tasks: Iterable[api.TaskView]) -> Iterator[str]:
+    """The tasks that have run and ended. As in GNU parallel, Seq counts from 1: task 0 is Seq 1."""
+    yield "\t".join(_OF_JOBLOG)
+    for task in tasks:
+        if task.state in _RAN and task.started is not None:
+            yield "\t".join(_joblog_row(task))
+
+
+def _joblog_row(task: api.TaskView) -> tuple[str, ...]:
+    code = task.exit_code
+    return (
+        str(task.task + 1),
+        (task.node or "-").translate(_BREAKS),
+        f"{task.started or 0.0:.3f}",
+        f"{task.wall or 0.0:10.3f}",
+        "0",
+        "0",
+        str(code if code is not None else 0 if task.state == "done" else -1),
+        str(task.signal or 0),
+        task.command.translate(_BREAKS),
+    )
+
+
+class _Lines:
+    """What `csv.writer` writes to."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def csv_lines(tasks: Iterable[api.TaskView]) -> Iterator[str]:
+    """Every field of `results --json`, with a title line; times in ISO 8601."""
+    writer: Any = csv.writer(_Lines(), lineterminator="\n")
+    names = [field.name for field in msgspec.structs.fields(api.TaskView)]
+    yield writer.writerow(names)[:-1]
+    for task in tasks:
+        values = readable(task)
+        yield writer.writerow([values[name] for name in names])[:-1]
+
+
+PAUSE = 0.5
+"""Seconds between two looks at an output that grows."""
+_CHUNK = 1 << 20
+
+
+def print_outputs(
+    tasks: Iterable[tuple[api.TaskView, Outputs]], stream: Stream, *, headings: bool, bags: bool
+) -> None:
+    """The outputs of tasks in their order.
+
+    A file that cannot be read is named on stderr; the others are still printed.
+
+    Args:
+        headings: whether each gets a line with its number above it.
+        bags: whether that line names the bag too.
+    """
+    for task, outputs in tasks:
+        name = f"bag {task.bag} task {task.task}" if bags else f"task {task.task}"
+        if headings:
+            click.echo(f"==> {name} <==")
+        place = outputs.find(task.task, task.attempt, stream, getattr(task, stream))
+        if place is not None:
+            _print_whole(place, name)
+
+
+def _print_whole(place: OutputPlace, name: str) -> None:
+    sys.stdout.flush()
+    try:
+        file = open_place(place)
+    except OSError as error:
+        click.echo(f"adaptor: {name}: {printable(place.path)}: {error.strerror}", err=True)
+        return
+    with file:
+        if place.size is None:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        else:
+            left = place.size
+            while left > 0 and (data := file.read(min(left, _CHUNK))):
+                sys.stdout.buffer.write(data)
+                left -= len(data)
+    sys.stdout.buffer.flush()
+
+
+def follow_output(
+    look: Callable[[], api.TaskView],
+    outputs: Outputs,
+    stream: Stream,
+    sleep: Callable[[float], None] = time.sleep,
+) -> api.TaskView:
+    """Print what a task writes until it has ended; a new attempt begins with a line on stderr.
+
+    Args:
+        look: asks for the task as it is now.
+
+    Returns:
+        The task when it has ended.
+    """
+    printed, attempt = 0, 0
+    while True:
+        task = look()  # before its output: what it has written by its end is then there
+        if task.attempt != attempt:
+            if attempt:
+                click.echo(f"adaptor: task {task.task}: attempt {task.attempt}", err=True)
+            printed, attempt = 0, task.attempt
+        outputs.refresh()
+        place = outputs.find(task.task, attempt, stream, getattr(task, stream)) if attempt else None
+        if place is not None:
+            printed += _print_from(place, printed)
+        if task.state not in ("waiting", "running"):
+            return task
+        sleep(PAUSE)
+
+
+def _print_from(place: OutputPlace, start: int) -> int:
+    """The bytes of an output after its first `start`, printed; how many there were."""
+    try:
+        file = open_place(place)
+    except OSError:  # it is just being packed: the next look finds it
+        return 0
+    count = 0
+    with file:
+        file.seek(place.start + start)
+        while data := file.read(_CHUNK if place.size is None else min(_CHUNK, place.size - start - count)):
+            sys.stdout.buffer.write(data)
+            count += len(data)
+    sys.stdout.buffer.flush()
+    return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptor.bagfile.scripts.asked import NOTIFY, Wish, refuse
+from adaptor.bagfile.scripts.asked import NOTIFY, SiteWish, refuse
 from adaptor.bagfile.scripts.getopt import OptionError
 from adaptor.batch_script import Dialect
 from adaptor.config.loading import config_path, load_config
@@ -28,7 +28,7 @@ def usual_dialect(path: str | None, chosen: Sequence[str]) -> Dialect:
 
 
 def check_wishes(
-    wishes: Sequence[Wish], source: str, path: str | None, *, chosen: Sequence[str], told: bool
+    wishes: Sequence[SiteWish], source: str, path: str | None, *, chosen: Sequence[str], told: bool
 ) -> tuple[str, ...]:
     """The sites that fulfil all wishes; empty: any does.
 
@@ -52,20 +52,16 @@ def check_wishes(
                 if not (told or config.notify.default):
                     raise refuse(wish.given, "name who is told by --notify (docs/bags.md#being-told)")
             elif not chosen:
-                left = _fulfilling(wish, config.sites, left)
+                found = [name for name in left if _fulfils(config.sites[name], wish)]
+                if not found:
+                    raise _nowhere(wish, config.sites, left)
+                left = found
     except OptionError as error:
         raise BagFileError(f"{source}:{error.line}: {error}") from None
     return tuple(chosen or (left if len(left) < len(config.sites) else ()))
 
 
-def _fulfilling(wish: Wish, sites: dict[str, SiteConfig], left: Sequence[str]) -> list[str]:
-    found = [name for name in left if _fulfils(sites[name], wish)]
-    if not found:
-        raise _nowhere(wish, sites, left)
-    return found
-
-
-def _fulfils(site: SiteConfig, wish: Wish) -> bool:
+def _fulfils(site: SiteConfig, wish: SiteWish) -> bool:
     if not wish.key:
         return False
     is_there = getattr(site, wish.key)
@@ -73,7 +69,7 @@ def _fulfils(site: SiteConfig, wish: Wish) -> bool:
     return is_there in [each.partition("@")[0] if wish.key == "partition" else each for each in wanted]
 
 
-def _nowhere(wish: Wish, sites: dict[str, SiteConfig], left: Sequence[str]) -> OptionError:
+def _nowhere(wish: SiteWish, sites: dict[str, SiteConfig], left: Sequence[str]) -> OptionError:
     if not wish.key:
         return refuse(wish.given, "a matter of a site's configuration; name a site by --site")
     told = ", ".join(f"{name} has {getattr(sites[name], wish.key) or 'none'}" for name in left)

@@ -6,11 +6,21 @@ import click
 
 from adaptor import api
 from adaptor.cli.daemon_process import config_lines
-from adaptor.cli.options import json_option
-from adaptor.cli.printing import Columns, Figure, StateWord, print_json, print_lines, table
-from adaptor.cli.selectors import Reader, selector_argument
+from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.printing import (
+    Columns,
+    NumberCell,
+    StateWord,
+    clock,
+    duration,
+    pilots_line,
+    plural,
+    print_json,
+    print_lines,
+    printable,
+    table,
+)
 from adaptor.cli.sentences import forecast_line, pause_lines, pilot_notes, record_line
-from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 from adaptor.client.asking import ask
 
 
@@ -25,7 +35,7 @@ def status(selector: str, as_json: bool) -> None:
       adaptor status all
       adaptor status 1-10
     """
-    reader = Reader()
+    reader = BagReader()
     found = reader.get(api.GetBags(selector, record=True))
     bags = found.bags
     pilots = reader.get(api.GetPilots())
@@ -40,7 +50,13 @@ def status(selector: str, as_json: bool) -> None:
     record = found.record
     if record and record.bags and any(bag.forecast is not None for bag in bags):
         click.echo(record_line(record))
-    _print_daemon(daemon, pilots)
+    if daemon is not None:
+        where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
+        click.echo(f"{where}; {pilots_line(pilots)}")
+        if daemon.stalled:
+            click.echo(f"daemon stalled: {printable(daemon.stalled)}")
+        print_lines(config_lines(daemon, only_problems=True))
+    print_lines(pilot_notes(pilots))
 
 
 def _print_bags(bags: list[api.BagView]) -> None:
@@ -58,23 +74,13 @@ _COLUMNS: Columns = {
     "bag": "id",
     "name": lambda bag: printable(bag.name, 24),
     "state": lambda bag: StateWord("paused" if bag.paused else bag.state),
-    "done": lambda bag: Figure(f"{bag.done}/{bag.tasks}"),
+    "done": lambda bag: NumberCell(f"{bag.done}/{bag.tasks}"),
     "running": "running",
-    "waiting": lambda bag: Figure(bag.waiting + bag.blocked),
+    "waiting": lambda bag: NumberCell(bag.waiting + bag.blocked),
     "failed": "failed",
     "cancelled": "cancelled",
     "mean": "mean_runtime",
     "submitted": "submitted",
-    "took": lambda bag: Figure(duration(None if bag.ended is None else bag.ended - bag.submitted)),
+    "took": lambda bag: NumberCell(duration(None if bag.ended is None else bag.ended - bag.submitted)),
     "sites": lambda bag: ",".join(bag.sites) or "any",
 }
-
-
-def _print_daemon(daemon: api.DaemonView | None, pilots: list[api.PilotRecord]) -> None:
-    if daemon is not None:
-        where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
-        click.echo(f"{where}; {pilots_line(pilots)}")
-        if daemon.stalled:
-            click.echo(f"daemon stalled: {printable(daemon.stalled)}")
-        print_lines(config_lines(daemon, only_problems=True))
-    print_lines(pilot_notes(pilots))

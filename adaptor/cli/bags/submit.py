@@ -7,20 +7,12 @@ from typing import Any
 import click
 
 from adaptor import api
-from adaptor.cli.bags.bag_options import (
-    WithWords,
-    bag_options,
-    open_bag_options,
-    resume_option,
-    task_options,
-)
+from adaptor.cli.bags.bag_input import WithWords, bag_options, open_bag_options, resume_option, task_options
 from adaptor.cli.bags.watch import watch_bags
 from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, stop_daemon
 from adaptor.cli.exit_codes import INTERRUPTED
-from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import print_json
-from adaptor.cli.selectors import Reader, selected, selector_argument
-from adaptor.cli.words import plural
+from adaptor.cli.options import BagReader, config_option, json_option, selected, selector_argument
+from adaptor.cli.printing import plural, print_json
 from adaptor.client.bags import Client, new_key
 from adaptor.errors import AdaptorError
 
@@ -132,7 +124,7 @@ def append(bag: str, tasks: list[api.TaskInput], config: str | None, as_json: bo
       adaptor append 7 more.bag
       ./next-candidates | adaptor append last -
     """
-    number = Reader().bag(bag).id
+    number = BagReader().bag(bag).id
     with Client(start=lambda: ensure_daemon(config)) as client:
         answers = list(client.appending(number, tasks))
     numbers = [answer.first + task for answer in answers for task in range(answer.tasks)]
@@ -204,7 +196,7 @@ def _interrupted(number: int, private: bool) -> str:
         return f"bag {number} continues (adaptor watch {number}, adaptor cancel {number})"
     try:
         stop_daemon(pilots=True)
-        bag = Reader().kept(api.GetBags(str(number))).bags[0]
+        bag = BagReader().kept(api.GetBags(str(number))).bags[0]
     except AdaptorError as error:
         return f"the daemon may still be running: {error}"
     return (

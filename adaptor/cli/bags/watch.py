@@ -12,11 +12,9 @@ import click
 from adaptor import api
 from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import Overview, follow
-from adaptor.cli.options import duration, json_option
-from adaptor.cli.printing import print_json, print_lines
-from adaptor.cli.selectors import selected, selector_argument
+from adaptor.cli.options import duration, json_option, selected, selector_argument
+from adaptor.cli.printing import clock, pilots_line, print_json, print_lines
 from adaptor.cli.sentences import counts, end_words, pilot_notes, summary, tell_halted, title
-from adaptor.cli.words import clock, pilots_line
 
 
 @click.command()

@@ -9,10 +9,8 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.options import json_option
-from adaptor.cli.printing import print_json
-from adaptor.cli.selectors import Reader, selector_argument
-from adaptor.cli.words import clock, printable
+from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.printing import clock, print_json, printable
 from adaptor.errors import UsageError
 
 PAUSE = 1.0
@@ -37,12 +35,7 @@ _MOST = 1000
 @click.option("--follow", is_flag=True, help="Go on with new lines, until Ctrl-C or the end of the bag.")
 @json_option
 def why(
-    selector: str | None,
-    pilot: int | None,
-    kinds: tuple[str, ...],
-    limit: int,
-    follow: bool,
-    as_json: bool,
+    selector: str | None, pilot: int | None, kinds: tuple[str, ...], limit: int, follow: bool, as_json: bool
 ) -> None:
     """Explain decisions about a bag, a pilot, or all sites.
 
@@ -56,7 +49,7 @@ def why(
         raise UsageError("BAG and --pilot are mutually exclusive")
     if follow and as_json:
         raise UsageError("--json and --follow are mutually exclusive")
-    reader = Reader()
+    reader = BagReader()
     bag = reader.bag(selector).id if selector is not None else None
     question = api.GetWhy(bag, pilot, limit, list(kinds))
     told = reader.get(question)
@@ -70,7 +63,7 @@ def why(
         click.echo("no decisions yet")
 
 
-def _follow(reader: Reader, question: api.GetWhy, last: int) -> None:
+def _follow(reader: BagReader, question: api.GetWhy, last: int) -> None:
     while True:
         # Asked before the lines: all that was decided up to the end of the bag is then among them.
         ended = question.bag is not None and reader.bag(str(question.bag)).state != "running"

@@ -9,8 +9,7 @@ from adaptor.cli.command_groups import show_help
 from adaptor.cli.daemon_process import config_lines, end_daemon, ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.operating.daemon_install import install
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import print_json, print_lines
-from adaptor.cli.words import clock, duration, plural, printable
+from adaptor.cli.printing import clock, duration, plural, print_json, print_lines, printable
 from adaptor.client.asking import ask
 from adaptor.errors import UsageError
 from adaptor.protocol.state_directory import state_directory
@@ -115,7 +114,13 @@ def status(as_json: bool) -> None:
     click.echo(f"{_where(view)}, version {view.version}, {plural(view.workers, 'worker')}")
     click.echo(f"since {clock(view.started)}, state in {printable(view.state_directory)}")
     click.echo(f"reached at {', '.join(view.addresses)}")
-    click.echo(_journal_line(view.journal))
+    journal = view.journal
+    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
+    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
+    compacting = "; forgotten ones are being removed" if journal.compacting else ""
+    click.echo(
+        f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}"
+    )
     print_lines(_rate_lines(view.rates))
     print_lines(config_lines(view))
     if view.stalled:
@@ -142,13 +147,6 @@ def reload(as_json: bool) -> None:
 
 
 _CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
-
-
-def _journal_line(journal: api.JournalView) -> str:
-    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
-    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
-    compacting = "; forgotten ones are being removed" if journal.compacting else ""
-    return f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}"
 
 
 def _rate_lines(rates: api.RatesView) -> list[str]:

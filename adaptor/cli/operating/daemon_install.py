@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
+import shlex
 import shutil
+import socket
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -15,14 +19,119 @@ import msgspec
 from adaptor import api
 from adaptor.atomic_file import write_private
 from adaptor.cli.daemon_process import stop_daemon
-from adaptor.cli.operating.service import Service, cron_lines, scron_lines, this_service, unit, with_block
 from adaptor.cli.options import config_option, confirm
-from adaptor.cli.printing import print_lines
-from adaptor.cli.words import printable
-from adaptor.client.asking import NoAnswerError, ask
-from adaptor.client.outage import Outage
+from adaptor.cli.printing import print_lines, printable
+from adaptor.client.asking import NoAnswerError, Outage, ask
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.processes.python_commands import module_command
+from adaptor.protocol.state_directory import state_directory
+
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "SLURM_CONF", "PBS_CONF_FILE", "PBS_SERVER")
+"""Variables of this shell with which the scheduler's commands are found; a service gets none by itself."""
+
+
+class ServiceUnit(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    program: tuple[str, ...]
+    """The command line up to `daemon`."""
+    environment: Mapping[str, str]
+    host: str
+
+
+def this_service(config: str | None) -> ServiceUnit:
+    """The daemon of this state directory, with this configuration, on this machine.
+
+    Raises:
+        UsageError: a path or a variable cannot be written into a unit or a crontab.
+    """
+    directory = state_directory()
+    environment = {"ADAPTOR_DIR": str(directory)}
+    environment |= {name: os.environ[name] for name in _INHERITED if os.environ.get(name)}
+    name = "adaptor"
+    if os.environ.get("ADAPTOR_DIR"):  # one of several
+        name += f"-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
+    script = Path(sys.executable).with_name("adaptor")
+    program = (str(script),) if script.exists() else module_command(sys.executable, "adaptor.cli")
+    if config is not None:
+        program += ("--config", config)
+    for text in (*program, *environment.values()):
+        if not text.isprintable():
+            raise UsageError(f"{text!r} cannot stand in a unit or a crontab: it is not printable")
+    return ServiceUnit(name=name, program=program, environment=environment, host=socket.gethostname())
+
+
+def unit(service: ServiceUnit) -> str:
+    """The text of a systemd user unit.
+
+    It holds for one host, since login nodes share home directories. Only the daemon itself is ended with it:
+    pilots of a local site go on.
+    """
+    variables = "".join(
+        f"Environment={_quoted(f'{name}={value}')}\n" for name, value in service.environment.items()
+    )
+    command = " ".join(_quoted(word).replace("$", "$$") for word in (*service.program, "daemon", "run"))
+    return f"""\
+[Unit]
+Description=The request adaptor's daemon
+ConditionHost={service.host}
+StartLimitIntervalSec=600
+StartLimitBurst=10
+
+[Service]
+Type=exec
+{variables}ExecStart={command}
+Restart=on-failure
+RestartSec=10
+RestartPreventExitStatus=2
+KillMode=process
+TimeoutStopSec=60
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def _quoted(text: str) -> str:
+    r"""As systemd.syntax(7) has it; `%` begins a specifier, `"` and `\` have a meaning inside of quotes."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def cron_lines(service: ServiceUnit) -> list[str]:
+    """For the crontab of this host: start it after a reboot."""
+    return [f"@reboot {_shell(service, 'start')} >/dev/null 2>&1"]
+
+
+def scron_lines(service: ServiceUnit, options: tuple[str, ...]) -> list[str]:
+    """For Slurm's scrontab: a job in which the daemon runs, queued again when it has ended.
+
+    `options`: of sbatch, for instance `-t 7-0`, `-q workflow`.
+    """
+    asked = [f"#SCRON {option}" for option in options]
+    return [f"#SCRON --job-name={service.name}", *asked, f"*/10 * * * * {_shell(service, 'run')}"]
+
+
+def _shell(service: ServiceUnit, what: str) -> str:
+    """One shell line in which cron sees no line end: `%` is one."""
+    variables = (f"{name}={value}" for name, value in service.environment.items())
+    return shlex.join(["env", *variables, *service.program, "daemon", what]).replace("%", "\\%")
+
+
+def with_block(text: str, name: str, lines: list[str]) -> str:
+    """A crontab with these lines in the place of those of the last time; none: without them."""
+    begin, end = f"# begin {name} (written by `adaptor daemon install`)", f"# end {name}"
+    kept, inside = [], False
+    for line in text.splitlines():
+        if line == begin:
+            inside = True
+        elif not inside:
+            kept.append(line)
+        elif line == end:
+            inside = False
+    block = [begin, *lines, end] if lines else []
+    return "".join(f"{line}\n" for line in [*kept, *block])
+
 
 _START_TIMEOUT = 60.0
 """Seconds for the daemon to answer."""
@@ -69,12 +178,19 @@ def install(
     if remove:
         return
     if not show and isinstance(chosen, Systemd):
-        _await_daemon(service.name)
+        try:
+            view = Outage(_START_TIMEOUT, was_there=True).wait_out(lambda: ask(api.GetDaemon()))
+        except (NoDaemonError, NoAnswerError) as error:
+            raise AdaptorError(
+                f"the daemon does not answer ({error}); see: journalctl --user -u {service.name}, or"
+                " daemon.log"
+            ) from error
+        click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
     print_lines(chosen.remarks())
 
 
 def _chosen(
-    service: Service, method: str | None, options: tuple[str, ...], *, check: bool
+    service: ServiceUnit, method: str | None, options: tuple[str, ...], *, check: bool
 ) -> Systemd | Crontab:
     """Raises UsageError: it cannot be used here; AdaptorError: none can."""
     if options and method != "scrontab":
@@ -101,22 +217,12 @@ def _chosen(
     )
 
 
-def _await_daemon(name: str) -> None:
-    try:
-        view = Outage(_START_TIMEOUT, was_there=True).wait_out(lambda: ask(api.GetDaemon()))
-    except (NoDaemonError, NoAnswerError) as error:
-        raise AdaptorError(
-            f"the daemon does not answer ({error}); see: journalctl --user -u {name}, or daemon.log"
-        ) from error
-    click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
-
-
 _TIMEOUT = 60.0
 """Seconds for a command."""
 _LINGERING = Path("/var/lib/systemd/linger")
 
 
-class Step(msgspec.Struct, frozen=True):
+class InstallStep(msgspec.Struct, frozen=True):
     """One thing that is done, in words and in deed."""
 
     told: str
@@ -124,7 +230,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Systemd:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceUnit) -> None:
         self._service = service
         base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
         self._path = Path(base).expanduser() / "systemd" / "user" / f"{service.name}.service"
@@ -137,19 +243,19 @@ class Systemd:
             return f"systemd runs no user instance here ({error})"
         return ""
 
-    def install(self) -> list[Step]:
+    def install(self) -> list[InstallStep]:
         text = unit(self._service)
         return [
-            Step(f"write {self._path}:\n\n{text}", lambda: self._write(text)),
+            InstallStep(f"write {self._path}:\n\n{text}", lambda: self._write(text)),
             _command("systemctl", "--user", "daemon-reload"),
             _command("systemctl", "--user", "enable", self._path.name),
             _command("systemctl", "--user", "restart", self._path.name),
         ]
 
-    def remove(self) -> list[Step]:
+    def remove(self) -> list[InstallStep]:
         return [
             _command("systemctl", "--user", "disable", "--now", self._path.name),
-            Step(f"remove {self._path}", lambda: self._path.unlink(missing_ok=True)),
+            InstallStep(f"remove {self._path}", lambda: self._path.unlink(missing_ok=True)),
             _command("systemctl", "--user", "daemon-reload"),
         ]
 
@@ -171,7 +277,7 @@ class Systemd:
 class Crontab:
     """cron, or Slurm's scrontab."""
 
-    def __init__(self, service: Service, program: str, lines: list[str], remarks: list[str]) -> None:
+    def __init__(self, service: ServiceUnit, program: str, lines: list[str], remarks: list[str]) -> None:
         self._service, self._program, self._lines, self._remarks = service, program, lines, remarks
 
     def missing(self) -> str:
@@ -181,12 +287,12 @@ class Crontab:
         refused = listed.returncode and "no crontab" not in listed.stderr.lower()
         return f"{self._program} is refused: {listed.stderr.strip()}" if refused else ""
 
-    def install(self) -> list[Step]:
+    def install(self) -> list[InstallStep]:
         shown = "\n".join(self._lines)
-        return [Step(f"put into your {self._program}:\n\n{shown}\n", lambda: self._put(self._lines))]
+        return [InstallStep(f"put into your {self._program}:\n\n{shown}\n", lambda: self._put(self._lines))]
 
-    def remove(self) -> list[Step]:
-        return [Step(f"take our lines out of your {self._program}", lambda: self._put([]))]
+    def remove(self) -> list[InstallStep]:
+        return [InstallStep(f"take our lines out of your {self._program}", lambda: self._put([]))]
 
     def remarks(self) -> list[str]:
         return self._remarks
@@ -197,7 +303,7 @@ class Crontab:
         _ask([self._program, "-"], with_block(text, self._service.name, lines))
 
 
-def cron(service: Service) -> Crontab:
+def cron(service: ServiceUnit) -> Crontab:
     remark = (
         f"cron starts the daemon when {service.host} starts; after a crash it is started by the next"
         " `adaptor submit`, or by: adaptor daemon start"
@@ -205,7 +311,7 @@ def cron(service: Service) -> Crontab:
     return Crontab(service, "crontab", cron_lines(service), [remark])
 
 
-def scron(service: Service, options: tuple[str, ...]) -> Crontab:
+def scron(service: ServiceUnit, options: tuple[str, ...]) -> Crontab:
     remark = (
         "the daemon runs in a job of Slurm, which is queued again when it has ended: give it the partition "
         "and the time that your centre has for that, for instance --scron '-q workflow' --scron '-t 7-0'"
@@ -223,8 +329,8 @@ def lingers() -> bool:
     return told.stdout.strip() == "yes" if told.returncode == 0 else (_LINGERING / user).exists()
 
 
-def _command(*arguments: str) -> Step:
-    return Step(f"run {' '.join(arguments)}", lambda: _ask(list(arguments)))
+def _command(*arguments: str) -> InstallStep:
+    return InstallStep(f"run {' '.join(arguments)}", lambda: _ask(list(arguments)))
 
 
 def _ask(arguments: Sequence[str], given: str = "") -> None:

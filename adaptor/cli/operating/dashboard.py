@@ -92,9 +92,9 @@ def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
     from adaptor.client.reading import PAGE_TIMEOUT, Reader
     from adaptor.dashboard.feed import Feed
     from adaptor.dashboard.gathering import Gatherer
+    from adaptor.dashboard.listening import application
     from adaptor.dashboard.numbers import NumbersReader
     from adaptor.dashboard.openmetrics import encoded
-    from adaptor.dashboard.server import application
 
     source = Reader(time.time, PAGE_TIMEOUT)
     reader = NumbersReader(source, time.time)
@@ -114,10 +114,7 @@ _READABLE = 0o644
 
 @click.command(short_help="Print numbers for Prometheus.")
 @click.option(
-    "--textfile",
-    "file",
-    metavar="FILE",
-    help="Write FILE, for node_exporter's textfile collector.",
+    "--textfile", "file", metavar="FILE", help="Write FILE, for node_exporter's textfile collector."
 )
 @click.option("--every", type=duration, metavar="DURATION", help="Write it again and again, until Ctrl-C.")
 def metrics(file: str | None, every: float | None) -> None:

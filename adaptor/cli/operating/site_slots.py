@@ -13,8 +13,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.options import chosen_task, config_option, json_option, no_such_site, size_options
-from adaptor.cli.printing import Columns, print_json, print_lines, table, writing
-from adaptor.cli.words import clock, plural, printable
+from adaptor.cli.printing import Columns, clock, plural, print_json, print_lines, printable, table, writing
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.resources import TaskSize
@@ -35,12 +34,7 @@ _TIMEOUT = 90.0
 @config_option
 @json_option
 def slots(
-    names: tuple[str, ...],
-    png: str | None,
-    svg: str | None,
-    config: str | None,
-    as_json: bool,
-    **sizes: Any,
+    names: tuple[str, ...], png: str | None, svg: str | None, config: str | None, as_json: bool, **sizes: Any
 ) -> int:
     """Show free slots: how many processors, from when, for how long.
 
@@ -140,17 +134,19 @@ _LEAST_SPAN = 3600.0
 
 
 def picture(site: api.SlotsView, width: int) -> Iterator[str]:
-    """One line per few processors, one column per stretch of time: filled where so many are free.
+    """One line per few processors, one column per stretch of time; filled: that many processors are free.
 
     A column shows the fewest that are free at any instant of its stretch, so what looks like a hole is
     one. The last column stands for all time to come.
     """
     if not site.free:
         return
-    levels = _levels(site.processors)
+    lines = min(HEIGHT, max(1, site.processors))
+    levels = [math.ceil(site.processors * (line + 1) / lines) for line in range(lines)]
     margin = max(len(str(level)) for level in levels) + 1
     columns = min(_WIDEST, max(_NARROWEST, width - margin - 1))
-    edges = _edges(site.free, columns)
+    now, span = site.free[0].time, _span(site.free)
+    edges = [now + span * column / columns for column in range(columns)]
     lowest = [
         _fewest(site.free, start, end) for start, end in zip(edges, [*edges[1:], math.inf], strict=True)
     ]
@@ -159,18 +155,6 @@ def picture(site: api.SlotsView, width: int) -> Iterator[str]:
         filled = "".join(mark if free >= level else "·" if level == levels[0] else " " for free in lowest)
         yield f"{level:>{margin - 1}} {filled}".rstrip()
     yield " " * margin + _axis(edges, columns)
-
-
-def _levels(processors: int) -> list[int]:
-    """The numbers of processors that the lines stand for, the last one all of them."""
-    lines = min(HEIGHT, max(1, processors))
-    return [math.ceil(processors * (line + 1) / lines) for line in range(lines)]
-
-
-def _edges(free: Sequence[api.FreeStep], columns: int) -> list[float]:
-    """Where the columns begin: from now to a little after the last change."""
-    now, span = free[0].time, _span(free)
-    return [now + span * column / columns for column in range(columns)]
 
 
 def _span(free: Sequence[api.FreeStep]) -> float:
@@ -237,11 +221,6 @@ def _draw(axes: Axes, site: api.SlotsView) -> None:
             place = ((slot.start - now) / 3600, slot.processors)
             text = f"{slot.p} × {format_duration(slot.tr)}"
             axes.annotate(text, place, (3, -10), textcoords="offset points", fontsize=8)
-    axes.set(
-        title=place_of(site),
-        ylabel="processors",
-        ylim=(0, site.processors),
-        xlim=(0, until / 3600),
-    )
+    axes.set(title=place_of(site), ylabel="processors", ylim=(0, site.processors), xlim=(0, until / 3600))
     axes.set_xlabel(f"hours after {clock(now, now)}; in each slot the largest request that takes it")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")

@@ -10,13 +10,13 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import budget_writer, check_deadline
-from adaptor.daemon.client.new_tasks import prepared
-from adaptor.daemon.client.own_needs import (
+from adaptor.daemon.client.new_tasks import (
     check_own_times,
     name_of,
     needs_of,
     out_of_bounds,
     own_sizes,
+    prepared,
     reasons_of,
     words_of,
 )
@@ -24,8 +24,8 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
 from adaptor.errors import UsageError
+from adaptor.journal.bag_rows import bag_of_key, end_of_bag
 from adaptor.journal.continuing import left_to_run
-from adaptor.journal.database import guarded
 from adaptor.journal.event_views import events
 from adaptor.journal.recovery import load_bag
 from adaptor.kinds.recognising import kinds_of
@@ -63,7 +63,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     new = await prepared(
         given.spec, given.tasks
     )  # what is looked at below does not change before it is written
-    if question.key and (known := core.journal.bag_of(question.key)) is not None:
+    if question.key and (known := core.journal.read(bag_of_key, question.key)) is not None:
         return api.Submitted(known)
     asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
     earlier = core.earlier.of(asked)
@@ -78,13 +78,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
     awaits = _awaited_bags(core, spec)
     id = core.journal.add_bag(
-        spec,
-        new.rows,
-        now,
-        with_budget,
-        open=question.open,
-        key=question.key,
-        gated=bool(awaits),
+        spec, new.rows, now, with_budget, open=question.open, key=question.key, gated=bool(awaits)
     )
     if with_budget is not None:
         core.broker.keep_apart(id)
@@ -146,7 +140,7 @@ def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
     """
     awaits = set()
     for parent in (*spec.after, *spec.after_any):
-        end = core.journal.end_of(parent)
+        end = core.journal.read(end_of_bag, parent)
         if end is None:
             awaits.add(parent)
         elif end is not TaskState.DONE and parent in spec.after:
@@ -254,8 +248,7 @@ async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> li
     """
     core, until = running.core, time.monotonic() + question.wait
     while True:
-        with guarded(core.journal.path):
-            found = events(core.journal.connection, question)
+        found = core.journal.read(events, question)
         left = until - time.monotonic()
         changed = any(news.last > question.since[news.bag] or news.more for news in found)
         if changed or left <= 0 or all(news.ended for news in found):
@@ -275,13 +268,23 @@ def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
         known = ", ".join(running.sites)
         raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {known}")
     if spec.allocation == "transparent":
-        _check_donation(running, spec.sites or tuple(running.sites))
+        names = spec.sites or tuple(running.sites)
+        if all(running.sites[name].config.donation is None for name in names):
+            raise UsageError(
+                f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
+                "with `donation:` in the configuration"
+            )
     if problem := out_of_bounds(OwnNeeds(time=spec.time)):
         raise UsageError(problem)
     refused = _impossible(running, spec, given.tasks)
     if any(task.needs is None for task in given.tasks) or not given.tasks:
         check_can_run(spec, _queues(running, spec))
-        _check_request(running, spec)
+        largest, processors = _largest(running, spec), spec.task.total_processors
+        if processors > largest:
+            raise UsageError(
+                f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise"
+                " `limits.max_proc` in the configuration, then: adaptor daemon reload"
+            )
     elif len(refused) == len(given.tasks):
         raise UsageError(f"{name_of(0, given.tasks[0])}: {refused[0]}")
     check_times(spec, {name: running.core.terms[name].longest for name in _sites_of(running, spec)})
@@ -313,20 +316,3 @@ def _queues(running: RunningDaemon, spec: BagSpec) -> dict[str, QueueState | Non
 def _largest(running: RunningDaemon, spec: BagSpec) -> int:
     """Processors of the largest request that any site takes."""
     return max((running.sites[name].memory.limits.max_proc for name in _sites_of(running, spec)), default=0)
-
-
-def _check_request(running: RunningDaemon, spec: BagSpec) -> None:
-    largest, processors = _largest(running, spec), spec.task.total_processors
-    if processors > largest:
-        raise UsageError(
-            f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise `limits.max_proc`"
-            " in the configuration, then: adaptor daemon reload"
-        )
-
-
-def _check_donation(running: RunningDaemon, names: Sequence[str]) -> None:
-    if all(running.sites[name].config.donation is None for name in names):
-        raise UsageError(
-            f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
-            "with `donation:` in the configuration"
-        )

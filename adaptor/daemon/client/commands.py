@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -15,9 +16,10 @@ from adaptor.daemon.client import bags, credits, pictures, plans, site_views, st
 from adaptor.daemon.client.credits import forecast_view, why_paused
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.removed_sites import removed_pilots, view_of
-from adaptor.errors import AdaptorError, UsageError
-from adaptor.journal.live import Live
+from adaptor.daemon.server import PeerMessage
+from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
+from adaptor.journal.views import Live
 
 HANDLING = (bags, credits, pictures, plans, site_views, steering)
 """Whose functions answer what the journal does not."""
@@ -107,7 +109,7 @@ class LiveDaemon(Live):
 
 
 @answers(api.GetAdvice)
-async def _advice(running: RunningDaemon, question: api.GetAdvice) -> api.Advice:
+async def _advice(running: RunningDaemon, question: api.GetAdvice) -> api.AdviceView:
     """With the free slots of the queues as they were last read."""
     told = _read(running, question)
     queues = [
@@ -136,3 +138,42 @@ async def _reload(running: RunningDaemon, _: api.Reload) -> api.Reloading:
 @answers(api.Forget)
 def _forget(running: RunningDaemon, question: api.Forget) -> int:
     return running.keeper.forget(question.bags)
+
+
+log = logging.getLogger(__name__)
+
+
+class ClientEndpoint:
+    def __init__(
+        self,
+        running: RunningDaemon,
+        stall: Callable[[JournalError], None],
+        send: Callable[[bytes, bytes], Awaitable[None]],
+    ) -> None:
+        self._running = running
+        self._stall = stall
+        self._send = send
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def receive(self, batch: list[PeerMessage]) -> None:
+        for identity, data in batch:
+            if takes_time(data):
+                task = asyncio.create_task(self._answer(identity, data))
+                self._background.add(task)
+                task.add_done_callback(self._background.discard)
+            else:
+                await self._answer(identity, data)
+
+    async def _answer(self, identity: bytes, data: bytes) -> None:
+        """Any failure is an answer too."""
+        try:
+            answer: object = await serve(self._running, data)
+        except JournalError as error:
+            self._stall(error)
+            answer = api.Failure(str(error))
+        except AdaptorError as error:
+            answer = api.Failure(str(error))
+        except Exception as error:
+            log.exception("a question could not be served")
+            answer = api.Failure(f"internal error in the daemon: {error!r}; see daemon.log")
+        await self._send(identity, api.encode_answer(answer))

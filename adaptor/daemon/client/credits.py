@@ -20,7 +20,7 @@ from adaptor.decisions.forecasting.told import OLD
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
 from adaptor.errors import UsageError
 from adaptor.forecast.estimate import Estimate
-from adaptor.journal.credit_views import bag_line
+from adaptor.journal.credits import bag_line
 from adaptor.units import format_duration
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from adaptor import api
-from adaptor.api import LearnedRuntime, OwnStart, QueuePicture, QueueStep, Span
+from adaptor.api import AttemptSpan, LearnedRuntime, OwnStart, QueuePicture, QueueStep
 from adaptor.crafting.availability import schedule
 from adaptor.crafting.profile import Profile
 from adaptor.daemon.client.running import RunningDaemon, answers
@@ -34,7 +34,15 @@ def picture(running: RunningDaemon, _: api.GetPicture) -> api.Picture:
     core, sites = running.core, running.sites.values()
     with guarded(core.journal.path):
         queues = [queue for site in sites for queue in _site_pictures(site, core.journal.connection)]
-    return api.Picture(queues, list(_learned(core)), _running(core))
+    spans = (
+        AttemptSpan(worker.pilot, key.bag, key.task, held.cpus, held.started, None, "running")
+        for worker in core.broker.state.workers.values()
+        for key, held in worker.held.items()
+        if held.started is not None
+    )
+    return api.Picture(
+        queues, list(_learned(core)), heapq.nsmallest(MOST_RUNNING, spans, key=lambda span: span.started)
+    )
 
 
 def _site_pictures(site: Site, db: sqlite3.Connection) -> Iterator[QueuePicture]:
@@ -91,8 +99,7 @@ def _free(profile: Profile, time: float) -> int:
 
 
 def _thinned(steps: Sequence[QueueStep], most: int) -> list[QueueStep]:
-    """At most so many steps. Each of the fewer ones has the most that was held in its time: what looks like
-    a hole is one."""
+    """At most `most` steps. Each has the maximum of the steps that it replaces, so a hole in it is real."""
     if len(steps) <= most:
         return list(steps)
     first, width = steps[0].time, (steps[-1].time - steps[0].time) / (most - 1)
@@ -123,14 +130,3 @@ def _learned(core: Core) -> Iterator[LearnedRuntime]:
             if bag.spec.allows(site):
                 estimate = state.learner(bag.id, site).estimate
                 yield LearnedRuntime(bag=bag.id, site=site, estimate=estimate)
-
-
-def _running(core: Core) -> list[Span]:
-    """The attempts that workers have started; those that run longest, if there are too many."""
-    spans = (
-        Span(worker.pilot, key.bag, key.task, held.cpus, held.started, None, "running")
-        for worker in core.broker.state.workers.values()
-        for key, held in worker.held.items()
-        if held.started is not None
-    )
-    return heapq.nsmallest(MOST_RUNNING, spans, key=lambda span: span.started)

@@ -9,7 +9,7 @@ from contextlib import closing
 import msgspec
 
 from adaptor import api
-from adaptor.api import PlainArrayView, PlannedRequestView, PlanView
+from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
@@ -18,9 +18,9 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
+from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.forecasting.planned_bag import NewBag, PlannedBag, plan_bag
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.new_bags import check_can_run
@@ -169,11 +169,11 @@ def _view(found: PlannedBag, tasks: int, now: float, problems: dict[str, str], *
     return PlanView(
         now=now,
         tasks=tasks,
-        requests=[PlannedRequestView(**msgspec.structs.asdict(request)) for request in found.requests],
+        requests=list(found.requests),
         withheld=found.withheld,
         end=found.end,
         work=found.work,
         credits=found.cost if priced else None,
-        arrays=[PlainArrayView(**msgspec.structs.asdict(array)) for array in found.arrays],
+        arrays=list(found.arrays),
         problems=problems,
     )

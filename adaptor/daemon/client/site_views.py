@@ -13,7 +13,6 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
 from adaptor.daemon.slots_view import gpu_counts, in_service, slots_views, unread
 from adaptor.errors import UsageError
-from adaptor.journal.database import guarded
 from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
 from adaptor.resources import TaskSize
@@ -77,9 +76,7 @@ def _observed(site: Site) -> float | None:
 
 
 def _donation(site: Site) -> DonationView | None:
-    journal = site.core.journal
-    with guarded(journal.path):
-        told = donation_of_site(journal.connection, site.name, site.core.now())
+    told = site.core.journal.read(donation_of_site, site.name, site.core.now())
     donation = site.memory.donation
     if donation is None:
         return told

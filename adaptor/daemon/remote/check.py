@@ -14,7 +14,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.config.ssh import SshConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
-from adaptor.daemon.remote.tunnel import Tunnel
+from adaptor.daemon.remote.routes import Tunnel
 from adaptor.processes.python_commands import code_command
 from adaptor.protocol.interfaces import addresses
 from backends.base import SchedulerError
@@ -43,7 +43,7 @@ for address in sys.argv[1:]:
     except OSError:
         pass
 """
-"""Run there: prints the first address at which somebody greets as we do here."""
+"""Run there: prints the first address that answers with the greeting of this process."""
 
 
 def check_where_it_is(
@@ -117,7 +117,7 @@ def _package(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
 def _tunnel(
     site: SiteConfig, ssh: SshConfig, machine: Distant, commands: Commands, folder: Path
 ) -> Iterator[Finding]:
-    with _greeting("127.0.0.1") as port:
+    with answering(socket.create_server(("127.0.0.1", 0)), _greet) as port:
         tunnel = Tunnel(machine, python_of(site), port, ssh.address, float(site.command_timeout))
         try:
             named = asyncio.run(tunnel.open(folder))
@@ -131,7 +131,8 @@ def _tunnel(
 
 
 def _direct(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
-    with _greeting("0.0.0.0") as port:  # noqa: S104  (it only greets, for a moment)
+    everywhere = socket.create_server(("0.0.0.0", 0))  # noqa: S104  (it only greets, for a moment)
+    with answering(everywhere, _greet) as port:
         named = addresses(None, port, loopback=False)
         heard = _heard(site, commands, [each for each in named if "//127." not in each])
     if heard:
@@ -149,22 +150,27 @@ def _bare(address: str) -> str:
     return address.removeprefix("tcp://")
 
 
-@contextlib.contextmanager
-def _greeting(interface: str) -> Iterator[int]:
-    """A port of this machine that greets every caller."""
+def _greet(caller: socket.socket) -> None:
+    caller.recv(100)
+    caller.sendall(_GREETING)
 
-    def greet() -> None:
+
+@contextlib.contextmanager
+def answering(listener: socket.socket, answer: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Answer each caller of a port in a thread, one after the other; the number of the port.
+
+    An OSError or ValueError of `answer` ends that call only.
+    """
+
+    def serve() -> None:
         with contextlib.suppress(OSError):
             while True:
                 caller, _ = listener.accept()
-                with caller, contextlib.suppress(OSError):
+                with caller, contextlib.suppress(OSError, ValueError):
                     caller.settimeout(5)
-                    caller.recv(100)
-                    caller.sendall(_GREETING)
+                    answer(caller)
 
-    listener = socket.create_server((interface, 0))
-    thread = threading.Thread(target=greet, daemon=True)
-    thread.start()
+    threading.Thread(target=serve, daemon=True).start()
     try:
         yield int(listener.getsockname()[1])
     finally:

@@ -81,7 +81,9 @@ class RemoteFolder:
         """Open the folder and the route, and again after each loss, until cancelled."""
         while True:
             try:
-                await self._open()
+                self.folder = await asyncio.to_thread(self._machine.private_folder, self.folder)
+                access = msgspec.json.encode(self._access(await self._route.open(self.folder)))
+                await asyncio.to_thread(self._machine.write_private, self.access, access)
                 self._pause.succeeded()
                 self._set_problem("")
                 await self._watch()
@@ -93,12 +95,6 @@ class RemoteFolder:
 
     async def close(self) -> None:
         await self._route.close()
-
-    async def _open(self) -> None:
-        """Raises AdaptorError."""
-        self.folder = await asyncio.to_thread(self._machine.private_folder, self.folder)
-        access = msgspec.json.encode(self._access(await self._route.open(self.folder)))
-        await asyncio.to_thread(self._machine.write_private, self.access, access)
 
     async def _watch(self) -> None:
         """Return when the route is lost."""

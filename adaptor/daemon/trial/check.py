@@ -1,24 +1,26 @@
-"""Submits the job, waits for it, and gathers what it told and what the scheduler says of it."""
+"""The probe of `site check --live`: submit a job, await its end, collect its answers and the scheduler's."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
+import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from adaptor.config.schema import Config, SiteConfig
-from adaptor.daemon.addresses import last_port
 from adaptor.daemon.clock import system_clock
+from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import holder_of
+from adaptor.daemon.remote.check import answering
 from adaptor.daemon.remote.machines import make_machine, python_of
+from adaptor.daemon.server import last_port
 from adaptor.daemon.sites import make_backend, stays_inside
-from adaptor.daemon.spool.setup import spool_of
-from adaptor.daemon.trial.clock_port import ClockPort, clock_port
-from adaptor.daemon.trial.judging import Told, Trial, judge
+from adaptor.daemon.spool import spool_of
+from adaptor.daemon.trial.judging import NodeAnswer, Trial, judge
 from adaptor.errors import AdaptorError
 from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
@@ -30,6 +32,40 @@ from adaptor.units import format_duration
 from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
 from backends.findings import Finding, error
 from backends.machines.base import Machine
+
+_LONGEST = 200
+"""Bytes that are read of a caller."""
+
+
+class ClockPort(msgspec.Struct, frozen=True):
+    port: int
+    skews: dict[str, float]
+    """By node: seconds by which the clock of one that has called is ahead."""
+
+
+@contextlib.contextmanager
+def clock_port(word: str, port: int) -> Iterator[ClockPort]:
+    """Reads the clocks of callers that present the secret; others are ignored.
+
+    `port`: taken where it is free; 0: any. Raises OSError: no port can be bound.
+    """
+    skews: dict[str, float] = {}
+
+    def note(caller: socket.socket) -> None:
+        said, time, node = caller.recv(_LONGEST).decode().split()
+        if said == word:
+            skews[node] = float(time) - system_clock()
+
+    with answering(_bound(port), note) as bound:
+        yield ClockPort(bound, skews)
+
+
+def _bound(port: int) -> socket.socket:
+    if port:
+        with contextlib.suppress(OSError):
+            return socket.create_server(("0.0.0.0", port))  # noqa: S104  (every caller must say the word)
+    return socket.create_server(("0.0.0.0", 0))  # noqa: S104
+
 
 WALLTIME = 60
 """Seconds."""
@@ -49,7 +85,7 @@ def live_check(name: str, config: Config, state: Path, wait: float, tell: Tell) 
     Args:
         state: the state directory.
         wait: seconds for which the job may be queued.
-        tell: is told what is waited for.
+        tell: gets a line of progress.
     """
     machine = make_machine(config.sites[name])
     try:
@@ -200,24 +236,19 @@ class _Check:
                 return
             time.sleep(1.0)
 
-    def _found(self, folder: Path) -> tuple[list[Told], str]:
+    def _found(self, folder: Path) -> tuple[list[NodeAnswer], str]:
         """What the nodes told, and the last line of the job's log."""
         found = self._machine.read_files(folder, ("trial-*.json", "*.out"), _LARGEST)
         told = []
         for name in sorted(found):
             if name.endswith(".json"):
                 with contextlib.suppress(msgspec.DecodeError):
-                    told.append(msgspec.json.decode(found[name], type=Told))
-        logs = [
-            found[name].decode(errors="replace").split("\n")
-            for name in sorted(found)
-            if name.endswith(".out")
-        ]
-        lines = [line.strip() for log in logs for line in log if line.strip()]
-        return told, lines[-1][:300] if lines else ""
+                    told.append(msgspec.json.decode(found[name], type=NodeAnswer))
+        logs = [found[name].decode(errors="replace") for name in sorted(found) if name.endswith(".out")]
+        return told, last_line("\n".join(logs))[:300]
 
 
-def _skews(heard: Mapping[str, float], told: Sequence[Told], submitted: float) -> dict[str, float]:
+def _skews(heard: Mapping[str, float], told: Sequence[NodeAnswer], submitted: float) -> dict[str, float]:
     """By the nodes' calls; else at least as far as their times lie outside of the job's life."""
     found = {}
     for answer in told:

@@ -1,4 +1,4 @@
-"""What a node's answers mean, and the way out of each problem. Pure."""
+"""Findings from the answers of a probe's nodes, each problem with a way out. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_OF_NODE = 0.9
 """Part of a node's memory from which on a limit is that of the whole node."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What one node has told; see `adaptor.worker.trial`."""
 
     node: str
@@ -54,7 +54,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     spool: str
     nodes: int
     """On which it was to run."""
-    told: Sequence[Told]
+    told: Sequence[NodeAnswer]
     """By node; empty: nothing was found in the folder."""
     called: bool
     """Whether a node has connected to this machine to tell the time."""
@@ -68,34 +68,20 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge(trial: Trial) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work."""
-    if not trial.told:
-        return [*_silent(trial), *_accounting(trial)]
-    return [
-        *(finding for told in trial.told for finding in _of_node(trial, told)),
-        *_missing(trial),
-        *_accounting(trial),
-    ]
-
-
-def _of_node(trial: Trial, told: Told) -> Iterator[Finding]:
-    yield from _python(trial, told)
-    yield from _folder(trial, told)
-    yield from _addresses(trial, told)
-    yield from _clock(trial, told)
-    yield from _processors(told)
-    yield from _memory(told)
-
-
-def _missing(trial: Trial) -> Iterator[Finding]:
-    """Nodes of the job that have told nothing."""
-    missing = trial.nodes - len(trial.told)
-    if missing > 0:
+    found = [] if trial.told else [*_silent(trial)]
+    for told in trial.told:
+        found += [*_python(trial, told), *_folder(trial, told), *_addresses(trial, told)]
+        found += [*_clock(trial, told), *_processors(told), *_memory(told)]
+    if 0 < len(trial.told) < trial.nodes:
         heard = ", ".join(told.node for told in trial.told)
-        yield error(
-            f"job {trial.job} was to run on {counted(trial.nodes, 'node')}, but only {heard} answered: the "
-            f"workers of a pilot start on some of its nodes only; ask the cluster's support about hooks and "
-            f"prologs that run when a job starts processes on its other nodes"
+        found.append(
+            error(
+                f"job {trial.job} was to run on {counted(trial.nodes, 'node')}, but only {heard} answered: "
+                "the workers of a pilot start on some of its nodes only; ask the cluster's support about "
+                "hooks and prologs that run when a job starts processes on its other nodes"
+            )
         )
+    return [*found, *_accounting(trial)]
 
 
 def _silent(trial: Trial) -> Iterator[Finding]:
@@ -117,7 +103,7 @@ def _silent(trial: Trial) -> Iterator[Finding]:
         )
 
 
-def _python(trial: Trial, told: Told) -> Iterator[Finding]:
+def _python(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     where = f"Python {told.python} ({told.executable}) starts on {told.node}"
     if told.problem:
         yield error(
@@ -132,7 +118,7 @@ def _python(trial: Trial, told: Told) -> Iterator[Finding]:
         yield ok(f"{where}, with version {told.version} of the adaptor")
 
 
-def _folder(trial: Trial, told: Told) -> Iterator[Finding]:
+def _folder(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     yield ok(f"{told.node} sees and writes {trial.folder}")
     if trial.spool and told.spool:
         yield error(
@@ -143,7 +129,7 @@ def _folder(trial: Trial, told: Told) -> Iterator[Finding]:
         yield ok(f"{told.node} sees and writes the spool {trial.spool}")
 
 
-def _addresses(trial: Trial, told: Told) -> Iterator[Finding]:
+def _addresses(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     if trial.spool:
         return
     if not trial.addresses:
@@ -159,7 +145,7 @@ def _addresses(trial: Trial, told: Told) -> Iterator[Finding]:
     )
 
 
-def _clock(trial: Trial, told: Told) -> Iterator[Finding]:
+def _clock(trial: Trial, told: NodeAnswer) -> Iterator[Finding]:
     skew = trial.skews.get(told.node)
     if skew is None:
         yield warning(f"the clock of {told.node} was not compared: it could not connect to this machine")
@@ -173,7 +159,7 @@ def _clock(trial: Trial, told: Told) -> Iterator[Finding]:
         yield ok(f"the clock of {told.node} is within {format_duration(SKEW)} of this machine's")
 
 
-def _processors(told: Told) -> Iterator[Finding]:
+def _processors(told: NodeAnswer) -> Iterator[Finding]:
     if told.shortfalls:
         yield error(
             f"{gave_less(told.node, told.shortfalls)}, and the rest is paid for and idle. Show this to the "
@@ -184,7 +170,7 @@ def _processors(told: Told) -> Iterator[Finding]:
         yield ok(f"{told.node} gives the job {counted(told.processors, 'processor')} as asked for{kept}")
 
 
-def _memory(told: Told) -> Iterator[Finding]:
+def _memory(told: NodeAnswer) -> Iterator[Finding]:
     if told.memory_limit is None:
         yield warning(
             f"no cgroup limits the memory of jobs on {told.node}: a task that takes more than its `--mem` "

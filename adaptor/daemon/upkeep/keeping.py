@@ -1,4 +1,4 @@
-"""Forgets old bags and makes the journal's file smaller, a little at a time, so that nobody waits for it."""
+"""Forget old bags and shrink the journal's file, in slices that leave time for everything else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from itertools import islice
 
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.database import guarded
 from adaptor.journal.forgetting import check_forgettable, ended_before, forget_bag, forget_some, shrink
 
 log = logging.getLogger(__name__)
@@ -87,18 +86,15 @@ class Keeper:
         """Some bags that are to be forgotten."""
         if self.keep is None:
             return []
-        core = self._core
-        with guarded(core.journal.path):
-            old = ended_before(core.journal.connection, core.now() - self.keep, _LOOKED_AT)
+        old = self._core.journal.read(ended_before, self._core.now() - self.keep, _LOOKED_AT)
         return list(islice(filter(self._is_forgettable, old), _AT_ONCE))
 
     def _is_forgettable(self, bag: int) -> bool:
         core = self._core
-        with guarded(core.journal.path):
-            try:
-                check_forgettable(core.journal.connection, bag, core.treasury.ledger)
-            except UsageError:
-                return False
+        try:
+            core.journal.read(check_forgettable, bag, core.treasury.ledger)
+        except UsageError:
+            return False
         return bag not in core.broker.state.bags
 
     async def compact(self, may_write: Callable[[], bool]) -> None:
@@ -124,6 +120,5 @@ class Keeper:
             yield
         more = True
         while more:
-            with guarded(journal.path):
-                more = shrink(journal.connection)
+            more = journal.read(shrink)
             yield

@@ -1,4 +1,4 @@
-"""What the daemon did and took in the last hour: results, commands, CPU seconds, the journal's growth."""
+"""Rates of the last hour: results, commands, CPU seconds, the journal's growth."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from adaptor.api import JournalView, RatesView
-from adaptor.journal.bag_views import count
 from adaptor.journal.database import guarded
 from adaptor.journal.forgetting import is_compact
 from adaptor.journal.journal import Journal
+from adaptor.journal.views import count
 from backends.commands import commands_run
 
 _KEPT = 61
@@ -41,29 +41,25 @@ class Meters:
         """What came since the oldest sample."""
         last = self._sample(now, results)
         first = self._samples[0] if self._samples else last
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return RatesView(
             seconds=max(0.0, last.at - first.at),
             results=last.results - first.results,
             journal_growth=last.journal - first.journal,
             scheduler_commands=last.commands - first.commands,
             cpu=last.cpu - first.cpu,
-            memory=_memory(),
+            memory=(pages * os.sysconf("SC_PAGE_SIZE")),
         )
 
     def _sample(self, now: float, results: int) -> _Sample:
-        return _Sample(now, results, size_of(self._journal), commands_run(), _cpu())
-
-
-def _cpu() -> float:
-    """Seconds of this process and of its children that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def _memory() -> int:
-    """Bytes of this process that are in memory."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+        used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return _Sample(
+            now,
+            results,
+            size_of(self._journal),
+            commands_run(),
+            sum(each.ru_utime + each.ru_stime for each in used),
+        )
 
 
 def size_of(path: Path) -> int:

@@ -1,12 +1,15 @@
-"""Sends the messages that are due, and runs the hook, each at most once; nobody waits for them."""
+"""Send due notices and run the hook, each at most once, in the background."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,25 +18,25 @@ from adaptor.api import BagView
 from adaptor.atomic_file import write_private
 from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
-from adaptor.daemon.notices.programs import run_program
-from adaptor.daemon.notices.texts import title_and_body, variables
+from adaptor.daemon.evidence import last_line
+from adaptor.daemon.notices import title_and_body, variables
 from adaptor.decisions.aims import why_paused
 from adaptor.errors import AdaptorError, JournalError, UsageError
-from adaptor.journal.bag_views import bags
-from adaptor.journal.database import guarded
 from adaptor.journal.notice_rows import (
     HOOK,
     Notice,
-    State,
+    NoticeState,
     begin_notice,
     due_notices,
     end_notice,
     interrupted_notices,
 )
+from adaptor.journal.views import bags
 from adaptor.model import TaskState
 from adaptor.notify.urls import MARK, read_urls, require_apprise
 from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.bag import Bag
+from adaptor.units import format_duration
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +81,7 @@ class Notifier:
             except JournalError as error:
                 stall(error)
             except Exception:
-                log.exception("notifications failed by an error of the adaptor's own")
+                log.exception("internal error while sending notifications")
             await asyncio.sleep(POLL)
 
     def _tell_interrupted(self) -> None:
@@ -102,7 +105,7 @@ class Notifier:
                 self._paused.add(bag.id)
 
     def _why_paused(self, bag: Bag) -> str:
-        """Why a bag has paused by itself; empty: it has not, or its user has paused it."""
+        """Why the daemon has paused a bag; empty: it has not, or the user has paused it."""
         core = self._core
         if bag.guard.paused:
             return bag.guard.paused if bag.guard.itself else ""
@@ -112,12 +115,10 @@ class Notifier:
 
     async def _send_all(self) -> None:
         journal = self._core.journal
-        with guarded(journal.path):
-            due = due_notices(journal.connection)
+        due = journal.read(due_notices)
         self.busy = bool(due)
         for notice in due:
-            with guarded(journal.path):
-                found = bags(journal.connection, f"{notice.bag}-{notice.bag}")
+            found = journal.read(bags, f"{notice.bag}-{notice.bag}")
             if not found:
                 continue
             with journal.transaction() as db:
@@ -131,16 +132,14 @@ class Notifier:
                 journal.explain(self._core.now(), "", "problem", text)
         self.busy = False
 
-    async def _send(self, bag: BagView, notice: Notice) -> tuple[State, str]:
+    async def _send(self, bag: BagView, notice: Notice) -> tuple[NoticeState, str]:
         """What became of a message, and why if it was not sent."""
         try:
             if notice.channel == HOOK:
                 environment = {**os.environ, **variables(bag)}
                 await run_program(self._hooks.on_bag_end, environment, float(self._hooks.timeout))
             else:
-                journal = self._core.journal
-                with guarded(journal.path):
-                    title, body = title_and_body(journal.connection, bag, notice)
+                title, body = self._core.journal.read(title_and_body, bag, notice)
                 await self._post(self._urls(notice.channel), title, body)
         except JournalError:
             raise
@@ -174,3 +173,44 @@ def _named(notice: Notice) -> str:
     if notice.channel == HOOK:
         return f"bag {notice.bag}: the hook on_bag_end"
     return f"bag {notice.bag}: the notification of its {notice.event} to {notice.channel}"
+
+
+_GRACE = 2.0
+"""Seconds from SIGTERM to SIGKILL."""
+_WORDS = 2000
+"""Bytes of its output that are looked at, the last ones."""
+
+
+async def run_program(command: Sequence[str], environment: Mapping[str, str], limit: float) -> None:
+    """Run a program in a session of its own, without input, for `limit` seconds at most.
+
+    Raises:
+        AdaptorError: it cannot be started, fails, or was ended with all that it had started.
+    """
+    with tempfile.TemporaryFile() as output:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                env=dict(environment),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AdaptorError(f"{command[0]} cannot be run: {error.strerror}") from error
+        try:
+            status = await asyncio.wait_for(process.wait(), limit)
+        except (TimeoutError, asyncio.TimeoutError) as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+                await asyncio.wait_for(process.wait(), _GRACE)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+            raise AdaptorError(f"it took longer than {format_duration(limit)} and was ended") from error
+        if status:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _WORDS))
+            said = last_line(output.read().decode(errors="replace")) or "no message"
+            raise AdaptorError(f"it ended with status {status}: {said}")

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from adaptor.api import PlainArray, PlannedRequest
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
@@ -46,27 +47,6 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
     """By site: what is known of earlier bags of the same kinds."""
     beside: tuple[int, ...] = ()
     """The waiting tasks of each other bag that it would take turns with."""
-
-
-class PlannedRequest(msgspec.Struct, frozen=True):
-    """A request that would be made now."""
-
-    site: str
-    p: int
-    tr: int
-    start: float | None
-    """Epoch seconds, as planned by time limits; None: the heuristic does not look."""
-    reason: str
-
-
-class PlainArray(msgspec.Struct, frozen=True):
-    """What an array of one job per task would come to."""
-
-    site: str
-    limit: float
-    """Of each job, seconds."""
-    limit_of: LimitOf
-    end: Estimate
 
 
 class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,25 +9,25 @@ import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import PlainArrayView, PlannedRequestView, PlanView
-from adaptor.api.fields import Interval
+from adaptor.api import PlainArray, PlannedRequest, PlanView
+from adaptor.api.fields import Estimate
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
 PLAN = PlanView(
     now=NOW,
     tasks=2,
-    requests=[PlannedRequestView(site="hpc", p=2, tr=600, start=NOW, reason="a hole")],
+    requests=[PlannedRequest(site="hpc", p=2, tr=600, start=NOW, reason="a hole")],
     withheld={"far": "4 requests are in the system"},
-    end=Interval(NOW + 1800, NOW + 3600, NOW + 7200),
-    work=Interval(3600.0, 7200.0, 10_800.0),
+    end=Estimate(NOW + 1800, NOW + 3600, NOW + 7200),
+    work=Estimate(3600.0, 7200.0, 10_800.0),
     credits=None,
     arrays=[
-        PlainArrayView(
+        PlainArray(
             site="hpc",
             limit=3600.0,
             limit_of="scheduler",
-            end=Interval(NOW + 8000, NOW + 9000, math.inf),
+            end=Estimate(NOW + 8000, NOW + 9000, math.inf),
         )
     ],
     problems={"dead": "squeue hangs\x1b[31m"},
@@ -69,7 +69,7 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
 
 
 def test_credits_are_told_only_where_somebody_has_set_a_price(cli: Cli, serve: Serve, bag: str) -> None:
-    priced = msgspec.structs.replace(PLAN, credits=Interval(1.0, 2.0, 3.0))
+    priced = msgspec.structs.replace(PLAN, credits=Estimate(1.0, 2.0, 3.0))
     serve({api.GetPlan: priced})
     assert "1 to 3 credits" in cli("plan", bag).out
 

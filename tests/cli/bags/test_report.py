@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import api
-from adaptor.api import BagReport, Span, TaskSums, Totals
+from adaptor.api import AttemptSpan, BagReport, TaskSums, Totals
 from adaptor.cli.bags.report import totals
 from adaptor.cli.sentences import first_forecast_lines, record_line
 from tests.cli.fake_control import NO_ADVICE, bag_view, pilot_view
@@ -92,7 +92,7 @@ def test_the_page_of_a_bag_is_one_private_file(cli: Cli, serve: Serve, tmp_path:
         {
             api.GetBags: api.Bags([bag_view()]),
             api.GetReport: report,
-            api.GetActivity: api.Activity([Span(3, 7, 0, 1, 1.7e9 + 10, 1.7e9 + 30, "result")], []),
+            api.GetActivity: api.Activity([AttemptSpan(3, 7, 0, 1, 1.7e9 + 10, 1.7e9 + 30, "result")], []),
             api.GetTaskSums: sums,
             api.GetWhy: api.Why([]),
         }

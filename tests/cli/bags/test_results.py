@@ -121,7 +121,7 @@ def test_an_output_is_followed_to_its_end(
     cli: Cli, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over the loss of an attempt, and into the archive that the output ends up in."""
-    monkeypatch.setattr("adaptor.cli.bags.task_output.PAUSE", 0.0)
+    monkeypatch.setattr("adaptor.cli.bags.results.PAUSE", 0.0)
     folder = os.open(tmp_path, os.O_RDONLY)
     looks = 0
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.bagfile.scripts.asked import NOTIFY, Wish
-from adaptor.bagfile.scripts.getopt import Given
+from adaptor.bagfile.scripts.asked import NOTIFY, SiteWish
+from adaptor.bagfile.scripts.getopt import GivenOption
 from adaptor.cli.bags.script_sites import check_wishes, usual_dialect
 from adaptor.errors import BagFileError
 
@@ -33,12 +33,12 @@ def test_scripts_without_directives_are_of_the_kind_of_the_sites(path: str, tmp_
     assert usual_dialect(str(pbs), ("a", "b")) == "pbs"
 
 
-def wish(key: str, value: str) -> Wish:
-    return Wish(key, Given(key or "reservation", value, 3, f"--{key}={value}"))
+def wish(key: str, value: str) -> SiteWish:
+    return SiteWish(key, GivenOption(key or "reservation", value, 3, f"--{key}={value}"))
 
 
 def test_the_sites_that_have_what_is_wanted(path: str) -> None:
-    def found(*wishes: Wish) -> tuple[str, ...]:
+    def found(*wishes: SiteWish) -> tuple[str, ...]:
         return check_wishes(wishes, "job.sh", path, chosen=(), told=False)
 
     assert found() == ()
@@ -60,7 +60,7 @@ def test_the_sites_that_have_what_is_wanted(path: str) -> None:
         (wish(NOTIFY, "ALL"), "name who is told by --notify"),
     ],
 )
-def test_what_no_site_has(path: str, given: Wish, problem: str) -> None:
+def test_what_no_site_has(path: str, given: SiteWish, problem: str) -> None:
     with pytest.raises(BagFileError) as caught:
         check_wishes([given], "job.sh", path, chosen=(), told=False)
     assert problem in str(caught.value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from adaptor import api
-from adaptor.api import Evidence, ForecastView
-from adaptor.api.fields import Interval
+from adaptor.api import ErrorExample, ForecastView
+from adaptor.api.fields import Estimate
 from adaptor.cli.sentences import record_line
 from adaptor.forecast.record import Record
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
@@ -36,7 +36,11 @@ def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
     wrote = tmp_path / "3.err"
     wrote.write_text("".join(f"line {number}\x1b[2J\n" for number in range(2000)))
     paused = running_bag(
-        paused="bag 7 is paused: why", halted=True, evidence=Evidence(3, 1), output=str(tmp_path), running=0
+        paused="bag 7 is paused: why",
+        halted=True,
+        evidence=ErrorExample(3, 1),
+        output=str(tmp_path),
+        running=0,
     )
     server = serve({api.GetBags: api.Bags([paused]), api.GetPilots: []})
     lines = cli("status").lines
@@ -71,7 +75,7 @@ def test_status_as_json(cli: Cli, serve: Serve) -> None:
     assert value["daemon"]["workers"] == 2
 
 
-AHEAD = ForecastView(cost=Interval(0.9, 1.0, 1.2), end=Interval(1.7e9, 1.7e9, 1.7e9 + 60), deadline=None)
+AHEAD = ForecastView(cost=Estimate(0.9, 1.0, 1.2), end=Estimate(1.7e9, 1.7e9, 1.7e9 + 60), deadline=None)
 
 
 def test_a_forecast_is_shown_with_its_record(cli: Cli, serve: Serve) -> None:

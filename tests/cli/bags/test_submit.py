@@ -257,7 +257,7 @@ def test_an_interrupt_ends_a_private_daemon_and_says_how_to_go_on(
     monkeypatch.setattr(run_module, "watch_bags", interrupt)
     stops: list[bool] = []
     monkeypatch.setattr(run_module, "stop_daemon", lambda pilots: stops.append(pilots))
-    monkeypatch.setattr(run_module.Reader, "kept", lambda *_: api.Bags([running_bag()]))
+    monkeypatch.setattr(run_module.BagReader, "kept", lambda *_: api.Bags([running_bag()]))
     outcome = cli("run", "--template", "true")
     assert outcome.code == 130
     assert stops == [True]
@@ -280,14 +280,14 @@ def test_a_daemon_that_was_just_leaving_is_followed_by_another(
 ) -> None:
     leaving = serve({})
 
-    real = client.Connection.ask
+    real = client.DaemonConnection.ask
 
-    def ask(self: client.Connection, question: Any, *rest: Any) -> Any:
+    def ask(self: client.DaemonConnection, question: Any, *rest: Any) -> Any:
         if isinstance(question, api.Submit) and not startable:
             leaving.close()
         return real(self, question, *rest)
 
-    monkeypatch.setattr(client.Connection, "ask", ask)
+    monkeypatch.setattr(client.DaemonConnection, "ask", ask)
     outcome = cli("submit", "--template", "true")
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
     assert leaving.asked(api.Submit) == []

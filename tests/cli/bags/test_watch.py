@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from adaptor import api
-from adaptor.api.fields import Interval
+from adaptor.api.fields import Estimate
 from adaptor.cli.bags.watch import display
 from adaptor.cli.follow import Overview
 from tests.cli.fake_control import running_bag
 
-AHEAD = api.ForecastView(cost=None, end=Interval(1030.0, 1060.0, 1090.0), deadline=None)
+AHEAD = api.ForecastView(cost=None, end=Estimate(1030.0, 1060.0, 1090.0), deadline=None)
 
 
 def test_a_forecast_leaves_room_for_the_bar(

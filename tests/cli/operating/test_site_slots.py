@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import FreeStep, GpuCount, SlotsView, SlotView
+from adaptor.api import FreeStep, GpuTotals, SlotsView, SlotView
 from adaptor.cli.operating.site_slots import picture
 from adaptor.resources import TaskSize
 from tests.cli.invoking import Cli, Serve
@@ -50,7 +50,7 @@ def test_the_table_and_the_picture(cli: Cli, serve: Serve) -> None:
 def test_slots_for_tasks_of_a_size(cli: Cli, serve: Serve) -> None:
     size = TaskSize(processors=3, memory=8 * 2**30, gpus=2, gpu_type="a100")
     slot = SlotView(start=NOW, end=NOW + 1200, processors=16, p=15, tr=1080, tasks=5)
-    gpus = [GpuCount(type="", total=2, free=0), GpuCount(type="a100", total=8, free=4)]
+    gpus = [GpuTotals(type="", total=2, free=0), GpuTotals(type="a100", total=8, free=4)]
     view = msgspec.structs.replace(HPC, slots=[slot], task=size, gpus=gpus)
     daemon = serve({api.GetSlots: [view]})
     outcome = cli("site", "slots", "--cpus", "3", "--mem", "8G", "--gpus", "a100:2")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor import api
-from adaptor.api import GpuCount, PartitionView, SiteView
+from adaptor.api import GpuTotals, PartitionView, SiteView
 from adaptor.config.loading import default_config_path, load_config
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
@@ -63,7 +63,7 @@ def test_site_list(cli: Cli, serve: Serve) -> None:
 
 
 def test_site_list_with_gpus(cli: Cli, serve: Serve) -> None:
-    gpus = [GpuCount(type="", total=2, free=0), GpuCount(type="a100", total=8, free=8)]
+    gpus = [GpuTotals(type="", total=2, free=0), GpuTotals(type="a100", total=8, free=8)]
     common = {"heuristic": "adaptive", "max_pending_requests": 3, "max_proc": 8, "max_tr": 60.0, "queued": 0}
     common |= {"running": 0, "processors": 16, "observed": None, "problem": ""}
     views = [

@@ -14,6 +14,7 @@ from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client import new_tasks
 from adaptor.daemon.client.commands import takes_time
+from adaptor.journal.bag_rows import end_of_bag
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from tests.daemon.client.test_bags import Daemon, play
@@ -65,7 +66,7 @@ def test_a_new_bag_in_memory_is_as_the_journal_has_it(daemon: Daemon) -> None:
         assert made.state(2) in (TaskState.WAITING, TaskState.LEASED)
         await daemon.run(told.bag, 2)
         await daemon.run(told.bag, 0)
-        assert daemon.core.journal.end_of(told.bag) is TaskState.DONE
+        assert daemon.core.journal.read(end_of_bag, told.bag) is TaskState.DONE
 
     play(scene)
 

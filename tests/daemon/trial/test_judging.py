@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from adaptor import __version__
-from adaptor.daemon.trial.judging import Told, Trial, judge
+from adaptor.daemon.trial.judging import NodeAnswer, Trial, judge
 from adaptor.reports import JobReport, JobState
 from adaptor.shortfalls import Shortfall
 
 
-def told(**changes: Any) -> Told:
+def told(**changes: Any) -> NodeAnswer:
     fields: dict[str, Any] = {
         "node": "n1",
         "python": "3.11.2",
@@ -29,7 +29,7 @@ def told(**changes: Any) -> Told:
         "spool": "",
         "time": 100.0,
     }
-    return Told(**{**fields, **changes})
+    return NodeAnswer(**{**fields, **changes})
 
 
 def trial(**changes: Any) -> Trial:

@@ -16,7 +16,8 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.errors import UnknownBagError, UsageError
 from adaptor.journal import forgetting
-from adaptor.journal.credit_entries import read_entries
+from adaptor.journal.credits import read_entries
+from adaptor.journal.pilot_rows import pilot_waits
 from adaptor.journal.queries import answer
 from adaptor.protocol.messages import Ending, Orders, Report, Result
 from tests.daemon.budgeted_site import told_of
@@ -60,13 +61,13 @@ def test_all_rows_of_a_bag_go_and_what_its_site_was_charged_stays(site: FakeSite
     at_site, month = ledger(site).at_site("here"), ledger(site).budgets_at("here", now)
     assert at_site.used > at_site.wasted > 0 == at_site.reserved
     assert month[0].used == at_site.used
-    waits, pilots = site.journal.waits("here"), ask(site, api.GetPilots(ended=True))
+    waits, pilots = site.journal.read(pilot_waits, "here"), ask(site, api.GetPilots(ended=True))
     forget(site, *bags)
     left = counts(site)
     assert {table for table, rows in left.items() if rows} <= {"pilot", "credit", "decision"}
     assert ledger(site).at_site("here") == at_site
     assert ledger(site).budgets_at("here", now) == month
-    assert site.journal.waits("here") == waits
+    assert site.journal.read(pilot_waits, "here") == waits
     assert ask(site, api.GetPilots(ended=True)) == pilots, "with what was used of them"
     site.restart()
     ledger(site).impose(MONTH, now)

@@ -17,7 +17,7 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from adaptor.config.notices import ChannelConfig, HooksConfig, NotifyConfig
-from adaptor.daemon.notices.events import NotableEvents
+from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.errors import UsageError
 from adaptor.journal.notice_rows import begin_notice, due_notices

@@ -12,7 +12,7 @@ from adaptor.decisions.forecasting.told import INTERVAL, SOON, bags_ahead
 from adaptor.decisions.memory import MadeForecast, Memory
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import Forecast
-from adaptor.journal.bag_views import bags
+from adaptor.journal.views import bags
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
 from tests.decisions.test_aims import asked, finish, submit

@@ -1,0 +1,131 @@
+"""`adaptor quote`: cost and time of a bag, before it is paid for."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from adaptor import api
+from adaptor.cli.bags.bag_input import WithWords, bag_options
+from adaptor.cli.bags.submit import SUBMIT_TIMEOUT
+from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.printing import NumberCell, duration, layout, plural, print_json, print_lines, writing
+from adaptor.cli.sentences import amount
+from adaptor.client.bags import new_key
+from adaptor.errors import UsageError
+from adaptor.extras import require_extra
+
+if TYPE_CHECKING:
+    from adaptor.budget.provisioning.menu import Line
+
+_TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
+
+
+@click.command(cls=WithWords)
+@bag_options
+@click.option("--choose", type=int, metavar="LINE", help="Submit the rest by this line (from 1).")
+@click.option("--png", metavar="FILE", help="Draw the choices (needs the extra `plots`).")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random choice of samples.")
+@config_option
+@json_option
+def quote(
+    bag: api.BagInput, choose: int | None, png: str | None, seed: int, config: str | None, as_json: bool
+) -> None:
+    """Run a sample of tasks, then show cost and time of the rest.
+
+    One line for each choice, from cheapest to fastest. With several sites, seven tasks run on each, to
+    compare the sites. The sampled tasks are done and paid for. On a terminal the command asks for a line;
+    --choose names it beforehand. The rest is then submitted for the line's processors at each site, with
+    the upper ends of its ranges as budget and deadline.
+
+    \b
+    Example:
+      adaptor quote tasks.bag --choose 2
+    """
+    require_extra("quotes", "scipy")
+    from adaptor.cli.bags.sampling import take_samples
+
+    if png is not None:  # before it pays for anything
+        require_extra("plots", "matplotlib")
+        if not Path(png).absolute().parent.is_dir():
+            raise UsageError(f"--png: {png}: no folder {Path(png).parent}")
+    if ensure_daemon(config):
+        tell_started()
+    found = take_samples(bag, seed)
+    if not as_json:
+        click.echo(
+            f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges of 90 % probability"
+        )
+        print_lines(layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]))
+    if png is not None:
+        draw_menu(found.lines, png)
+    if choose is None and sys.stdin.isatty() and not as_json:
+        choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
+    number = _go_on(found.rest, found.lines, choose, config) if choose else None
+    if as_json:
+        print_json({"samples": found.samples, "lines": found.lines, "bag": number})
+    elif number is not None:
+        click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
+
+
+def _row(number: int, line: Line) -> tuple[str, ...]:
+    chosen = line.configuration
+    places = ", ".join(f"{count} at {site}" for site, count in chosen.processors.items())
+    return (
+        str(number),
+        line.name,
+        amount(chosen.cost),
+        f"{amount(line.cost.low)} to {amount(line.cost.high)}",
+        duration(chosen.seconds),
+        f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
+        NumberCell(places),
+    )
+
+
+def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | None) -> int:
+    """Submit the rest, within the line's ranges; the new bag's number."""
+    if not 1 <= choose <= len(lines):
+        raise UsageError(f"--choose: no line {choose}; the lines are 1 to {len(lines)}")
+    line = lines[choose - 1]
+    spec = msgspec.structs.replace(
+        rest.spec, deadline=time.time() + line.seconds.high, slots=line.configuration.processors
+    )
+    chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
+    answer = ask_daemon(api.Submit(chosen, key=new_key()), config, timeout=SUBMIT_TIMEOUT)
+    return answer.bag
+
+
+def draw_menu(lines: Sequence[Line], path: str) -> None:
+    """Cost against time, with the ranges of both, as PNG.
+
+    Raises:
+        AdaptorError: matplotlib is not installed, or the file cannot be written.
+    """
+    from adaptor.figures.canvas import sheet
+
+    drawn = sheet(8, 5)
+    axes = drawn.subplots()
+    for number, line in enumerate(lines, 1):
+        seconds, cost = line.configuration.seconds, line.configuration.cost
+        axes.errorbar(
+            seconds / 60,
+            cost,
+            xerr=[[max(0.0, seconds - line.seconds.low) / 60], [max(0.0, line.seconds.high - seconds) / 60]],
+            yerr=[[max(0.0, cost - line.cost.low)], [max(0.0, line.cost.high - cost)]],
+            fmt="o",
+            capsize=3,
+            label=f"{number}: {line.name}",
+        )
+    axes.set(
+        xlabel="minutes from now", ylabel="credits", title="What the rest of the bag costs (ranges of 90 %)"
+    )
+    axes.legend()
+    with writing(path):
+        drawn.savefig(path, format="png", dpi=120)

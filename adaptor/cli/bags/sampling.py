@@ -1,0 +1,96 @@
+"""The sampling phase of a quote: some tasks of a bag run on every site, before the rest is quoted (BaTS)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+import msgspec
+
+from adaptor import api
+from adaptor.budget.provisioning import quoting
+from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
+from adaptor.cli.follow import follow
+from adaptor.cli.printing import plural
+from adaptor.client.asking import ask
+from adaptor.client.reading import all_tasks
+from adaptor.errors import AdaptorError, UsageError
+
+
+class SampledBag(msgspec.Struct, frozen=True):
+    """A bag after its sample, and the choices for its rest."""
+
+    lines: list[Line]
+    rest: api.BagInput
+    """The bag without the tasks that the samples have finished."""
+    samples: list[int]
+    """The bags of the samples."""
+
+
+def take_samples(bag: api.BagInput, seed: int) -> SampledBag:
+    """Run the samples, and quote the rest.
+
+    Raises:
+        UsageError: no site may run the bag, or the sample is the whole bag.
+        AdaptorError: no sample has finished.
+    """
+    sites = list(_sites(bag))
+    places = quoting.sample_places(len(bag.tasks), sites, seed)
+    bags = {name: _submit(bag, name, places[name]) for name in sites}
+    for name, number in bags.items():
+        click.echo(f"bag {number}: {plural(len(places[name]), 'task')} as a sample at {name}", err=True)
+    for _ in follow(list(bags.values())):
+        pass
+    sampled = {name: _sampled(bags[name], places[name]) for name in sites}
+    quote = quoting.quote(len(bag.tasks), bag.spec.task.total_processors, sampled, _terms(bag))
+    spec = msgspec.structs.replace(bag.spec, runtimes=quote.runtimes)
+    rest = [bag.tasks[place] for place in quote.rest]
+    return SampledBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))
+
+
+def _sites(bag: api.BagInput) -> dict[str, api.SiteView]:
+    found = {site.name: site for site in ask(api.GetSites())}
+    allowed = {name: site for name, site in found.items() if bag.spec.allows(name)}
+    if not allowed:
+        raise UsageError(f"there is no site {bag.spec.sites[0]!r}; the configuration has: {', '.join(found)}")
+    return allowed
+
+
+def _submit(bag: api.BagInput, site: str, places: Sequence[int]) -> int:
+    spec = msgspec.structs.replace(
+        bag.spec,
+        name=f"{bag.spec.name} sample",
+        sites=(site,),
+        replicas=0,
+        deadline=None,
+        prefer=None,
+        allocation="explicit",
+    )
+    sample = api.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places])
+    return ask(api.Submit(sample)).bag
+
+
+def _sampled(bag: int, places: Sequence[int]) -> SiteSample:
+    tasks = [task for task in all_tasks(ask, bag, ["done"]) if task.wall is not None]
+    if not tasks:
+        raise AdaptorError(f"no task of the sample has finished: adaptor results {bag} --failed")
+    runtimes = {places[task.task]: max(task.wall or 0.0, 1e-3) for task in tasks}
+    begins = [pilot.started for pilot in ask(api.GetReport(bag)).requests]
+    first = min((task.started for task in tasks if task.started is not None), default=0.0)
+    startup = min((max(0.0, first - begin) for begin in begins if begin is not None), default=0.0)
+    return SiteSample(runtimes, startup)
+
+
+def _terms(bag: api.BagInput) -> dict[str, SampleTerms]:
+    prices = {each.site: each for each in ask(api.GetCredits()).prices}
+    task = bag.spec.task
+    gpus = task.gpus_for(task.tasks_per_gpu) / (task.tasks_per_gpu * task.processors)
+    return {
+        name: SampleTerms(
+            price=prices[name].explicit + gpus * prices[name].gpu,
+            charging_unit=float(prices[name].charging_unit),
+            processors=quoting.most_processors(site.max_pending_requests, site.max_proc, site.processors),
+        )
+        for name, site in _sites(bag).items()
+    }

@@ -1,1 +1,0 @@
-"""Commands for budgets and quotes."""

@@ -1,1 +1,0 @@
-"""Credits in the running daemon: the ledger in the journal, at the prices of the configuration."""

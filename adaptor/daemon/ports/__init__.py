@@ -1,1 +1,0 @@
-"""The ports on which workers and clients are heard, and what strangers may cost there."""

@@ -1,0 +1,318 @@
+"""The daemon's two ports, one for workers and one for the command line: encrypted, one certificate each.
+
+No message is read of a peer that has not proved to have the port's certificate (`adaptor.protocol.channel`);
+what such peers cost is bounded (`adaptor.protocol.listener`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from adaptor.protocol.access import (
+    CLIENT_ACCESS,
+    Access,
+    AccessError,
+    read_access,
+    worker_access,
+    write_access,
+)
+from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
+from adaptor.protocol.interfaces import addresses
+from adaptor.protocol.keys import Keys
+from adaptor.protocol.listener import Caller, Listener, Room, listen
+
+_OWN = 48
+"""Descriptors of the journal, the log, the loop and the sockets themselves."""
+_OF_A_SITE = 20
+"""Those of commands under way, and of links to its machine."""
+_SILENT, _BEGUN = 128, 512
+"""Of the workers' port, at most."""
+_FEW = 8
+_FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
+"""Programs that append tasks and follow bags stay connected, with a connection for each of their threads."""
+
+
+class Rooms(msgspec.Struct, frozen=True):
+    """For how many connections the two ports have room."""
+
+    workers: Room
+    clients: Room
+
+
+def rooms_for(descriptors: int, sites: int) -> Rooms:
+    """How a daemon divides the descriptors that it may have open. Workers get what is left."""
+    left = max(0, descriptors - _OWN - _OF_A_SITE * sites)
+    clients = Room(
+        proven=max(_FEWEST_CLIENTS, min(_MOST_CLIENTS, left // 32)),
+        silent=4 * _FEW,
+        begun=2 * _FEW if left < _FEW * _SILENT else 8 * _FEW,
+    )
+    silent, begun = max(_FEW, min(_SILENT, left // 16)), max(_FEW, min(_BEGUN, left // 4))
+    proven = left - clients.proven - clients.silent - clients.begun - silent - begun
+    return Rooms(Room(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
+
+
+_BATCH = 200
+"""Messages handled before what they cause is written and sent."""
+_UNHEARD = 32
+"""Messages of one peer that wait to be heard; from then on its connection is not read. Workers repeat what is
+not acknowledged, so a daemon that falls behind would otherwise take ever more memory."""
+_UNREAD = 64 * 2**20
+"""Bytes that wait for one peer to read them; one that reads nothing then loses its connection."""
+_LONGEST_NAME = 1000
+"""Bytes."""
+_LINGER = 1.0
+"""Seconds for the last messages when the daemon ends."""
+
+PeerMessage = tuple[bytes, bytes]
+"""The peer's identity, and what it sent."""
+
+
+class Server:
+    def __init__(
+        self, keys: Keys, rooms: Rooms, *, loopback: bool, worker_port: int = 0, client_port: int = 0
+    ) -> None:
+        """Bind both ports.
+
+        Args:
+            rooms: for how many connections.
+            loopback: listen on 127.0.0.1 only, because no worker runs elsewhere.
+            worker_port: 0, or a port that is taken if it is free.
+
+        Raises:
+            AdaptorError: no port can be bound.
+        """
+        interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (only proven peers are heard)
+        self.other_transports: list[Callable[[bytes, bytes], bool]] = []
+        """For workers that do not use the port: each returns whether it takes a message to this worker."""
+        workers = Party(keys.server, keys.worker.certificate, server=True)
+        clients = Party(keys.server, keys.client.certificate, server=True)
+        self.workers = Port(
+            (interface, worker_port), "workers", workers, rooms.workers, LARGEST_FROM_WORKER, named=True
+        )
+        self.clients = Port(
+            (interface, client_port), "command line", clients, rooms.clients, LARGEST_FROM_CLIENT, named=False
+        )
+        self.worker_port, self.client_port = self.workers.listener.port, self.clients.listener.port
+
+    async def serve(
+        self,
+        on_workers: Callable[[list[PeerMessage]], Awaitable[None]],
+        on_clients: Callable[[list[PeerMessage]], Awaitable[None]],
+    ) -> None:
+        """Hand over what arrives, in batches, until cancelled."""
+        await asyncio.gather(self.workers.serve(on_workers), self.clients.serve(on_clients))
+
+    async def send_worker(self, identity: bytes, data: bytes) -> None:
+        if not any(send(identity, data) for send in self.other_transports):
+            self.workers.send(identity, data)
+
+    async def send_client(self, identity: bytes, data: bytes) -> None:
+        self.clients.send(identity, data)
+
+
+class Port:
+    """The connections of one port by their peers' identities, and the messages that wait to be heard."""
+
+    def __init__(
+        self, where: tuple[str, int], whose: str, party: Party, room: Room, largest: int, *, named: bool
+    ) -> None:
+        """`named`: whether the first message of a peer is its identity; else it gets one."""
+        self.party, self.largest, self.named = party, largest, named
+        interface, port = where
+        self.listener = Listener(
+            listen(interface, port), room, whose, lambda listener: _Connection(listener, self)
+        )
+        self._connections: dict[bytes, _Connection] = {}
+        self._messages: deque[tuple[_Connection, bytes]] = deque()
+        self._arrived = asyncio.Event()
+        self._numbers = itertools.count(1)
+
+    async def serve(self, handle: Callable[[list[PeerMessage]], Awaitable[None]]) -> None:
+        serving = asyncio.create_task(self.listener.serve())
+        try:
+            while True:
+                await self._arrived.wait()
+                batch: list[PeerMessage] = []
+                while self._messages and len(batch) < _BATCH:
+                    connection, data = self._messages.popleft()
+                    connection.heard()
+                    batch.append((connection.identity, data))
+                if not self._messages:
+                    self._arrived.clear()
+                await handle(batch)
+                await asyncio.sleep(0)  # the other port, and what has come meanwhile
+        finally:
+            until = time.monotonic() + _LINGER
+            while any(each.unread for each in self._connections.values()) and time.monotonic() < until:
+                await asyncio.sleep(0.01)
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    def send(self, identity: bytes, data: bytes) -> None:
+        """Send a message; it is lost if the peer is not connected."""
+        connection = self._connections.get(identity)
+        if connection is not None:
+            connection.send(data)
+
+    # --- what connections report -----------------------------------------------------------------
+
+    def enter(self, connection: _Connection) -> None:
+        """A peer is proven and has its identity: a connection that it had before is over."""
+        before = self._connections.get(connection.identity)
+        self._connections[connection.identity] = connection
+        if before is not None:
+            before.abort()
+
+    def left(self, connection: _Connection) -> None:
+        if self._connections.get(connection.identity) is connection:
+            del self._connections[connection.identity]
+
+    def arrived(self, connection: _Connection, messages: list[bytes]) -> None:
+        self._messages.extend((connection, message) for message in messages)
+        self._arrived.set()
+
+    def number(self) -> bytes:
+        return b"%d" % next(self._numbers)
+
+
+class _Connection(Caller):
+    def __init__(self, listener: Listener, port: Port) -> None:
+        super().__init__(listener)
+        self.identity = b""
+        """Empty until the peer is proven and has said it."""
+        self._port = port
+        self._channel: Channel | None = None
+        """None: the peer has not sent anything."""
+        self._unheard = 0
+        self._unread = False
+        """Whether the peer does not read as fast as it is written to."""
+
+    @property
+    def unread(self) -> int:
+        """Bytes that wait for the peer."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def data_received(self, data: bytes) -> None:
+        if self._channel is None:
+            self._listener.begun(self)
+            self._channel = self._port.party.channel(self._port.largest)
+        try:
+            if self._channel.proven:
+                messages = self._channel.receive(data)
+            else:
+                messages = self._shake_hands(self._channel, data)
+        except ChannelError as error:
+            self._write()
+            self._listener.turn_away(self, str(error))
+            return
+        self._write()
+        if messages and not self.identity:
+            self._enter(messages.pop(0)[:_LONGEST_NAME])
+        if messages:
+            self._unheard += len(messages)
+            self._regulate()
+            self._port.arrived(self, messages)
+
+    def _shake_hands(self, channel: Channel, data: bytes) -> list[bytes]:
+        """Raises ChannelError."""
+        begun = time.perf_counter()
+        try:
+            messages = channel.receive(data)
+        finally:
+            self._listener.spent += time.perf_counter() - begun
+        if channel.proven:
+            self._listener.proven(self)
+            if not self._port.named:
+                self._enter(self._port.number())
+        return messages
+
+    def _enter(self, identity: bytes) -> None:
+        self.identity = identity
+        self._port.enter(self)
+
+    def send(self, data: bytes) -> None:
+        if self._channel is None or self.unread > _UNREAD:
+            self.abort()
+            return
+        self._channel.send(data)
+        self._write()
+
+    def heard(self) -> None:
+        """One of its messages is about to be handled."""
+        self._unheard -= 1
+        self._regulate()
+
+    def _write(self) -> None:
+        if self.transport is not None and self._channel is not None:
+            self.transport.write(self._channel.outgoing())
+
+    def pause_writing(self) -> None:
+        self._unread = True
+        self._regulate()
+
+    def resume_writing(self) -> None:
+        self._unread = False
+        self._regulate()
+
+    def _regulate(self) -> None:
+        """Read only what can be handled and answered."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        if self._unread or self._unheard >= _UNHEARD:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        self._port.left(self)
+
+
+def write_client_access(
+    directory: Path, keys: Keys, server: Server, host: str | None, loopback: bool
+) -> None:
+    found = addresses(host, server.client_port, loopback=loopback)
+    nearest_first = tuple(sorted(found, key=lambda address: "127.0.0.1" not in address))
+    write_access(
+        directory / CLIENT_ACCESS,
+        Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
+    )
+
+
+def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[str, ...]) -> Path:
+    """Write how the workers of one site reach the daemon; those that run read it again when it is silent.
+
+    Args:
+        directory: the state directory.
+        addresses: see `Access.addresses`.
+    """
+    path = directory / worker_access(site)
+    write_access(path, site_access(keys, addresses))
+    return path
+
+
+def site_access(keys: Keys, addresses: tuple[str, ...]) -> Access:
+    """What an access file for workers holds."""
+    return Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
+
+
+def last_worker_port(directory: Path, sites: Iterable[str]) -> int:
+    """The port to which workers of the previous daemon still connect; 0: there was none."""
+    return next((port for site in sites if (port := last_port(directory / worker_access(site)))), 0)
+
+
+def last_port(path: Path) -> int:
+    """The port that an access file names first; 0 if there is none."""
+    try:
+        address = read_access(path).addresses[0]
+    except (AccessError, IndexError):
+        return 0
+    return int(address.rpartition(":")[2]) if address.startswith("tcp://") else 0

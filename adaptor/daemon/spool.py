@@ -1,0 +1,304 @@
+"""The daemon's end of a spool: reads what workers have written, and writes the daemon's messages to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from pathlib import Path
+
+from adaptor.backoff import Backoff
+from adaptor.config.schema import SiteConfig
+from adaptor.daemon.clock import system_clock
+from adaptor.daemon.remote.machines import python_of
+from adaptor.daemon.server import PeerMessage
+from adaptor.errors import AdaptorError
+from adaptor.processes.python_commands import module_command
+from adaptor.protocol.maildir import (
+    LATENCY,
+    QUICKEST,
+    SLOWEST,
+    Connection,
+    Outgoing,
+    Pace,
+    address_of,
+    file_name,
+    from_workers,
+    parse_worker_file,
+    remove_folder,
+    write_next,
+)
+from adaptor.protocol.spool.directory import DirectorySpool
+from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
+from adaptor.protocol.spool.remote import RemoteSpool, Talk
+from adaptor.protocol.spool.seal import Envelope, Seal, SealError
+from backends.findings import Finding, error, ok
+
+_TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
+StartTalk = Callable[[Sequence[str]], Talk]
+"""Starts a long-lived process on the site's machine."""
+
+
+def spool_of(config: SiteConfig) -> str | None:
+    """The folder of a site's spools, relative to the home directory on its machine; None: no spool."""
+    if config.ssh is None:
+        return config.spool
+    if config.ssh.link != "spool":
+        return None
+    return config.spool or f"{config.ssh.directory}/spool"
+
+
+def latency_of(config: SiteConfig) -> float:
+    """Seconds that a message to or from a worker of the site usually takes, at most."""
+    return LATENCY if spool_of(config) else 0.0
+
+
+def open_spool(name: str, config: SiteConfig, instance: str, start: StartTalk) -> Spool:
+    """A site's spool, in a folder of its own: several daemons and sites may share the parent.
+
+    Raises:
+        AdaptorError: it is a folder of this machine and cannot be used.
+    """
+    folder = f"{spool_of(config)}/{instance}.{name}"
+    if config.ssh is not None:
+        words = module_command(python_of(config), "adaptor.protocol.spool.remote_server", folder)
+        return RemoteSpool(lambda: start(words), float(config.command_timeout))
+    try:
+        return DirectorySpool(Path(folder).expanduser())
+    except SpoolError as error:
+        raise AdaptorError(f"sites.{name}.spool: {error}") from error
+
+
+def check_spool(site: SiteConfig) -> list[Finding]:
+    """Whether the site's spool can be used: a file is written, read and removed.
+
+    No findings if the site has no spool on this machine.
+    """
+    if site.spool is None or site.ssh is not None:
+        return []
+    folder = Path(site.spool).expanduser()
+    trial = folder / "check"
+    try:
+        spool = DirectorySpool(trial)
+        write_next(from_workers(trial), _TRIAL_FILE, b"a trial")
+        found = [file.data for file in spool.run(Exchange()).files]
+    except (SpoolError, OSError) as problem:
+        return [error(f"spool: {problem}")]
+    remove_folder(trial)
+    if b"a trial" not in found:
+        return [error(f"spool: {folder}: a file written there cannot be read at once; is it cached?")]
+    return [ok(f"spool {folder} is private and writable; the nodes must see it, too")]
+
+
+log = logging.getLogger(__name__)
+
+_SLOWEST_ALONE = 5.0
+"""Seconds between two looks, at most, while no worker is known."""
+_SWEEP = 30.0
+"""Seconds between two sweeps."""
+
+
+class SpoolChannel:
+    """The messages in both directions over one connection of a worker."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.worker = b""
+        """The worker's name, known from its first file on."""
+        self.last = 0
+        """The number of the worker's file that was taken last."""
+        self.outgoing = Outgoing()
+
+    def next_file(self, run: str, seal: Seal) -> DaemonFile | None:
+        """The next file for the worker, if one is due. `run`: the id of this run of the daemon."""
+        messages = self.outgoing.due()
+        if not messages:
+            return None
+        name = file_name(run, self.outgoing.written + 1)
+        envelope = Envelope(self.worker.decode(), messages)
+        data = seal.close(f"out/{self.connection.name}/{name}", envelope)
+        return DaemonFile(self.connection.name, name, data)
+
+
+class SpoolEndpoint:
+    """One site's spool. Workers are known by the names in their sealed files."""
+
+    def __init__(
+        self,
+        spool: Spool,
+        seal: Seal,
+        *,
+        hear: Callable[[list[PeerMessage]], Awaitable[None]],
+        pilots: Callable[[], Collection[int]],
+        complain: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            hear: handles the workers' messages, in order.
+            pilots: returns the site's pilots in the system.
+            complain: receives each new reason why the spool cannot be used.
+        """
+        self.heard_until = system_clock()
+        """Epoch seconds up to which `hear` has had everything that workers wrote."""
+        self._spool = spool
+        self._seal = seal
+        self._hear = hear
+        self._pilots = pilots
+        self._complain = complain
+        self._run = secrets.token_hex(4)
+        self._channels: dict[Connection, SpoolChannel] = {}
+        self._current: dict[bytes, SpoolChannel] = {}
+        """By worker: the channel of its newest connection."""
+        self._taken: list[str] = []
+        """Worker files that the next exchange removes."""
+        self._pace = Pace(_SLOWEST_ALONE)
+        self._problem = ""
+        self._failures = Backoff(first=2, most=30)
+        self._next_sweep = 0.0
+        self._news = asyncio.Event()
+        self._busy = asyncio.Lock()
+
+    def send(self, worker: bytes, data: bytes) -> bool:
+        """Queue a message for the next exchange. Returns False if the worker does not use this spool."""
+        channel = self._current.get(worker)
+        if channel is None:
+            return False
+        if not channel.outgoing.add(data):
+            log.warning("worker %s does not read its messages: one is dropped", worker.decode())
+        self._news.set()
+        return True
+
+    async def locate(self) -> str:
+        """The address for the workers' access file. Raises SpoolError."""
+        async with self._busy:
+            return address_of(await asyncio.to_thread(self._spool.locate))
+
+    async def run(self, may_listen: Callable[[], bool]) -> None:
+        """Exchange files again and again, until cancelled."""
+        while True:
+            try:
+                if may_listen():
+                    await self.exchange()
+            except Exception as error:
+                log.exception("internal error in an exchange with the spool; the daemon tries again")
+                self._failures.failed(system_clock(), str(error))
+            await self._rest()
+
+    async def exchange(self) -> None:
+        """Read what workers wrote, have it handled, and write the answers."""
+        async with self._busy:
+            began = system_clock()
+            outcome = await self._exchange(self._next_exchange(collect=True))
+            if outcome is None:
+                return
+            messages = self._take(outcome.files)
+            if messages:
+                await self._hear(messages)
+            if self._taken or self._news.is_set():  # so that answers do not wait for the next look
+                await self._exchange(self._next_exchange(collect=False))
+            if not outcome.more:
+                self.heard_until = began
+            busy = bool(messages) or outcome.more
+            self._pace.slowest = SLOWEST if self._current else _SLOWEST_ALONE
+            if busy:
+                self._pace.speed_up()
+            else:
+                self._pace.slow_down()
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._spool.close)
+
+    async def _rest(self) -> None:
+        """Wait until the next look is due or there is something to write."""
+        if self._failures.pause:
+            await asyncio.sleep(self._failures.pause)
+            return
+        await asyncio.sleep(QUICKEST)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._news.wait(), self._pace.pause - QUICKEST)
+
+    def _next_exchange(self, *, collect: bool) -> Exchange:
+        self._news.clear()
+        pilots = None
+        if collect and time.monotonic() >= self._next_sweep:
+            self._next_sweep = time.monotonic() + _SWEEP
+            pilots = list(self._pilots())
+            self._forget([each for each in self._channels if each.pilot not in set(pilots)])
+        files = [file for each in self._channels.values() if (file := each.next_file(self._run, self._seal))]
+        return Exchange(remove=self._taken, write=files, pilots=pilots, collect=collect)
+
+    async def _exchange(self, exchange: Exchange) -> Outcome | None:
+        """Exchange messages once; None: the spool cannot be used."""
+        try:
+            outcome = await asyncio.to_thread(self._spool.run, exchange)
+        except SpoolError as error:
+            problem = str(error)
+            self._failures.failed(system_clock(), problem)
+            if problem != self._problem:
+                self._problem = problem
+                log.warning("the spool cannot be used: %s", problem)
+                self._complain(f"its spool cannot be used: {problem}")
+            return None
+        if self._problem:
+            log.info("the spool can be used again")
+        self._problem = ""
+        self._failures.succeeded()
+        self._taken = []
+        gone = frozenset(outcome.gone)
+        full = frozenset(outcome.full)
+        by_name = {connection.name: channel for connection, channel in self._channels.items()}
+        for file in exchange.write:
+            channel = by_name.get(file.connection)
+            if channel is not None and file.connection not in gone | full:
+                channel.outgoing.done()
+                if channel.outgoing.due():
+                    self._news.set()
+        self._forget([connection for connection in self._channels if connection.name in gone])
+        for remark in outcome.remarks:
+            log.warning("%s", remark)
+        return outcome
+
+    def _forget(self, connections: list[Connection]) -> None:
+        for connection in connections:
+            channel = self._channels.pop(connection)
+            if self._current.get(channel.worker) is channel:
+                del self._current[channel.worker]
+
+    def _take(self, files: list[WorkerFile]) -> list[PeerMessage]:
+        """The messages in these files, in order for each worker; the next exchange removes the files."""
+        messages: list[PeerMessage] = []
+        for file in files:
+            parsed = parse_worker_file(file.name)
+            if parsed is not None:
+                messages += self._open(*parsed, file)
+        return messages
+
+    def _open(self, connection: Connection, number: int, file: WorkerFile) -> list[PeerMessage]:
+        try:
+            envelope = self._seal.open(f"in/{file.name}", file.data)
+        except SealError as error:
+            log.warning("ignored and removed: %s", error)
+            self._taken.append(file.name)
+            return []
+        channel = self._channels.setdefault(connection, SpoolChannel(connection))
+        self._taken.append(file.name)
+        channel.worker = envelope.worker.encode()
+        if number <= channel.last:
+            return []
+        channel.last = number
+        if not self._make_current(channel):
+            return []
+        return [(channel.worker, message) for message in envelope.messages]
+
+    def _make_current(self, channel: SpoolChannel) -> bool:
+        """Answer the worker on this channel from now on; False if the worker has opened a newer one."""
+        now = self._current.get(channel.worker)
+        if now is not None and now is not channel:
+            if now.connection.token == channel.connection.token and now.connection.n > channel.connection.n:
+                return False
+            self._forget([now.connection])
+        self._current[channel.worker] = channel
+        return True

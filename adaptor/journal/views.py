@@ -1,0 +1,250 @@
+"""Bags and their tasks as users see them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from adaptor import api
+from adaptor.api import BagState, BagView, ErrorExample, PilotRecord, RemovedPilotView, TaskView
+from adaptor.bag_spec import BagSpec
+from adaptor.batch_script import element_of, output_files
+from adaptor.journal import database
+from adaptor.journal.bag_rows import spec_of
+from adaptor.journal.pilot_rows import held_by_attempts
+from adaptor.journal.selectors import RECENT, ids_of
+from adaptor.model import USEFUL, TaskState
+from adaptor.scheduling.bag import Guard
+
+
+class Live:
+    """Completes views that the journal makes; this one leaves them as they are, since no daemon runs."""
+
+    priced = False
+    """Whether the prices of sites are known."""
+
+    def bag(self, view: BagView) -> BagView:
+        return view
+
+    def task(self, view: TaskView) -> TaskView:
+        return view
+
+    def pilot(self, record: PilotRecord) -> PilotRecord:
+        return record
+
+    def removed(self) -> list[RemovedPilotView]:
+        """Pilots of sites that the configuration no longer has."""
+        return []
+
+
+OFFLINE = Live()
+
+
+class ScriptOutputs:
+    """The files that a bag's script names for its tasks, which may not be there."""
+
+    def __init__(self, db: sqlite3.Connection, bag: int) -> None:
+        self._bag = bag
+        self._script = spec_of(db, bag).script
+
+    def of(
+        self, task: int, environment: Mapping[str, str] | None, node: str | None
+    ) -> tuple[str | None, str | None]:
+        """Standard output and error of a task; None: they lie where the bag's options say.
+
+        `environment`: the task's own.
+        """
+        if self._script is None:
+            return None, None
+        element = element_of(self._script, self._bag, task, environment)
+        return output_files(self._script, element, node or "")
+
+
+_RECENT = (
+    "id IN (SELECT id FROM bag WHERE ended IS NULL UNION"
+    " SELECT id FROM (SELECT id FROM bag ORDER BY id DESC LIMIT ?))"
+)
+
+
+def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[BagView]:
+    """The bags of a selector, in the order of their numbers.
+
+    Raises:
+        UsageError: it is no selector.
+        UnknownBagError: it names a bag that is not there.
+    """
+    if selector == "recent":
+        return [live.bag(bag) for bag in _select_bags(db, f"{_RECENT} ORDER BY id", (RECENT,))]
+    chosen = ids_of(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
+    if not chosen:
+        return []
+    # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
+    found = _select_bags(db, "id BETWEEN ? AND ? ORDER BY id", (chosen[0], chosen[-1]))
+    wanted = set(chosen)
+    return [live.bag(bag) for bag in found if bag.id in wanted]
+
+
+def count(db: sqlite3.Connection) -> int:
+    """The number of bags."""
+    return int(db.execute("SELECT COUNT(*) FROM bag").fetchone()[0])
+
+
+def latest(db: sqlite3.Connection, question: api.GetLatestBags, live: Live = OFFLINE) -> list[BagView]:
+    """The bags that have not ended and the last that have, in the order of their numbers."""
+    found = [
+        id
+        for condition, most in (("ended IS NULL", question.running), ("ended IS NOT NULL", question.ended))
+        for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
+    ]
+    return bags(db, ",".join(map(str, sorted(found))), live) if found else []
+
+
+def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> list[BagView]:
+    def made(row: dict[str, Any]) -> dict[str, Any]:
+        spec = msgspec.msgpack.decode(row["spec"], type=BagSpec)
+        guard = msgspec.msgpack.decode(row["guard"], type=Guard) if row["guard"] is not None else Guard()
+        state = _bag_state(row)
+        paused = state == "running" and bool(guard.paused)
+        return {
+            "state": state,
+            "sites": list(spec.sites),
+            "cpus": spec.cpus,
+            "mean_runtime": row["runtime"] / row["done"] if row["done"] else None,
+            "output": spec.output,
+            "output_files": spec.output_files,
+            "open": bool(row["open"]),
+            "paused": guard.paused if paused else "",
+            "halted": paused and guard.itself,
+            "evidence": _evidence(db, row["id"], *guard.shown) if paused and guard.shown else None,
+        }
+
+    return database.select(
+        db,
+        BagView,
+        f"bag WHERE {where}",
+        arguments,
+        named={"running": "leased"},
+        also=("spec", "guard", "runtime"),
+        made=made,
+        of_made=_NO_COLUMNS,
+    )
+
+
+_NO_COLUMNS = (
+    *("state", "sites", "cpus", "mean_runtime", "output", "output_files", "paused", "halted", "evidence"),
+    "forecast",
+)
+
+
+def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> ErrorExample:
+    packed, node = db.execute(
+        "SELECT t.input, a.node FROM task t JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
+        " WHERE t.bag = ? AND t.number = ? AND a.number = ?",
+        (bag, task, attempt),
+    ).fetchone()
+    given = msgspec.msgpack.decode(packed, type=api.TaskInput)
+    return ErrorExample(task, attempt, ScriptOutputs(db, bag).of(task, given.environment, node)[1])
+
+
+def _bag_state(row: dict[str, Any]) -> BagState:
+    if row["waiting"] or row["running"] or row["blocked"]:
+        return "running"
+    if row["open"]:
+        return "open"
+    if row["failed"]:
+        return "failed"
+    return "cancelled" if row["cancelled"] else "done"
+
+
+def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) -> list[TaskView]:
+    """The tasks of one bag, with the attempt that is their result or else the newest.
+
+    A task that a worker holds counts as running: only a daemon knows whether it has started.
+    """
+    (bag,) = bags(db, str(question.bag))
+    states = f"AND t.state IN ({','.join('?' * len(question.states))})" if question.states else ""
+    outputs = ScriptOutputs(db, question.bag)
+
+    def made(row: dict[str, Any]) -> dict[str, Any]:
+        given = msgspec.msgpack.decode(row["input"], type=api.TaskInput)
+        command, state = given.command, row["state"]
+        stdout, stderr = outputs.of(row["task"], given.environment, row["node"])
+        return {
+            "bag": bag.id,
+            "name": given.name or given.id,
+            "state": "running" if state == TaskState.LEASED.value else state,
+            "command": command if isinstance(command, str) else msgspec.json.encode(command).decode(),
+            "attempt": row["attempt"] or 0,
+            "retries": min(row["charged"], max(0, row["attempts"] - 1)),
+            "stdout": stdout,
+            "stderr": stderr,
+        }
+
+    found = database.select(
+        db,
+        TaskView,
+        "task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
+        " AND a.number = COALESCE(t.result, t.attempts)"
+        f" WHERE t.bag = ? AND t.number > ? {states} ORDER BY t.number LIMIT ?",
+        (question.bag, question.after, *map(_stored, question.states), question.limit),
+        named={
+            "task": "t.number",
+            "state": "t.state",
+            "attempt": "a.number",
+            "error": "COALESCE(NULLIF(t.error, ''), a.error)",
+        },
+        also=("input", "charged"),
+        made=made,
+        of_made=("bag", "name", "command", "retries", "stdout", "stderr"),
+    )
+    return [live.task(task) for task in found]
+
+
+def _stored(state: str) -> str:
+    """Map a view state to the stored state."""
+    return TaskState.LEASED.value if state == "running" else state
+
+
+def pilots(
+    db: sqlite3.Connection, where: str, arguments: Sequence[object], now: float, live: Live = OFFLINE
+) -> list[PilotRecord]:
+    """Pilots by an SQL condition on `pilot`, which never comes from a user; `now` ends those that run."""
+    used = _used(db, where, arguments)
+
+    def sums(row: dict[str, Any]) -> dict[str, Any]:
+        came_to = used.get(row["id"], 0.0) + row["past_used"]
+        wasted = max(0.0, _held(row, now) - came_to)
+        return {"used": came_to, "wasted": wasted, "workers": 0, "note": ""}
+
+    records = database.select(
+        db,
+        PilotRecord,
+        f"pilot WHERE {where} ORDER BY id",
+        arguments,
+        named={"node": "donated_node"},
+        also=("freed", "freed_at_sum", "past_used"),
+        made=sums,
+        of_made=("used", "wasted", "workers", "note"),
+    )
+    return [live.pilot(record) for record in records]
+
+
+def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> dict[int, float]:
+    """Processor-seconds of the attempts that became results, by pilot."""
+    chosen = f"attempt.outcome IN (?, ?) AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
+    used: dict[int, float] = {}
+    for held in held_by_attempts(db, chosen, (*(outcome.value for outcome in USEFUL), *arguments)):
+        used[held.pilot] = used.get(held.pilot, 0.0) + held.seconds
+    return used
+
+
+def _held(pilot: dict[str, Any], now: float) -> float:
+    """Processor-seconds, without those of processors that were given back early."""
+    if pilot["started"] is None:
+        return 0.0
+    end = pilot["ended"] if pilot["ended"] is not None else now
+    given_back = pilot["freed"] * end - pilot["freed_at_sum"]
+    return float(pilot["p"] * max(0.0, end - pilot["started"]) - given_back)

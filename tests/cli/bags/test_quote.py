@@ -1,0 +1,36 @@
+"""`adaptor quote`: what is at fault is said before a sample is paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adaptor import extras as extra
+from tests.cli.invoking import Cli
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("a daemon was wanted")
+
+    monkeypatch.setattr("adaptor.cli.bags.quote.ensure_daemon", never)
+    monkeypatch.chdir(tmp_path)
+    Path("tasks.bag").write_text("true\n" * 20)
+
+
+def test_a_picture_that_could_not_be_written(cli: Cli) -> None:
+    done = cli("quote", "tasks.bag", "--png", "nowhere/menu.png")
+    assert done.code == 2
+    assert "--png: nowhere/menu.png: no folder nowhere" in done.err
+
+
+def test_a_picture_without_matplotlib(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = extra.importlib.util.find_spec
+    monkeypatch.setattr(
+        extra.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else known(name)
+    )
+    done = cli("quote", "tasks.bag", "--png", "menu.png")
+    assert done.code == 1
+    assert "drawing pictures needs matplotlib" in done.err

@@ -1,0 +1,79 @@
+"""What systemd and cron are told."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.cli.operating.daemon_install import ServiceUnit, cron_lines, scron_lines, unit, with_block
+
+
+def service(**environment: str) -> ServiceUnit:
+    return ServiceUnit(
+        name="adaptor",
+        program=("/home/a b/bin/adaptor", "--config", '/x/100%"$HOME'),
+        environment={"ADAPTOR_DIR": "/state", **environment},
+        host="login1",
+    )
+
+
+def test_a_unit_restarts_the_daemon_on_its_host_and_leaves_pilots_alone() -> None:
+    lines = unit(service()).splitlines()
+    assert "ConditionHost=login1" in lines
+    assert "Restart=on-failure" in lines
+    assert "KillMode=process" in lines
+    assert 'ExecStart="/home/a b/bin/adaptor" "--config" "/x/100%%\\"$$HOME" "daemon" "run"' in lines
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    program = tmp_path / "a b"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    path = tmp_path / "adaptor.service"
+    path.write_text(
+        unit(ServiceUnit(name="a", program=(str(program),), environment={"A": "50% \\ x"}, host="h"))
+    )
+    told = subprocess.run(
+        ["systemd-analyze", "--user", "--recursive-errors=no", "verify", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "adaptor.service:" not in told.stderr, told.stderr
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1), min_size=1))
+def test_a_line_of_cron_means_the_words_that_it_was_made_of(words: list[str]) -> None:
+    made = ServiceUnit(name="a", program=tuple(words), environment={}, host="h")
+    (line,) = cron_lines(made)
+    assert "%" not in line.replace("\\%", "")
+    command = line.removeprefix("@reboot ").replace("\\%", "%").removesuffix(" >/dev/null 2>&1")
+    assert shlex.split(command) == ["env", *words, "daemon", "start"]
+
+
+def test_scrontab_gets_the_options_of_its_job() -> None:
+    first, second, third = scron_lines(service(), ("-q workflow",))
+    assert (first, second) == ("#SCRON --job-name=adaptor", "#SCRON -q workflow")
+    assert third.startswith("*/10 * * * * env ")
+    assert third.endswith(" daemon run")
+
+
+TEXTS = st.lists(st.sampled_from(["0 1 * * * mine", "# a remark", "", "# end other"]), max_size=6)
+
+
+@given(TEXTS, TEXTS)
+def test_other_lines_of_a_crontab_stay(before: list[str], lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in before)
+    once = with_block(text, "adaptor", [*lines, "@reboot one"])
+    assert with_block(once, "adaptor", [*lines, "@reboot one"]) == once
+    assert with_block(once, "adaptor", []) == text
+    assert with_block(with_block(once, "adaptor-2", ["x"]), "adaptor", []) == with_block(
+        text, "adaptor-2", ["x"]
+    )

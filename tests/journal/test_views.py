@@ -1,0 +1,92 @@
+"""Bags and tasks as a user sees them."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptor import api
+from adaptor.journal.views import bags, tasks
+from tests.scheduling.broker_world import World
+
+MANY = 1000
+"""More than the parameters that a statement may have in SQLite before its version 3.32."""
+
+
+def limit_parameters(db: sqlite3.Connection) -> None:
+    """Make this SQLite refuse what an old one refuses, where Python can."""
+    if sys.version_info >= (3, 11):
+        db.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.close()
+
+
+def test_a_bag_in_numbers(world: World) -> None:
+    bag = world.submit(4, retries=1)
+    player = world.join("w", processors=2)
+    world.finish(player, took=3)
+    world.finish(player, exit_code=1, took=3)
+    (view,) = bags(world.journal.connection, "last")
+    assert (view.id, view.state, view.tasks, view.done, view.retried) == (bag, "running", 4, 1, 1)
+    assert view.waiting + view.running == 3
+    assert view.mean_runtime == 3.0
+
+
+@pytest.mark.parametrize(("exit_code", "state"), [(0, "done"), (1, "failed")])
+def test_the_state_of_a_bag_that_has_ended(world: World, exit_code: int, state: str) -> None:
+    world.submit(1, retries=0)
+    world.finish(world.join("w"), exit_code=exit_code)
+    (view,) = bags(world.journal.connection, "all")
+    assert view.state == state
+    assert view.ended is not None
+
+
+def test_a_cancelled_bag(world: World) -> None:
+    bag = world.submit(2)
+    world.broker.cancel(bag)
+    world.commit()
+    (view,) = bags(world.journal.connection, "all")
+    assert (view.state, view.cancelled, view.mean_runtime) == ("cancelled", 2, None)
+
+
+def test_bags_by_selector_however_many_there_are(world: World) -> None:
+    world.submit(1)
+    with world.journal.transaction() as db:
+        db.executemany(
+            "INSERT INTO bag (id, spec, name, tasks, submitted, waiting)"
+            " SELECT ?, spec, name, tasks, submitted, waiting FROM bag WHERE id = 1",
+            ((bag,) for bag in range(2, MANY + 1)),
+        )
+    db = world.journal.connection
+    limit_parameters(db)
+    assert len(bags(db, "all")) == MANY
+    assert [view.id for view in bags(db, f"3,7-9,{MANY}")] == [3, 7, 8, 9, MANY]
+
+
+def test_tasks_by_state_and_page(world: World) -> None:
+    bag = world.submit(5)
+    player = world.join("w")
+    world.finish(player)
+    db = world.journal.connection
+    done = tasks(db, api.GetTasks(bag, states=["done"]))
+    assert [(task.task, task.exit_code, task.attempts) for task in done] == [(0, 0, 1)]
+    page = tasks(db, api.GetTasks(bag, after=1, limit=2))
+    assert [task.task for task in page] == [2, 3]
+
+
+def test_a_task_that_was_tried_again_shows_its_last_attempt(world: World, tmp_path: Path) -> None:
+    bag = world.submit(1, retries=1)
+    player = world.join("w")
+    world.finish(player, exit_code=7)
+    world.finish(player, exit_code=0)
+    (task,) = tasks(world.journal.connection, api.GetTasks(bag))
+    assert (task.state, task.attempts, task.retries, task.exit_code) == ("done", 2, 1, 0)
