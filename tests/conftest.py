@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+import sys
 
 import pytest
 
-from tests.examples import register_profiles
+# Each process of pytest would rewrite the assertions of all tests anew (20 s), and each program that a test
+# starts would compile its modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
-NIGHTLY = ("campaign", "experiments/commands", "packaging")
-"""Folders too long for each change: `make nightly` runs them, with fuzzing, real browsers and Grid Engine."""
+from tests.examples import register_profiles  # noqa: E402
+
+NIGHTLY = ("tests/campaign/", "tests/experiments/commands/", "tests/packaging/")
+"""Folders too long for each change: `make nightly` runs them, with what is marked `nightly`, fuzzing, real
+browsers and Grid Engine."""
+MINUTES = "test_a_job_ends_at_its_time_limit[slurm_wrappers]"
+"""Of a contract all of whose other tests are short."""
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
@@ -17,11 +26,14 @@ register_profiles()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    nightly = [here / folder for folder in NIGHTLY]
     for item in items:
         marked = any(map(item.get_closest_marker, ("fuzz", "browser", "gridengine")))
-        if marked or any(folder in item.path.parents for folder in nightly):
+        if marked or item.nodeid.startswith(NIGHTLY) or item.name == MINUTES:
             item.add_marker(pytest.mark.nightly)
-    # The long ones first, so that they run beside each other and nobody waits for the last one.
-    items.sort(key=lambda item: "test_slurm" not in item.path.name or item.path.parent != here / "e2e")
+    # Those that wait for real schedulers first, side by side, so that in the end nobody waits for the last.
+    items.sort(key=_is_long)
+
+
+def _is_long(item: pytest.Item) -> int:
+    whole = item.nodeid.startswith("tests/e2e/")
+    return -(whole + (whole and "test_slurm" in item.nodeid))

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import pytest
-
 from tests.source_tree import ROOT, Module, Tree, circles, ours, reached, read_tree
 
 PURE = (
@@ -55,16 +53,20 @@ def modules_of(room: str) -> Iterator[Module]:
     return (module for module in tree().values() if module.room == room)
 
 
+def pure_modules() -> Iterator[Module]:
+    return (module for module in tree().values() if module.room in PURE)
+
+
 def test_every_room_has_one_floor() -> None:
     listed = [room for floor in block("floors") for room in floor]
     assert sorted(listed) == rooms()
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_a_room_imports_only_from_rooms_below(room: str) -> None:
+def test_a_room_imports_only_from_rooms_below() -> None:
     heights = floor_of()
     wrong = [
         f"{module.path.relative_to(ROOT)} imports {target}"
+        for room in rooms()
         for module in modules_of(room)
         for target in sorted(ours(module, tree()))
         if (other := tree()[target].room) not in (room, "adaptor") and heights[other] >= heights[room]
@@ -72,10 +74,8 @@ def test_a_room_imports_only_from_rooms_below(room: str) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_no_module_imports_itself_in_the_end(room: str) -> None:
-    own = [circle for circle in circles(tree()) if any(tree()[name].room == room for name in circle)]
-    assert not own
+def test_no_module_imports_itself_in_the_end() -> None:
+    assert not list(circles(tree()))
 
 
 def test_no_import_goes_up_inside_the_daemon() -> None:
@@ -98,12 +98,11 @@ def _part_of_the_daemon(module: Module) -> str:
     return f"{parts[2]}/" if (ROOT / "adaptor" / "daemon" / parts[2]).is_dir() else parts[2]
 
 
-@pytest.mark.parametrize("room", [room for room in PURE if room in rooms()])
-def test_a_pure_room_reaches_no_input_and_no_output(room: str) -> None:
+def test_a_pure_room_reaches_no_input_and_no_output() -> None:
     arrows = {name: ours(module, tree(), types=False) for name, module in tree().items()}
     wrong = {
         f"{module.name} → {name} imports {arrow.target}"
-        for module in modules_of(room)
+        for module in pure_modules()
         for name in {module.name, *reached(module.name, arrows)}
         for arrow in tree()[name].imports
         if arrow.target.partition(".")[0] in IO and not arrow.only_types
@@ -111,11 +110,10 @@ def test_a_pure_room_reaches_no_input_and_no_output(room: str) -> None:
     assert not sorted(wrong)
 
 
-@pytest.mark.parametrize("room", [room for room in PURE if room in rooms()])
-def test_a_pure_room_opens_nothing_and_draws_from_given_generators_only(room: str) -> None:
+def test_a_pure_room_opens_nothing_and_draws_from_given_generators_only() -> None:
     wrong = [
         f"{module.path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node.func)}"
-        for module in modules_of(room)
+        for module in pure_modules()
         for node in ast.walk(module.code)
         if isinstance(node, ast.Call) and _reaches_outside(ast.unparse(node.func))
     ]
@@ -130,12 +128,11 @@ def _reaches_outside(call: str) -> bool:
     return module in ("random", "np.random", "numpy.random") and function not in ("Random", "default_rng")
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_only_rooms_that_observe_read_the_time(room: str) -> None:
+def test_only_rooms_that_observe_read_the_time() -> None:
     observing = {name for line in block("clocks") for name in line}
     wrong = [
         f"{module.path.relative_to(ROOT)}:{node.lineno}"
-        for module in modules_of(room)
+        for module in tree().values()
         if not any(module.name == name or module.name.startswith(f"{name}.") for name in observing)
         for node in ast.walk(module.code)
         if isinstance(node, ast.Attribute) and ast.unparse(node) in READINGS

@@ -192,9 +192,12 @@ class SimulatedWorkers:
         lacks time for the tasks that wait."""
         if worker.id not in self._workers or not worker.welcomed:
             return
-        if worker.idle and worker.idle_since is None:
+        if not worker.idle or worker.idle_since not in (None, now):
+            return
+        # Tasks that come back later in the second in which it became idle may be too long for it.
+        lacks_time = self.broker.lacks_time(worker.id, now)
+        if lacks_time or worker.idle_since is None:
             worker.idle_since = now
-            lacks_time = self.broker.lacks_time(worker.id, now)
             over = now if lacks_time else now + self._idle_timeout[worker.pilot.site]
             self._plan(over, _IDLE, worker, partial(self._leave_idle, worker, now))
 

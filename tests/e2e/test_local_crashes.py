@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import stat
 from pathlib import Path
@@ -57,20 +58,11 @@ def busy(lab: Lab) -> Lab:
     return lab
 
 
-def test_the_daemon_is_killed_and_what_was_finished_does_not_run_again(busy: Lab) -> None:
+def test_the_daemon_is_killed_and_one_without_a_configuration_goes_on(busy: Lab) -> None:
+    """It takes the configuration of the killed one, meets its pilots, and runs nothing again."""
     pilots = {pilot["job"] for pilot in busy.pilots()}
     busy.kill_daemon()
     assert workers_of(busy), "the pilots live on"
-    busy.release()
-    busy.run("daemon", "start")
-    busy.wait()
-    exactly_one_result_each(busy, 1, 40)
-    assert sorted(map(int, runs(busy))) == list(range(40)), "each task ran once"
-    assert {pilot["job"] for pilot in busy.pilots()} >= pilots, "the pilots were met again"
-
-
-def test_a_daemon_that_is_started_without_a_configuration_takes_that_of_the_killed_one(busy: Lab) -> None:
-    busy.kill_daemon()
     busy.release()
     named, busy.config = busy.config, None
     told = busy.run("daemon", "start")
@@ -78,14 +70,9 @@ def test_a_daemon_that_is_started_without_a_configuration_takes_that_of_the_kill
     assert f"configuration {named}" in told.stdout
     busy.wait()
     exactly_one_result_each(busy, 1, 40)
+    assert sorted(map(int, runs(busy))) == list(range(40)), "each task ran once"
+    assert {pilot["job"] for pilot in busy.pilots()} >= pilots, "the pilots were met again"
     assert {pilot["site"] for pilot in busy.pilots()} == {"here"}
-
-
-def test_a_worker_is_killed_and_its_tasks_run_elsewhere(busy: Lab) -> None:
-    workers_of(busy)[0].send_signal(signal.SIGKILL)
-    busy.release()
-    busy.wait()
-    exactly_one_result_each(busy, 1, 40)
 
 
 def test_daemon_and_workers_are_killed_together(busy: Lab) -> None:
@@ -109,14 +96,6 @@ def test_stopping_the_daemon_leaves_its_pilots_to_the_next_one(busy: Lab) -> Non
     assert sorted(map(int, runs(busy))) == list(range(40))
 
 
-def test_stopping_the_daemon_with_its_pilots_leaves_nothing_behind(busy: Lab) -> None:
-    busy.run("daemon", "stop", "--pilots")
-    until(lambda: not workers_of(busy), "the workers have left")
-    states = {pilot["state"] for pilot in busy.pilots()}
-    assert not states & {"running", "queued", "submitting"}
-    assert busy.status()["done"] < 40
-
-
 def test_a_pilot_that_is_cancelled_by_hand_charges_no_retry(busy: Lab) -> None:
     """The supervisor is the local site's scheduler for a running pilot: SIGTERM is its cancel."""
     worker = workers_of(busy)[0]
@@ -128,17 +107,23 @@ def test_a_pilot_that_is_cancelled_by_hand_charges_no_retry(busy: Lab) -> None:
     exactly_one_result_each(busy, 1, 40)
 
 
-def test_a_second_daemon_is_refused(busy: Lab) -> None:
+def test_a_second_daemon_is_refused_no_secret_is_seen_and_a_stop_leaves_nothing(busy: Lab) -> None:
     first = busy.daemon_pid()
     told = busy.run("daemon", "run", expect=1).stderr
     assert f"process {first}" in told
     assert "adaptor daemon stop" in told
     assert busy.daemon_pid() == first
 
+    nothing_secret_is_on_a_command_line_or_open_to_others(busy)
 
-def test_nothing_secret_is_on_a_command_line_or_open_to_others(busy: Lab) -> None:
-    import json
+    busy.run("daemon", "stop", "--pilots")
+    until(lambda: not workers_of(busy), "the workers have left")
+    states = {pilot["state"] for pilot in busy.pilots()}
+    assert not states & {"running", "queued", "submitting"}
+    assert busy.status()["done"] < 40
 
+
+def nothing_secret_is_on_a_command_line_or_open_to_others(busy: Lab) -> None:
     secrets = {
         json.loads((busy.state / name).read_text())["own"]["key"]
         for name in ("access-worker-here.json", "access-client.json")

@@ -29,7 +29,7 @@ FREE = 15
 @pytest.fixture
 def priced(lab: Lab) -> Lab:
     lab.configure(SITE)
-    lab.bag([f"{lab.hold_after(FREE)}; sleep 0.8"] * TASKS)
+    lab.bag([f"{lab.hold_after(FREE)}; sleep 0.5"] * TASKS)
     return lab
 
 

@@ -35,7 +35,7 @@ TASKS = 60
 
 def test_the_menu_of_two_sites_and_its_cheapest_line(lab: Lab) -> None:
     lab.configure(SITE)
-    lab.bag(["sleep 0.5"] * TASKS)
+    lab.bag(["sleep 0.3"] * TASKS)
     lab.run("daemon", "start")
     told = lab.ask("quote", "tasks.bag", "--choose", "1", "--png", "menu.png")
     assert (lab.work / "menu.png").read_bytes().startswith(b"\x89PNG")

@@ -1,17 +1,12 @@
-"""Tasks that misbehave, a disk that is full, a stranger's key, a walltime that is met."""
+"""Tasks that misbehave, a disk that is full, a walltime that is met."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import psutil
-import pytest
 
-from adaptor import api
-from adaptor.protocol.access import CLIENT_ACCESS, read_access, worker_access
-from adaptor.protocol.keys import new_identity
 from tests.e2e.lab import Lab, exactly_one_result_each, until
-from tests.protocol.peers import peer
 
 
 def local(limits: str = "{max_pending_requests: 2, max_proc: 2, max_tr: 1h}", more: str = "") -> str:
@@ -96,21 +91,6 @@ def test_a_full_disk_loses_nothing(lab: Lab) -> None:
     assert lab.ask("daemon", "status")["stalled"] == ""
 
 
-@pytest.mark.parametrize("key", ["a stranger's", "a worker's"])
-def test_a_client_without_the_right_key_gets_no_answer(lab: Lab, key: str) -> None:
-    lab.configure(local())
-    lab.run("daemon", "start")
-    access = read_access(lab.state / CLIENT_ACCESS)
-    worker = read_access(lab.state / worker_access("here")).own
-    own = worker if key == "a worker's" else new_identity("client")
-    port = int(access.addresses[0].rpartition(":")[2])
-    with peer(port, access.server, own) as client:
-        client.send(api.encode_question(api.GetDaemon()))
-        until(lambda: "turned away" in lab.log(), "the daemon has seen it")
-        assert not client.poll()
-    assert lab.daemon_pid()
-
-
 def test_two_bags_share_and_bags_can_be_cancelled_and_retried(lab: Lab) -> None:
     lab.configure(local())
     lab.bag([f"{lab.hold('both')}; {lab.hold_after(20)}; sleep 0.4"] * 30, "first.bag")
@@ -128,21 +108,9 @@ def test_two_bags_share_and_bags_can_be_cancelled_and_retried(lab: Lab) -> None:
     assert lab.status(first)["done"] == 30
 
 
-def test_an_idle_daemon_holds_no_processors(lab: Lab) -> None:
-    lab.configure(local())
-    lab.bag(["true"] * 4)
-    lab.run("daemon", "start")
-    lab.submit("tasks.bag")
-    lab.wait()
-    until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "all pilots have left")
-    before = len(lab.pilots())
-    until(lambda: lab.ask("site", "list"), "the daemon answers")
-    assert len(lab.pilots()) == before
-
-
-def test_why_explains_that_nothing_can_be_submitted(lab: Lab) -> None:
+def test_why_explains_that_nothing_can_be_submitted_and_an_idle_daemon_holds_nothing(lab: Lab) -> None:
     lab.configure(local("{max_pending_requests: 1, max_proc: 1, max_tr: 1h}"))
-    lab.bag(["sleep 2"] * 4)
+    lab.bag(["sleep 1"] * 4)
     lab.submit("tasks.bag")
 
     def withheld() -> list[str]:
@@ -150,6 +118,11 @@ def test_why_explains_that_nothing_can_be_submitted(lab: Lab) -> None:
 
     (text, *_) = until(withheld, "a reason is given")
     assert "pilot 1" in text
+    lab.wait()
+    until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "all pilots have left")
+    before = len(lab.pilots())
+    until(lambda: lab.ask("site", "list"), "the daemon answers")
+    assert len(lab.pilots()) == before
 
 
 def test_a_site_that_cannot_be_reached_leaves_the_bag_to_the_others(lab: Lab) -> None:

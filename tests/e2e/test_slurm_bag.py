@@ -33,10 +33,13 @@ def local_jobs(slurm: ThrowawaySlurm) -> None:
     slurm.run(["sbatch", "-p", "batch", "-N4", "--exclusive", "-t2", "-o/dev/null", "--wrap", "sleep 5"])
 
 
-TASKS = 150
+TASKS = 75
 
 
-@pytest.mark.parametrize("heuristic", ["static", "adaptive", "completion"])
+@pytest.mark.parametrize(
+    "heuristic",
+    ["completion", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("static", "adaptive"))],
+)
 def test_all_tasks_end_within_the_limits(slurm: ThrowawaySlurm, lab: Lab, heuristic: str) -> None:
     lab.configure(SITE.format(heuristic=heuristic))
     draw = random.Random(2008)

@@ -38,8 +38,19 @@ def busy(slurm: ThrowawaySlurm, lab: Lab) -> Lab:
     return lab
 
 
-def test_daemon_worker_and_slurmctld_are_killed(slurm: ThrowawaySlurm, busy: Lab) -> None:
+def test_a_pilot_is_cancelled_and_daemon_worker_and_slurmctld_are_killed(
+    slurm: ThrowawaySlurm, busy: Lab
+) -> None:
+    victim = next(pilot for pilot in busy.pilots() if pilot["state"] == "running")
+    slurm.run(["scancel", victim["job"]])
+
+    def end() -> str:
+        return next(str(pilot["state"]) for pilot in busy.pilots() if pilot["id"] == victim["id"])
+
+    assert until(lambda: end() != "running" and end(), "its end is noticed") == "cancelled"
+    until(lambda: workers_of(busy), "another pilot runs")
     slurm.stop_controller(kill=True)
+    until(lambda: busy.ask("site", "list")[0]["problem"], "the daemon says that Slurm does not answer")
     busy.kill_daemon()
     workers_of(busy)[0].send_signal(signal.SIGKILL)
     busy.run("daemon", "start")
@@ -51,6 +62,7 @@ def test_daemon_worker_and_slurmctld_are_killed(slurm: ThrowawaySlurm, busy: Lab
     until(lambda: not _jobs(slurm), "no pilot is left in the queue")
 
 
+@pytest.mark.nightly
 def test_slurmctld_is_away_for_a_minute(slurm: ThrowawaySlurm, busy: Lab) -> None:
     slurm.stop_controller()
     until(lambda: busy.ask("site", "list")[0]["problem"], "the daemon says that Slurm does not answer")
@@ -61,15 +73,6 @@ def test_slurmctld_is_away_for_a_minute(slurm: ThrowawaySlurm, busy: Lab) -> Non
     slurm.start_controller()
     busy.wait(timeout=300)
     exactly_one_result_each(busy, 1, TASKS)
-
-
-def test_a_pilot_is_cancelled_by_the_operator(slurm: ThrowawaySlurm, busy: Lab) -> None:
-    victim = next(pilot for pilot in busy.pilots() if pilot["state"] == "running")
-    slurm.run(["scancel", victim["job"]])
-    busy.wait(timeout=300)
-    exactly_one_result_each(busy, 1, TASKS)
-    (cancelled,) = [pilot for pilot in busy.pilots() if pilot["id"] == victim["id"]]
-    assert cancelled["state"] == "cancelled"
 
 
 def _jobs(slurm: ThrowawaySlurm) -> str:

@@ -60,7 +60,7 @@ def test_a_request_takes_the_hole_in_front_of_a_planned_job(slurm: ThrowawaySlur
             initial_tr: 5m
             poll_interval: 2
     """)
-    lab.bag(["sleep 12"] * 16)
+    lab.bag(["sleep 5"] * 16)
     submitted = time.time()
     bag = lab.submit("tasks.bag")
     running = until(

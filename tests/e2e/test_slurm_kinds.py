@@ -85,6 +85,7 @@ def test_a_bag_of_a_known_kind_takes_a_hole_in_which_others_wait(slurm: Throwawa
     assert slurm.run(["squeue", "-h", "-j", busy, "-t", "R"]), "the hole is still there"
 
 
+@pytest.mark.nightly
 def test_a_site_that_is_not_to_remember_asks_as_before(slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(SITE.format(remember="false"))
     for number in (1, 2):

@@ -14,7 +14,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
 
-TASKS = 400
+TASKS = 240
 
 SITES = """
     sites:

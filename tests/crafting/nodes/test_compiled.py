@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 
 from adaptor.crafting.nodes.schedule import NodeSchedule, node_schedule
@@ -12,6 +13,8 @@ from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need
 from tests.alike import alike
 from tests.crafting.nodes.node_queues import needs, node_queues
+
+pytestmark = pytest.mark.compiles
 
 
 def same(queue: QueueState) -> tuple[NodeSchedule, NodeSchedule]:

@@ -20,6 +20,8 @@ from tests.simulation.nodes.naive_nodes import NaiveNodes
 from tests.simulation.nodes.node_scenes import GIB, machines, on_one_node, with_memory
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 
+pytestmark = pytest.mark.compiles
+
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
 actions = st.sampled_from(["submit", "end", "cancel", "reshape", "fork"])
 steps = st.lists(

@@ -29,6 +29,8 @@ from tests.simulation.tasks.both_tasks import BothTasks
 from tests.simulation.test_donated_processors import cluster_with, donating, instant_terms, jobs, terms_of
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
+pytestmark = pytest.mark.compiles
+
 allocations = st.sampled_from(["transparent", "mixed"])
 rules = st.builds(
     DonationRules,

@@ -15,6 +15,8 @@ from adaptor.simulation.traces.swf import FIELDS, Field
 from adaptor.simulation.traces.swf_read import parse_trace, read_trace
 from tests.simulation.swf_text import line, trace_of
 
+pytestmark = pytest.mark.compiles
+
 
 def test_all_fields_are_read_as_they_stand():
     trace = trace_of("3 10 -1 4.5 2 0.25 1024 2 60 2048 0 5 6 7 8 9 2 30\n")
