@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SshConfig
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.remote.routes import DirectRoute, Route, Tunnel

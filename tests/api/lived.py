@@ -23,9 +23,7 @@ from adaptor.api import DaemonView, JournalView, RatesView
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import DaemonConnection
-from adaptor.config.budget import PriceConfig
-from adaptor.config.notices import HooksConfig, NotifyConfig
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import HooksConfig, NotifyConfig, PriceConfig, SiteConfig
 from adaptor.daemon.client.commands import serve
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site

@@ -16,7 +16,7 @@ import msgspec
 
 from adaptor.api import BagView
 from adaptor.atomic_file import write_private
-from adaptor.config.notices import HooksConfig, NotifyConfig
+from adaptor.config.schema import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import last_line
 from adaptor.daemon.notices import title_and_body, variables
