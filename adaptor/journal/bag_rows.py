@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import msgspec
@@ -11,12 +11,13 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError, UsageError
-from adaptor.model import TaskState
+from adaptor.model import AttemptOutcome, TaskState
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.task_links import Known, LinkError, links_of, resolved
 
 _pack = msgspec.msgpack.Encoder().encode
+unpack_task: Callable[[bytes], TaskInput] = msgspec.msgpack.Decoder(TaskInput).decode
 _WAITING, _BLOCKED = TaskState.WAITING.value, TaskState.BLOCKED.value
 
 
@@ -204,3 +205,13 @@ def write_needs(db: sqlite3.Connection, bag: int, tasks: Iterable[int], needs: O
 def write_memory(db: sqlite3.Connection, memory: Iterable[tuple[int, int, int]]) -> None:
     """Give tasks more memory: (bytes, bag, task); the caller has begun a transaction."""
     db.executemany("UPDATE task SET memory = ? WHERE bag = ? AND number = ?", memory)
+
+
+def requeued_work(db: sqlite3.Connection, bag: int) -> dict[int, float]:
+    """By task: seconds of its attempts that went on in the next one."""
+    rows = db.execute(
+        "SELECT task, SUM(wall) FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL"
+        " GROUP BY task",
+        (bag, AttemptOutcome.REQUEUED.value),
+    )
+    return dict(rows.fetchall())

@@ -23,6 +23,7 @@ from adaptor.journal.bag_rows import (
     insert_tasks,
     spec_of,
     task_rows,
+    unpack_task,
 )
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
@@ -36,8 +37,6 @@ _pack = msgspec.msgpack.Encoder().encode
 P = ParamSpec("P")
 R = TypeVar("R")
 _Also = Callable[[sqlite3.Connection, int], None]
-
-_unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
 
 
 class Journal:
@@ -136,7 +135,7 @@ class Journal:
                     (bag, *numbers),
                 )
                 found.update(((bag, number), packed) for number, packed in rows)
-        return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
+        return [unpack_task(found[key.bag, key.task]) for key in keys]
 
     def write(self, changes: Changes, now: float, *also: Callable[[sqlite3.Connection], None] | None) -> None:
         """Write one step of the broker. Raises JournalError: nothing is written.
