@@ -50,7 +50,7 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
             _pack(task),
             task.id,
             _BLOCKED if task.after or task.after_any else _WAITING,
-            pack_needs(task.needs),
+            (None if task.needs is None else _pack(task.needs)),
         )
         for number, task in enumerate(tasks, start=first)
     ]
@@ -169,10 +169,6 @@ def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:
     if failed:
         return TaskState.FAILED
     return TaskState.CANCELLED if cancelled else TaskState.DONE
-
-
-def pack_needs(needs: OwnNeeds | None) -> bytes | None:
-    return None if needs is None else _pack(needs)
 
 
 def read_needs(db: sqlite3.Connection, bag: int) -> dict[int, OwnNeeds]:
