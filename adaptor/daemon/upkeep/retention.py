@@ -25,7 +25,7 @@ _SHARE = 0.2
 _LEAST_PAUSE = 0.01
 
 
-class Keeper:
+class Retention:
     def __init__(self, core: Core, keep: float | None) -> None:
         """`keep`: seconds for which ended bags are kept; None: until the user forgets them."""
         self._core = core
