@@ -201,7 +201,6 @@ class Service:
         return [state.remote_folder for state in self.sites.values() if state.remote_folder is not None]
 
     def _addresses(self) -> tuple[str, ...]:
-        """Where workers find this machine."""
         return addresses(self.config.daemon.host, self.server.worker_port, loopback=self._loopback)
 
     async def _write_access_files(self) -> None:

@@ -204,7 +204,6 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
 
 
 def _stored(state: str) -> str:
-    """Map a view state to the stored state."""
     return TaskState.LEASED.value if state == "running" else state
 
 

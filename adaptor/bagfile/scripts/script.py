@@ -132,7 +132,6 @@ def _given(text: str, mark: str, table: OptionTable | Options, ignore: Collectio
 
 
 def _own_options(text: str, now: float) -> dict[str, Any]:
-    """Those of `#ADAPTOR` lines."""
     options: dict[str, Any] = {}
     for line, rest in directives(text, "#ADAPTOR"):
         try:

@@ -42,7 +42,6 @@ async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[i
 
 
 async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
-    """The bags that were changed, once that is written down."""
     for site in running.sites:
         running.core.broker.send_home(site)
     await running.core.commit()

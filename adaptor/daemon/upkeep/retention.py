@@ -83,7 +83,6 @@ class Retention:
             log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
 
     def _old(self) -> list[int]:
-        """Some bags that are to be forgotten."""
         if self.keep is None:
             return []
         old = self._core.journal.read(ended_before, self._core.now() - self.keep, _LOOKED_AT)
