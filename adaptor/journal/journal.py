@@ -12,7 +12,7 @@ import msgspec
 
 from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.futures.run_shares import Ran
+from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.bag_rows import (
@@ -28,7 +28,6 @@ from adaptor.journal.bag_rows import (
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
 from adaptor.journal.forecast_rows import insert_forecast
-from adaptor.journal.pilot_rows import insert_local_runs, insert_pilot
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -168,7 +167,17 @@ class Journal:
         and writes in the same transaction.
         """
         with self.transaction() as db:
-            pilot = insert_pilot(db, site, tag_prefix, crafted, now, bag, node)
+            request, start = crafted.request, crafted.predicted_start
+            row = db.execute(
+                "INSERT INTO pilot (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag,"
+                " donated_node, partition) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(site, PilotState.SUBMITTING.value, request.p, request.tr, request.least, now, start),
+                    *(crafted.reason, bag, node, crafted.partition),
+                ),
+            )
+            pilot = int(row.lastrowid or 0)
+            db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
             if also is not None:
                 also(db, pilot)
         return pilot
@@ -214,9 +223,17 @@ class Journal:
             db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
 
     def keep_local_runs(self, site: str, runs: Iterable[Ran]) -> None:
-        """Keep what local jobs of a site ran of their limits."""
+        """Keep what local jobs of a site ran of their limits: the newest `KEPT`."""
         with self.transaction() as db:
-            insert_local_runs(db, site, runs)
+            db.executemany(
+                "INSERT INTO local_run (site, owner, run_limit, share) VALUES (?, ?, ?, ?)",
+                [(site, each.owner, each.limit, round(each.share, 4)) for each in runs],
+            )
+            db.execute(
+                "DELETE FROM local_run WHERE site = ?1 AND id <="
+                " (SELECT id FROM local_run WHERE site = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+                (site, KEPT),
+            )
 
     def note_freed(self, pilot: int, processors: int, at: float) -> None:
         """Record that a pilot has given processors back at this time."""
