@@ -113,7 +113,7 @@ def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
     return msgspec.msgpack.decode(row[0], type=BagSpec)
 
 
-def _numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
+def numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
     """The numbers of a bag's tasks by their ids; unknown ones are left out."""
     found: dict[str, int] = {}
     for id in ids:
@@ -127,35 +127,6 @@ def bag_of_key(db: sqlite3.Connection, key: str) -> int | None:
     """The bag that was submitted with this key; None: there is none."""
     row = db.execute("SELECT id FROM bag WHERE client_key = ?", (key,)).fetchone()
     return None if row is None else int(row[0])
-
-
-def append(
-    db: sqlite3.Connection, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False
-) -> AppendedTasks:
-    """Write more tasks of an open bag, once; the caller has begun a transaction. `gated`: see `insert_tasks`.
-
-    Raises:
-        UnknownBagError: there is no such bag.
-        UsageError: it is closed, the key stands for another number of tasks, or as `task_rows`.
-    """
-    row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
-    if row is None:
-        raise UnknownBagError(bag)
-    earlier = db.execute(
-        "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
-    ).fetchone()
-    if earlier is not None:
-        if earlier[1] != len(tasks):
-            raise UsageError(
-                f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks, not of {len(tasks)}"
-            )
-        return AppendedTasks(earlier[0], earlier[1], repeated=True)
-    if not row[0]:
-        raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
-    new = task_rows(tasks, row[1], lambda ids: _numbers_of(db, bag, ids))
-    done = insert_tasks(db, bag, new, gated=gated)
-    db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
-    return done
 
 
 def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:

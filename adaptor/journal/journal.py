@@ -14,13 +14,14 @@ from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
+from adaptor.errors import UnknownBagError, UsageError
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.bag_rows import (
     AppendedTasks,
     TaskRows,
-    append,
     insert_bag,
     insert_tasks,
+    numbers_of,
     spec_of,
     task_rows,
     unpack_task,
@@ -116,7 +117,25 @@ class Journal:
             UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
         """
         with self.transaction() as db:
-            return append(db, bag, key, tasks, gated=gated)
+            row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
+            if row is None:
+                raise UnknownBagError(bag)
+            earlier = db.execute(
+                "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
+            ).fetchone()
+            if earlier is not None:
+                if earlier[1] != len(tasks):
+                    raise UsageError(
+                        f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks,"
+                        f" not of {len(tasks)}"
+                    )
+                return AppendedTasks(earlier[0], earlier[1], repeated=True)
+            if not row[0]:
+                raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
+            new = task_rows(tasks, row[1], lambda ids: numbers_of(db, bag, ids))
+            done = insert_tasks(db, bag, new, gated=gated)
+            db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
+            return done
 
     def bag_spec(self, bag: int) -> BagSpec:
         """Raises UnknownBagError."""
