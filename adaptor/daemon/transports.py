@@ -8,7 +8,7 @@ from pathlib import Path
 from adaptor.config.schema import SshConfig
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.remote.routes import DirectRoute, Route, Tunnel
+from adaptor.daemon.remote.routes import Route, Tunnel
 from adaptor.daemon.server import PeerMessage, Server, site_access
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool import SpoolEndpoint
@@ -63,7 +63,7 @@ def _route(site: Site, ssh: SshConfig, machine: Distant, here: Callable[[], tupl
     async def addresses() -> tuple[str, ...]:
         return here() if site.spool is None else (await site.spool.locate(),)
 
-    return DirectRoute(addresses)
+    return Route(addresses)
 
 
 def set_up_spool(
