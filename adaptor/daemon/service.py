@@ -37,10 +37,10 @@ from adaptor.daemon.server import (
 )
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
-from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
-from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
+from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
@@ -124,9 +124,8 @@ class Service:
             )
             for name, backend in backends.items()
         }
-        self._set_up_spools()
         for state in self.sites.values():
-            set_up_remote_folder(state, self._keys, self._addresses, self._stall)
+            set_up_transport(state, self._keys, self._addresses, self._on_workers, self._stall)
         self._load_pilots()
         self.workers = WorkerEndpoint(self.core, self.sites, self._stall)
         keep = config.journal.keep
@@ -187,12 +186,6 @@ class Service:
             for state in self.sites.values():
                 await asyncio.to_thread(state.machine.close)
             self.core.journal.close()
-
-    def _set_up_spools(self) -> None:
-        for name, state in self.sites.items():
-            if spool_of(state.config):
-                spool = open_spool(name, state.config, self.core.journal.instance, state.machine.start)
-                set_up_spool(state, spool, self._keys, self.server, self._on_workers, self._stall)
 
     def _spools(self) -> list[SpoolEndpoint]:
         return [state.spool for state in self.sites.values() if state.spool is not None]

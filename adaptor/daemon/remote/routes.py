@@ -26,7 +26,7 @@ from backends.machines.distant import Distant
 
 
 class Route:
-    """How a remote site's workers reach the daemon; this one is straight, or by a spool, and needs nothing."""
+    """How a remote site's workers reach the daemon; this one, straight or by a spool, needs nothing."""
 
     caveat = ""
     """What may still keep workers from the daemon; empty: nothing known."""
