@@ -13,9 +13,8 @@ import uvicorn
 
 from adaptor.dashboard.feed import Feed
 from adaptor.dashboard.gathering import Gatherer
-from adaptor.dashboard.listening import bind_port
+from adaptor.dashboard.listening import application, bind_port
 from adaptor.dashboard.page import Page, joined, sections
-from adaptor.dashboard.listening import application
 from bench.stopwatch import median_seconds, seconds
 from bench.table import Row, timed
 from tests.dashboard.browser import chromium_path, launched
