@@ -147,7 +147,6 @@ def _memory(text: str) -> int:
 
 
 def _gpus(text: str) -> tuple[float, str]:
-    """Their number and their type."""
     found: TaskGpus | None = GPUS.parse(text, 0.0)
     return (found.count, found.type) if found else (0.0, "")
 

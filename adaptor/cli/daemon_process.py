@@ -17,7 +17,7 @@ from adaptor import api
 from adaptor.api import DaemonView
 from adaptor.api.question import A
 from adaptor.cli.printing import printable
-from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, Outage, ask
+from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, HungDaemonError, NoAnswerError, Outage, ask
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
@@ -50,10 +50,6 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
             err=True,
         )
     return False
-
-
-SETTLING = 5.0
-"""Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
 
 
 def find_daemon() -> DaemonView | None:

@@ -28,6 +28,11 @@ HANDSHAKE_TIMEOUT = 5.0
 BUSY_TIMEOUT = 25.0
 """Seconds more if our daemon lives on this machine and is not stopped: it is busy."""
 ANSWER_TIMEOUT = 30.0
+"""Seconds from a question to its answer."""
+SCHEDULERS_TIMEOUT = 120.0
+"""The same for a question for which the daemon asks its schedulers first."""
+SETTLING = 5.0
+"""Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
 _PART = 2**18
 _PAUSE = 0.1
 """Seconds until a connection that was closed in its handshake is made again."""

@@ -8,12 +8,10 @@ from typing import Protocol
 
 from adaptor import api
 from adaptor.api.question import A
-from adaptor.client.asking import ANSWER_TIMEOUT, Outage, ask
+from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, Outage, ask
 from adaptor.errors import JournalError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
-STARTING = 3.0
-"""Seconds for a daemon that starts just now."""
 PAGE_TIMEOUT = 10.0
 """Seconds for an answer of the daemon to the live page, or for the metrics."""
 PAGE = 10_000
@@ -85,7 +83,7 @@ class Reader:
             return self.kept(question)
         except JournalError as locked:
             try:
-                answer = Outage(STARTING, was_there=True).wait_out(lambda: self.live(question))
+                answer = Outage(SETTLING, was_there=True).wait_out(lambda: self.live(question))
             except NoDaemonError:
                 raise locked from None
             self.offline = False

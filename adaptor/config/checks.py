@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from adaptor.config.budget import check_costs
 from adaptor.config.donation import check_donation
-from adaptor.config.notices import check_notices
-from adaptor.config.partitions import check_partitions, check_time
 from adaptor.config.registered import BackendFacts, load_backend
-from adaptor.config.schema import Config, SiteConfig
-from adaptor.config.ssh import NAME, check_environment, check_ssh
+from adaptor.config.schema import (
+    BudgetConfig,
+    Config,
+    HooksConfig,
+    LimitsConfig,
+    NotifyConfig,
+    PriceConfig,
+    SiteConfig,
+    SshConfig,
+    sites_of,
+)
 from adaptor.config.yaml_lines import Fail, KeyLines
+from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
 
 
@@ -97,3 +104,109 @@ def _check_spool(site: SiteConfig, at: str, fail: Fail) -> None:
         fail(f"{at}.spool", f"is not used with ssh.link: {site.ssh.link}; write ssh.link: spool")
     if site.ssh is None and not Path(site.spool).expanduser().is_absolute():
         fail(f"{at}.spool", f"{site.spool!r} is not an absolute path")
+
+
+NAME = re.compile(r"[A-Za-z0-9_\[:.][A-Za-z0-9_\[\]:.%-]*")
+"""Of a machine or a user, or an address; no option of a command looks like it."""
+_OURS = frozenset(
+    {"controlmaster", "controlpath", "controlpersist", "batchmode", "remotecommand", "requesttty"}
+)
+
+
+def check_ssh(ssh: SshConfig, backend: str, over_ssh: bool, at: str, fail: Fail) -> None:
+    """No part of it may be taken for an option by ssh, or lead somewhere else than it says.
+
+    Args:
+        backend: the site's type of batch scheduler.
+        over_ssh: whether such a scheduler can be on another machine.
+    """
+    if not over_ssh:
+        fail(at, f"backend {backend} is this machine; a remote site needs a batch scheduler")
+    for key, value in (("host", ssh.host), ("user", ssh.user), ("address", ssh.address)):
+        if value is not None and not NAME.fullmatch(value):
+            fail(f"{at}.{key}", f"{value!r} is not a name")
+    if not ssh.directory or ssh.directory.startswith("~") or re.search(r"[\0\n]", ssh.directory):
+        fail(f"{at}.directory", "must be a remote path, absolute or (without '~') below the home directory")
+    for key, value in ssh.options.items():
+        if not re.fullmatch(r"[A-Za-z0-9]+", key) or re.search(r"[\0\n]", value):
+            fail(f"{at}.options.{key}", "is not a setting of ssh_config(5)")
+        if key.lower() in _OURS:
+            fail(f"{at}.options.{key}", "is set by the adaptor itself")
+
+
+def check_environment(environment: Mapping[str, str], at: str, fail: Fail) -> None:
+    """Check that a shell can set these variables."""
+    for name, value in environment.items():
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            fail(f"{at}.{name}", "the name of a variable consists of letters, digits and '_'")
+        if "\0" in value:
+            fail(f"{at}.{name}", "a variable cannot contain a NUL byte")
+
+
+def check_notices(notify: NotifyConfig, hooks: HooksConfig, fail: Fail) -> None:
+    """Check what the type of one key alone cannot say."""
+    for name, channel in notify.channels.items():
+        at = f"$.notify.channels.{name}"
+        if not name.replace("-", "").replace("_", "").isalnum():
+            fail(at, "the name of a channel consists of letters, digits, '-' and '_'")
+        if (channel.url is None) == (channel.file is None):
+            fail(at, "give either `url`, or `file`: a file of mode 0600 with one URL a line")
+        if channel.url is not None and "://" not in channel.url:
+            fail(f"{at}.url", "is no URL such as mailto://… or json://…")
+    for name in notify.default:
+        if name not in notify.channels:
+            hint = did_you_mean(name, notify.channels, f"there are {', '.join(notify.channels) or 'none'}")
+            fail("$.notify.default", f"there is no channel {name!r} ({hint})")
+    if hooks.on_bag_end and "\0" in "".join(hooks.on_bag_end):
+        fail("$.hooks.on_bag_end", "an argument cannot contain a NUL byte")
+
+
+def check_costs(price: PriceConfig, budget: BudgetConfig | None, at: str, fail: Fail) -> None:
+    """Check that donated time costs no more than explicit time, and that the time zone exists."""
+    from adaptor.budget.accounting.periods import Calendar
+    from adaptor.budget.errors import BudgetError
+
+    if price.donated is not None and price.donated > price.explicit:
+        fail(f"{at}.price.donated", f"{price.donated:g} is more than explicit, {price.explicit:g}")
+    if budget is None:
+        return
+    try:
+        Calendar("day", budget.zone)
+    except BudgetError as error:
+        fail(f"{at}.budget.zone", str(error))
+
+
+def check_partitions(site: SiteConfig, allowed: bool, at: str, fail: Fail) -> None:
+    """`allowed`: whether sites of this backend may have partitions. Calls `fail` for what is wrong."""
+    if not site.partitions:
+        return
+    if not allowed:
+        fail(f"{at}.partitions", f"backend {site.backend} has no partitions")
+    if site.partition is not None:
+        fail(f"{at}.partition", "stands beside `partitions`; name it as one of these")
+    places: dict[tuple[str | None, ...], str] = {}
+    for name, alone in sites_of(site).items():
+        here = f"{at}.partitions.{name}"
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+            fail(here, "the name consists of letters, digits, '-', '_' and '.'; write others as `partition`")
+        place = (alone.partition, alone.account, alone.qos)
+        if place in places:
+            fail(here, f"is the same partition, account and QOS as {places[place]}")
+        places[place] = name
+        _check_limits(site, site.partitions[name].limits, f"{here}.limits", fail)
+
+
+def _check_limits(site: SiteConfig, own: LimitsConfig, at: str, fail: Fail) -> None:
+    most = site.limits.max_pending_requests
+    if own.max_pending_requests and most and own.max_pending_requests > most:
+        fail(
+            f"{at}.max_pending_requests",
+            f"{own.max_pending_requests} is more than all partitions of the site have together: {most}",
+        )
+    check_time(own, site.pad, at, fail)
+
+
+def check_time(limits: LimitsConfig, pad: float, at: str, fail: Fail) -> None:
+    """Calls `fail` where the longest request holds no task beside the pad (seconds)."""
+    if limits.max_tr is not None and limits.max_tr <= pad:
+        fail(f"{at}.max_tr", f"{limits.max_tr:g} s leaves no time for a task: the pad takes {pad:g} s")

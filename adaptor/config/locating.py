@@ -52,19 +52,12 @@ def _with_key(message: str, data: Any) -> str:
     if "`$.sites[...]" not in message:
         return message
     for site, raw in data["sites"].items():
-        found = _problem({"sites": {site: raw}}).replace("$.sites[...]", f"$.sites.{site}", 1)
-        if f"`$.sites.{site}.partitions[...]" in found:
-            return _with_partition(found, site, raw)
-        if found:
+        if found := _problem({"sites": {site: raw}}):
+            found = found.replace("$.sites[...]", f"$.sites.{site}", 1)
+            for name, own in raw["partitions"].items() if ".partitions[...]" in found else ():
+                if _problem({"sites": {site: {"backend": "", "partitions": {name: own}}}}):
+                    return found.replace(".partitions[...]", f".partitions.{name}", 1)
             return found
-    return message
-
-
-def _with_partition(message: str, site: str, raw: Any) -> str:
-    for name, each in raw["partitions"].items():
-        alone = {"sites": {site: {"backend": "", "partitions": {name: each}}}}
-        if found := _problem(alone):
-            return found.replace("$.sites[...].partitions[...]", f"$.sites.{site}.partitions.{name}", 1)
     return message
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
-from adaptor.config.budget import BudgetConfig, PriceConfig
 from adaptor.config.donation import DonationConfig
-from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.config.ranges import (
     ChargingUnit,
+    Credits,
     GpuId,
     GpuNumber,
     KeptFor,
@@ -18,9 +17,81 @@ from adaptor.config.ranges import (
     PositiveCount,
     PositiveDuration,
 )
-from adaptor.config.ssh import SshConfig
 from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
 from adaptor.units import Duration, HourlyRate
+
+
+class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a site's login node is reached from here, and how its workers reach the daemon."""
+
+    host: str
+    """The login node, by any name that `ssh` knows."""
+    user: str | None = None
+    """The account there; None: ssh's own choice."""
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
+    """Of the server there; None: ssh's own choice."""
+    identity: str | None = None
+    """The file of the private key; None: ssh's own choice."""
+    options: dict[str, str] = {}
+    """More settings of ssh_config(5)."""
+    directory: str = ".adaptor"
+    """The remote folder for pilots and access files, absolute or below the home directory."""
+    link: Literal["tunnel", "direct", "spool"] = "tunnel"
+    """Workers connect through the ssh connection, or straight to this machine, or exchange files."""
+    address: str | None = None
+    """By which the nodes reach their login node; None: its names and addresses are tried in turn."""
+
+
+NoticeEvent = Literal["end", "pause", "failure"]
+"""A bag's end; its pause, as its budget holds no request; its first failed task."""
+
+
+class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where messages go; exactly one of `url` and `file`."""
+
+    url: str | None = None
+    """As apprise takes it; the configuration must then be readable by its owner alone."""
+    file: str | None = None
+    """A file of mode 0600 with one URL a line."""
+    events: tuple[NoticeEvent, ...] = ("end", "pause", "failure")
+    """What it is told of."""
+
+
+class NotifyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    channels: dict[str, ChannelConfig] = {}
+    """Where messages go, each channel under a name of your choice."""
+    default: tuple[str, ...] = ()
+    """The channels of bags without `--notify`."""
+
+
+class HooksConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    on_bag_end: tuple[str, ...] = ()
+    """A program and its arguments, run once when a bag has ended; empty: none."""
+    timeout: PositiveDuration = Duration(60)
+    """A hook that runs longer is ended."""
+
+
+class PriceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Credits per hour."""
+
+    explicit: Credits = 1.0
+    """Of a processor in formal requests."""
+    donated: Credits | None = None
+    """Of a processor on donated nodes; None: the same."""
+    gpu: Credits | None = None
+    """Of a GPU in formal requests, on top of its processors; on donated nodes it is cheaper as these are.
+    None: nothing."""
+
+
+class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What all bags together may spend at the site."""
+
+    credits: Credits
+    """How many may be spent."""
+    period: Literal["day", "week", "month", "quarter", "year"] | None = None
+    """The budget is for each such period of the calendar; None: once and for all."""
+    zone: str = "UTC"
+    """The time zone in which periods begin, for instance `Europe/Lisbon`."""
 
 
 class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -179,3 +250,25 @@ BUILT_IN = Config(
     }
 )
 """The configuration if there is no file."""
+
+
+def sites_of(site: SiteConfig) -> dict[str, SiteConfig]:
+    """By partition, the site as if it had no other; by the empty name, a site without `partitions` itself."""
+    if not site.partitions:
+        return {"": site}
+    return {name: _alone(site, name, each) for name, each in site.partitions.items()}
+
+
+def _alone(site: SiteConfig, name: str, entry: PartitionConfig) -> SiteConfig:
+    return msgspec.structs.replace(
+        site,
+        partition=entry.partition or name,
+        account=entry.account or site.account,
+        qos=entry.qos or site.qos,
+        limits=LimitsConfig(
+            max_pending_requests=entry.limits.max_pending_requests or site.limits.max_pending_requests,
+            max_proc=entry.limits.max_proc or site.limits.max_proc,
+            max_tr=entry.limits.max_tr or site.limits.max_tr,
+        ),
+        partitions={},
+    )

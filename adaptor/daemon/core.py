@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from adaptor.budget.accounting.ledger import Ledger
@@ -17,6 +17,7 @@ from adaptor.daemon.notices import Listeners, NotableEvents
 from adaptor.daemon.server import Server
 from adaptor.daemon.treasury import Costs, Treasury
 from adaptor.decisions.actions import KeepForecast
+from adaptor.decisions.aims import why_paused
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
@@ -156,6 +157,12 @@ class Core:
             self._contexts = {bag: known for bag, known in self._contexts.items() if bag in bags}
         if len(self._sent_bags) > len(workers):
             self._sent_bags = {id: known for id, known in self._sent_bags.items() if id in workers}
+
+    def why_paused(self, bag: int, sites: Collection[str]) -> str:
+        """Why nothing is bought for a bag; empty: something is. `sites` that it may use; empty: all."""
+        if any(pilot.bag == bag for site in self.sites.values() for pilot in site.pilots.values()):
+            return ""
+        return why_paused(self.decided, bag, [name for name in self.sites if not sites or name in sites])
 
     def forget_bag(self, bag: int) -> None:
         """Forget a bag that the journal has forgotten."""

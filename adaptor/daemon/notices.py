@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from adaptor import api
 from adaptor.api import BagView, TaskView
 from adaptor.bag_spec import BagSpec
-from adaptor.config.notices import NoticeEvent, NotifyConfig
+from adaptor.config.schema import NoticeEvent, NotifyConfig
 from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.notice_rows import HOOK, Notice, add_notice, may_end_again
 from adaptor.journal.views import tasks

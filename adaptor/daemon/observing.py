@@ -129,7 +129,6 @@ def _news(site: Site, pilot: Pilot, report: JobReport | None, left: PilotFiles |
 
 
 def _doubt(site: Site) -> str:
-    """What may be in the way of its workers."""
     if site.spool is not None:
         return f"do the nodes see the folder of its spool ({spool_of(site.config)})?"
     if site.remote_folder is not None and site.remote_folder.caveat:

@@ -19,7 +19,7 @@ from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, configured, continued
 from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import take_lock
-from adaptor.daemon.server import rooms_for
+from adaptor.daemon.server import port_limits
 from adaptor.errors import AdaptorError
 from adaptor.processes.descriptors import raise_limit
 from adaptor.processes.python_commands import module_command
@@ -81,7 +81,9 @@ def _serve_all(
         """What it went by, and what the next one goes by."""
         nonlocal began
         remember_config(directory, given.path)
-        service = Service(directory, given, rooms_for(descriptors, len(given.config.sites)), started, problem)
+        service = Service(
+            directory, given, port_limits(descriptors, len(given.config.sites)), started, problem
+        )
         began = True
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -39,14 +39,14 @@ _FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
 """Programs that append tasks and follow bags stay connected, with a connection for each of their threads."""
 
 
-class Rooms(msgspec.Struct, frozen=True):
-    """For how many connections the two ports have room."""
+class PortLimits(msgspec.Struct, frozen=True):
+    """Connections that the two ports take."""
 
     workers: Room
     clients: Room
 
 
-def rooms_for(descriptors: int, sites: int) -> Rooms:
+def port_limits(descriptors: int, sites: int) -> PortLimits:
     """How a daemon divides the descriptors that it may have open. Workers get what is left."""
     left = max(0, descriptors - _OWN - _OF_A_SITE * sites)
     clients = Room(
@@ -56,7 +56,7 @@ def rooms_for(descriptors: int, sites: int) -> Rooms:
     )
     silent, begun = max(_FEW, min(_SILENT, left // 16)), max(_FEW, min(_BEGUN, left // 4))
     proven = left - clients.proven - clients.silent - clients.begun - silent - begun
-    return Rooms(Room(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
+    return PortLimits(Room(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
 
 
 _BATCH = 200
@@ -77,12 +77,12 @@ PeerMessage = tuple[bytes, bytes]
 
 class Server:
     def __init__(
-        self, keys: Keys, rooms: Rooms, *, loopback: bool, worker_port: int = 0, client_port: int = 0
+        self, keys: Keys, limits: PortLimits, *, loopback: bool, worker_port: int = 0, client_port: int = 0
     ) -> None:
         """Bind both ports.
 
         Args:
-            rooms: for how many connections.
+            limits: connections that each port takes.
             loopback: listen on 127.0.0.1 only, because no worker runs elsewhere.
             worker_port: 0, or a port that is taken if it is free.
 
@@ -95,10 +95,15 @@ class Server:
         workers = Party(keys.server, keys.worker.certificate, server=True)
         clients = Party(keys.server, keys.client.certificate, server=True)
         self.workers = Port(
-            (interface, worker_port), "workers", workers, rooms.workers, LARGEST_FROM_WORKER, named=True
+            (interface, worker_port), "workers", workers, limits.workers, LARGEST_FROM_WORKER, named=True
         )
         self.clients = Port(
-            (interface, client_port), "command line", clients, rooms.clients, LARGEST_FROM_CLIENT, named=False
+            (interface, client_port),
+            "command line",
+            clients,
+            limits.clients,
+            LARGEST_FROM_CLIENT,
+            named=False,
         )
         self.worker_port, self.client_port = self.workers.listener.port, self.clients.listener.port
 

@@ -28,7 +28,7 @@ from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
 from adaptor.daemon.server import (
     PeerMessage,
-    Rooms,
+    PortLimits,
     Server,
     last_port,
     last_worker_port,
@@ -37,14 +37,14 @@ from adaptor.daemon.server import (
 )
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
-from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
+from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
-from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
+from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of
-from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
+from adaptor.daemon.upkeep.retention import Retention
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
@@ -65,7 +65,7 @@ class Service:
         self,
         directory: Path,
         configured: Configured,
-        rooms: Rooms,
+        port_limits: PortLimits,
         started: float | None = None,
         problem: str = "",
     ) -> None:
@@ -96,7 +96,7 @@ class Service:
         self._loopback = all(stays_inside(each) for each in config.sites.values())
         self.server = Server(
             self._keys,
-            rooms,
+            port_limits,
             loopback=self._loopback,
             worker_port=config.daemon.port or last_worker_port(directory, config.sites),
             client_port=last_port(directory / CLIENT_ACCESS),
@@ -110,7 +110,7 @@ class Service:
             costs_of(config.sites),
             notable=NotableEvents(config.notify, hook=bool(config.hooks.on_bag_end)),
         )
-        self.core.listeners.room = max(1, rooms.clients.proven // 2)
+        self.core.listeners.room = max(1, port_limits.clients.proven // 2)
         self.sites = {
             name: Site(
                 name,
@@ -124,13 +124,12 @@ class Service:
             )
             for name, backend in backends.items()
         }
-        self._set_up_spools()
         for state in self.sites.values():
-            set_up_remote_folder(state, self._keys, self._addresses, self._stall)
+            set_up_transport(state, self._keys, self._addresses, self._on_workers, self._stall)
         self._load_pilots()
         self.workers = WorkerEndpoint(self.core, self.sites, self._stall)
         keep = config.journal.keep
-        self.keeper = Keeper(self.core, None if keep is None else float(keep))
+        self.retention = Retention(self.core, None if keep is None else float(keep))
         self.notifier = Notifier(self.core, config.notify, config.hooks)
         self._meters = Meters(self.core.journal.path)
         self._clients = ClientEndpoint(self, self._stall, self.server.send_client)
@@ -163,7 +162,7 @@ class Service:
             *(asyncio.create_task(spool.run(self._may_listen)) for spool in self._spools()),
             *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
             asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
-            asyncio.create_task(self.keeper.run(self._may_listen, self._stall)),
+            asyncio.create_task(self.retention.run(self._may_listen, self._stall)),
             asyncio.create_task(self._stopped()),
         ]
         beside = [asyncio.create_task(read_history(state)) for state in self.sites.values()]
@@ -188,12 +187,6 @@ class Service:
                 await asyncio.to_thread(state.machine.close)
             self.core.journal.close()
 
-    def _set_up_spools(self) -> None:
-        for name, state in self.sites.items():
-            if spool_of(state.config):
-                spool = open_spool(name, state.config, self.core.journal.instance, state.machine.start)
-                set_up_spool(state, spool, self._keys, self.server, self._on_workers, self._stall)
-
     def _spools(self) -> list[SpoolEndpoint]:
         return [state.spool for state in self.sites.values() if state.spool is not None]
 
@@ -201,7 +194,6 @@ class Service:
         return [state.remote_folder for state in self.sites.values() if state.remote_folder is not None]
 
     def _addresses(self) -> tuple[str, ...]:
-        """Where workers find this machine."""
         return addresses(self.config.daemon.host, self.server.worker_port, loopback=self._loopback)
 
     async def _write_access_files(self) -> None:
@@ -368,7 +360,7 @@ class Service:
             config_file=str(self.configured.path or ""),
             config_digest=self.configured.digest,
             config_problem=self._problem,
-            journal=journal_view(self.core.journal, self.keeper.keep),
+            journal=journal_view(self.core.journal, self.retention.keep),
             rates=self._meters.rates(self.core.now(), self.core.results),
         )
 

@@ -259,7 +259,6 @@ def recall_runs(journal: Journal, directory: Path, site: str) -> RunShares:
 
 
 def _pilot(row: PilotRow, now: float) -> Pilot:
-    """A pilot as the journal has it, after a restart."""
     has_started = row.started is not None
     pilot = Pilot(
         id=row.id,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.config.partitions import sites_of
-from adaptor.config.schema import Config, LimitsConfig, SiteConfig
+from adaptor.config.schema import Config, LimitsConfig, SiteConfig, sites_of
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of

@@ -49,12 +49,6 @@ async def step(site: Site) -> None:
     await drive(site, step_of(site).run())
 
 
-async def observe_only(site: Site) -> None:
-    """Observe the pilots, and cancel those that are to go. Raises JournalError."""
-    await drive(site, step_of(site).observe_pilots())
-    await drive(site, step_of(site).cancel_unwanted())
-
-
 async def cancel_all(site: Site, reason: str) -> None:
     """Cancel every pilot, queued or running."""
     for pilot in site.pilots.values():
@@ -151,5 +145,6 @@ async def end_pilots(core: Core, sites: Collection[Site]) -> None:
 async def _end(state: Site) -> None:
     await cancel_all(state, "the daemon was stopped together with its pilots")
     while state.pilots:
-        await observe_only(state)
+        await drive(state, step_of(state).observe_pilots())
+        await drive(state, step_of(state).cancel_unwanted())
         await asyncio.sleep(0.2)

@@ -5,49 +5,64 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SshConfig
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.remote.routes import DirectRoute, Route, Tunnel
-from adaptor.daemon.server import PeerMessage, Server, site_access
+from adaptor.daemon.remote.routes import Route, Tunnel
+from adaptor.daemon.server import PeerMessage, site_access
 from adaptor.daemon.site import Site
-from adaptor.daemon.spool import SpoolEndpoint
+from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.spool.exchange import Spool
 from adaptor.protocol.spool.seal import Seal
 from backends.machines.distant import Distant
 
 
-def set_up_remote_folder(
-    site: Site, keys: Keys, here: Callable[[], tuple[str, ...]], stall: Callable[[JournalError], None]
+def set_up_transport(
+    site: Site,
+    keys: Keys,
+    here: Callable[[], tuple[str, ...]],
+    hear: Callable[[list[PeerMessage]], Awaitable[None]],
+    stall: Callable[[JournalError], None],
 ) -> None:
-    """Give a site behind ssh its remote folder; other sites need none.
+    """Give a site its spool, if it has one, and a site behind ssh its remote folder.
 
     Args:
         here: returns the addresses by which workers reach this machine.
+        hear: gets the messages of workers.
         stall: receives the error if the journal cannot be written.
+
+    Raises:
+        AdaptorError: the spool cannot be used.
     """
-    ssh = site.config.ssh
-    if ssh is None or not isinstance(site.machine, Distant):
-        return
+
+    def report(problem: str) -> None:
+        try:
+            site.explain("problem", problem)
+        except JournalError as error:
+            stall(error)
 
     def changed(problem: str) -> None:
         site.wake.set()
         if problem:
-            try:
-                site.explain("problem", f"its workers could not reach the daemon: {problem}")
-            except JournalError as error:
-                stall(error)
+            report(f"its workers could not reach the daemon: {problem}")
 
-    site.remote_folder = RemoteFolder(
-        site.machine,
-        # Several daemons may share one account there, and several sites one login node.
-        Path(ssh.directory) / f"{site.core.journal.instance}.{site.name}",
-        access=lambda addresses: site_access(keys, addresses),
-        route=_route(site, ssh, site.machine, here),
-        changed=changed,
-    )
+    instance, ssh = site.core.journal.instance, site.config.ssh
+    if spool_of(site.config):
+        spool = open_spool(site.name, site.config, instance, site.machine.start)
+        site.spool = SpoolEndpoint(
+            spool, Seal(keys.worker.key), hear=hear, pilots=lambda: list(site.pilots), complain=report
+        )
+        site.core.server.other_transports.append(site.spool.send)
+    if ssh is not None and isinstance(site.machine, Distant):
+        site.remote_folder = RemoteFolder(
+            site.machine,
+            # Several daemons may share one account there, and several sites one login node.
+            Path(ssh.directory) / f"{instance}.{site.name}",
+            access=lambda addresses: site_access(keys, addresses),
+            route=_route(site, ssh, site.machine, here),
+            changed=changed,
+        )
 
 
 def _route(site: Site, ssh: SshConfig, machine: Distant, here: Callable[[], tuple[str, ...]]) -> Route:
@@ -63,26 +78,4 @@ def _route(site: Site, ssh: SshConfig, machine: Distant, here: Callable[[], tupl
     async def addresses() -> tuple[str, ...]:
         return here() if site.spool is None else (await site.spool.locate(),)
 
-    return DirectRoute(addresses)
-
-
-def set_up_spool(
-    site: Site,
-    spool: Spool,
-    keys: Keys,
-    server: Server,
-    hear: Callable[[list[PeerMessage]], Awaitable[None]],
-    stall: Callable[[JournalError], None],
-) -> None:
-    """Exchange messages with a site's workers through a spool."""
-
-    def complain(problem: str) -> None:
-        try:
-            site.explain("problem", problem)
-        except JournalError as error:
-            stall(error)
-
-    site.spool = SpoolEndpoint(
-        spool, Seal(keys.worker.key), hear=hear, pilots=lambda: list(site.pilots), complain=complain
-    )
-    server.other_transports.append(site.spool.send)
+    return Route(addresses)

@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 
 HEARTBEAT = 5.0
 """Seconds between a worker's reports, at most."""
-PATIENCE = 300.0
+WORKER_PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
-_PATIENCE_ON_DONATED_NODES = 60.0
+_DONATED_PATIENCE = 60.0
 """The same on a donated node: without a daemon, nothing can free it."""
 LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
 """Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer: a
@@ -123,7 +123,7 @@ class WorkerEndpoint:
         if site is None:  # it has left the configuration
             return now
         on_the_way = _ROUND_TRIPS * 2 * self._core.terms[name].latency
-        return max(site.heard_until(now), now - PATIENCE) - on_the_way
+        return max(site.heard_until(now), now - WORKER_PATIENCE) - on_the_way
 
     def _hear(self, identity: bytes, data: bytes) -> tuple[str, ToWorker] | None:
         """Take in one message; the greeting, if any, is sent once the journal is written."""
@@ -170,7 +170,7 @@ class WorkerEndpoint:
             heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
             idle_timeout=float(site.config.idle_timeout),
             grace_time=site.grace_of(pilot),
-            patience=_PATIENCE_ON_DONATED_NODES if pilot.node else PATIENCE,
+            patience=_DONATED_PATIENCE if pilot.node else WORKER_PATIENCE,
             acknowledged=[result.key for result in hello.unacknowledged],
         )
 

@@ -71,7 +71,6 @@ class Feed:
             self._viewers -= 1
 
     async def _go_on(self) -> None:
-        """Gather while there are viewers."""
         try:
             if self._soon is not None:
                 await self._renew(self._soon)

@@ -7,8 +7,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from adaptor import api
 from adaptor.api import (
     AttemptSpan,
@@ -21,7 +19,7 @@ from adaptor.api import (
     TaskSums,
     Totals,
 )
-from adaptor.journal.bag_rows import spec_of
+from adaptor.journal.bag_rows import spec_of, unpack_task
 from adaptor.journal.views import ScriptOutputs, bags
 from adaptor.model import AttemptOutcome, TaskState
 
@@ -194,7 +192,7 @@ def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
     outputs = ScriptOutputs(db, bag)
     found = []
     for code, signal, error, count, task, attempt, ended, node, packed in rows:
-        own = msgspec.msgpack.decode(packed, type=api.TaskInput).environment
+        own = unpack_task(packed).environment
         found.append(
             FailureView(
                 exit_code=code, signal=signal, error=error, count=count, task=task, attempt=attempt,

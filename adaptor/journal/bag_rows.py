@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import msgspec
@@ -11,12 +11,13 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError, UsageError
-from adaptor.model import TaskState
+from adaptor.model import AttemptOutcome, TaskState
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.task_links import Known, LinkError, links_of, resolved
 
 _pack = msgspec.msgpack.Encoder().encode
+unpack_task: Callable[[bytes], TaskInput] = msgspec.msgpack.Decoder(TaskInput).decode
 _WAITING, _BLOCKED = TaskState.WAITING.value, TaskState.BLOCKED.value
 
 
@@ -49,7 +50,7 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
             _pack(task),
             task.id,
             _BLOCKED if task.after or task.after_any else _WAITING,
-            pack_needs(task.needs),
+            (None if task.needs is None else _pack(task.needs)),
         )
         for number, task in enumerate(tasks, start=first)
     ]
@@ -112,7 +113,7 @@ def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
     return msgspec.msgpack.decode(row[0], type=BagSpec)
 
 
-def _numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
+def numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
     """The numbers of a bag's tasks by their ids; unknown ones are left out."""
     found: dict[str, int] = {}
     for id in ids:
@@ -128,35 +129,6 @@ def bag_of_key(db: sqlite3.Connection, key: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def append(
-    db: sqlite3.Connection, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False
-) -> AppendedTasks:
-    """Write more tasks of an open bag, once; the caller has begun a transaction. `gated`: see `insert_tasks`.
-
-    Raises:
-        UnknownBagError: there is no such bag.
-        UsageError: it is closed, the key stands for another number of tasks, or as `task_rows`.
-    """
-    row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
-    if row is None:
-        raise UnknownBagError(bag)
-    earlier = db.execute(
-        "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
-    ).fetchone()
-    if earlier is not None:
-        if earlier[1] != len(tasks):
-            raise UsageError(
-                f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks, not of {len(tasks)}"
-            )
-        return AppendedTasks(earlier[0], earlier[1], repeated=True)
-    if not row[0]:
-        raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
-    new = task_rows(tasks, row[1], lambda ids: _numbers_of(db, bag, ids))
-    done = insert_tasks(db, bag, new, gated=gated)
-    db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
-    return done
-
-
 def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:
     """How a bag ended, as a word for tasks; None: it has not. Raises UnknownBagError."""
     row = db.execute("SELECT ended, failed, cancelled FROM bag WHERE id = ?", (bag,)).fetchone()
@@ -168,10 +140,6 @@ def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:
     if failed:
         return TaskState.FAILED
     return TaskState.CANCELLED if cancelled else TaskState.DONE
-
-
-def pack_needs(needs: OwnNeeds | None) -> bytes | None:
-    return None if needs is None else _pack(needs)
 
 
 def read_needs(db: sqlite3.Connection, bag: int) -> dict[int, OwnNeeds]:
@@ -204,3 +172,13 @@ def write_needs(db: sqlite3.Connection, bag: int, tasks: Iterable[int], needs: O
 def write_memory(db: sqlite3.Connection, memory: Iterable[tuple[int, int, int]]) -> None:
     """Give tasks more memory: (bytes, bag, task); the caller has begun a transaction."""
     db.executemany("UPDATE task SET memory = ? WHERE bag = ? AND number = ?", memory)
+
+
+def requeued_work(db: sqlite3.Connection, bag: int) -> dict[int, float]:
+    """By task: seconds of its attempts that went on in the next one."""
+    rows = db.execute(
+        "SELECT task, SUM(wall) FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL"
+        " GROUP BY task",
+        (bag, AttemptOutcome.REQUEUED.value),
+    )
+    return dict(rows.fetchall())

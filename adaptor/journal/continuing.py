@@ -14,10 +14,10 @@ import msgspec
 
 from adaptor.api import TakenOver, TaskInput
 from adaptor.bag_spec import BagSpec
+from adaptor.journal.bag_rows import unpack_task
 from adaptor.model import TaskState
 
 _pack = msgspec.msgpack.Encoder(order="sorted").encode
-_unpack: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
 _TAKEN = (TaskState.DONE.value, TaskState.WAITING.value, TaskState.LEASED.value)
 
 
@@ -67,7 +67,7 @@ def _tasks_of(db: sqlite3.Connection, bag: int, spec: BagSpec) -> defaultdict[by
         (bag, *_TAKEN, TaskState.DONE.value),
     )
     for packed, state in rows:
-        found[_content(_unpack.decode(packed), spec)].append(state)
+        found[_content(unpack_task(packed), spec)].append(state)
     return found
 
 

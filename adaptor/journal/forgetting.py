@@ -17,7 +17,8 @@ from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.credits import forget_budget
 from adaptor.journal.forecast_rows import keep_judged
 from adaptor.journal.kind_rows import forget_records
-from adaptor.model import IN_SYSTEM, USEFUL
+from adaptor.journal.pilot_rows import pilots_in_system
+from adaptor.model import USEFUL
 
 TASKS = 250
 """Tasks whose rows go in one transaction: some milliseconds."""
@@ -51,12 +52,7 @@ def check_forgettable(db: sqlite3.Connection, bag: int, books: Statements) -> No
 def _open_pilots(db: sqlite3.Connection, bag: int, books: Statements) -> Iterator[int]:
     """Pilots that are in the system or not settled, and that concern a bag."""
     paid = {each.pilot for each in books.open_pilots_of(bag)}
-    marks = ",".join("?" * len(IN_SYSTEM))
-    rows = db.execute(
-        f"SELECT id FROM pilot WHERE state IN ({marks})",  # noqa: S608
-        [state.value for state in IN_SYSTEM],
-    )
-    for pilot in sorted({*(id for (id,) in rows), *books.open_pilots}):
+    for pilot in sorted({*(row.id for row in pilots_in_system(db)), *books.open_pilots}):
         ran = "SELECT 1 FROM attempt WHERE pilot = ? AND bag = ? LIMIT 1"
         if pilot in paid or db.execute(ran, (pilot, bag)).fetchone():
             yield pilot

@@ -12,22 +12,23 @@ import msgspec
 
 from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.futures.run_shares import Ran
+from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
+from adaptor.errors import UnknownBagError, UsageError
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.bag_rows import (
     AppendedTasks,
     TaskRows,
-    append,
     insert_bag,
     insert_tasks,
+    numbers_of,
     spec_of,
     task_rows,
+    unpack_task,
 )
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
 from adaptor.journal.forecast_rows import insert_forecast
-from adaptor.journal.pilot_rows import insert_local_runs, insert_pilot
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -36,8 +37,6 @@ _pack = msgspec.msgpack.Encoder().encode
 P = ParamSpec("P")
 R = TypeVar("R")
 _Also = Callable[[sqlite3.Connection, int], None]
-
-_unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
 
 
 class Journal:
@@ -118,7 +117,25 @@ class Journal:
             UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
         """
         with self.transaction() as db:
-            return append(db, bag, key, tasks, gated=gated)
+            row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
+            if row is None:
+                raise UnknownBagError(bag)
+            earlier = db.execute(
+                "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
+            ).fetchone()
+            if earlier is not None:
+                if earlier[1] != len(tasks):
+                    raise UsageError(
+                        f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks,"
+                        f" not of {len(tasks)}"
+                    )
+                return AppendedTasks(earlier[0], earlier[1], repeated=True)
+            if not row[0]:
+                raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
+            new = task_rows(tasks, row[1], lambda ids: numbers_of(db, bag, ids))
+            done = insert_tasks(db, bag, new, gated=gated)
+            db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
+            return done
 
     def bag_spec(self, bag: int) -> BagSpec:
         """Raises UnknownBagError."""
@@ -136,7 +153,7 @@ class Journal:
                     (bag, *numbers),
                 )
                 found.update(((bag, number), packed) for number, packed in rows)
-        return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
+        return [unpack_task(found[key.bag, key.task]) for key in keys]
 
     def write(self, changes: Changes, now: float, *also: Callable[[sqlite3.Connection], None] | None) -> None:
         """Write one step of the broker. Raises JournalError: nothing is written.
@@ -169,7 +186,17 @@ class Journal:
         and writes in the same transaction.
         """
         with self.transaction() as db:
-            pilot = insert_pilot(db, site, tag_prefix, crafted, now, bag, node)
+            request, start = crafted.request, crafted.predicted_start
+            row = db.execute(
+                "INSERT INTO pilot (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag,"
+                " donated_node, partition) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(site, PilotState.SUBMITTING.value, request.p, request.tr, request.least, now, start),
+                    *(crafted.reason, bag, node, crafted.partition),
+                ),
+            )
+            pilot = int(row.lastrowid or 0)
+            db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
             if also is not None:
                 also(db, pilot)
         return pilot
@@ -215,9 +242,17 @@ class Journal:
             db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
 
     def keep_local_runs(self, site: str, runs: Iterable[Ran]) -> None:
-        """Keep what local jobs of a site ran of their limits."""
+        """Keep what local jobs of a site ran of their limits: the newest `KEPT`."""
         with self.transaction() as db:
-            insert_local_runs(db, site, runs)
+            db.executemany(
+                "INSERT INTO local_run (site, owner, run_limit, share) VALUES (?, ?, ?, ?)",
+                [(site, each.owner, each.limit, round(each.share, 4)) for each in runs],
+            )
+            db.execute(
+                "DELETE FROM local_run WHERE site = ?1 AND id <="
+                " (SELECT id FROM local_run WHERE site = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+                (site, KEPT),
+            )
 
     def note_freed(self, pilot: int, processors: int, at: float) -> None:
         """Record that a pilot has given processors back at this time."""

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.fits import most_memory
 from adaptor.crafting.situation import EarlierTasks
+from adaptor.journal.bag_rows import requeued_work, unpack_task
 from adaptor.kinds.earlier import KEPT, KindRecord, earlier_tasks, earlier_text, memory_needed, record_of
 from adaptor.kinds.recognising import kind_of
 from adaptor.model import AttemptOutcome, QueueState
@@ -25,7 +25,6 @@ _GROWTH = 2.0
 _SAMPLE = 400
 """Ended tasks of a bag that are looked at, evenly over the order in which they ended."""
 
-_unpack_task = msgspec.msgpack.Decoder(TaskInput).decode
 _unpack = msgspec.msgpack.Decoder(KindRecord).decode
 
 
@@ -117,12 +116,12 @@ def _records(
     packed, last = db.execute("SELECT spec, events FROM bag WHERE id = ?", (bag,)).fetchone()
     spec = msgspec.msgpack.decode(packed, type=BagSpec)
     step = -(-last // _SAMPLE) or 1
-    worked = _worked(db, bag) if spec.requeue_on else {}
+    worked = requeued_work(db, bag) if spec.requeue_on else {}
     runtimes: dict[tuple[str, str], list[float]] = defaultdict(list)
     peaks: dict[tuple[str, str], list[int]] = defaultdict(list)
     for task, given, site, wall, peak in _results(db, bag, range(1, last + 1, step)):
         if site in sites:
-            kind = kind_of(spec, _unpack_task(given))[0], site
+            kind = kind_of(spec, unpack_task(given))[0], site
             runtimes[kind].append(wall + worked.get(task, 0.0))
             peaks[kind] += [peak] if peak else []
     return {kind: record_of(step * len(took), took, peaks[kind]) for kind, took in runtimes.items()}
@@ -145,13 +144,3 @@ def _results(
         " AND attempt.wall IS NOT NULL",
         (bag, *events, AttemptOutcome.DONE.value),
     )
-
-
-def _worked(db: sqlite3.Connection, bag: int) -> dict[int, float]:
-    """By task: seconds of its attempts that went on in the next one."""
-    rows = db.execute(
-        "SELECT task, SUM(wall) FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL"
-        " GROUP BY task",
-        (bag, AttemptOutcome.REQUEUED.value),
-    )
-    return dict(rows.fetchall())

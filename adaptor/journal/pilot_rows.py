@@ -14,7 +14,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.journal.database import select
-from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, CraftedRequest, PilotState
+from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, PilotState
 from adaptor.protocol.messages import AttemptKey
 
 _TIMED = (*REPORTED, AttemptOutcome.WALLTIME)
@@ -76,39 +76,6 @@ class HeldSeconds(msgspec.Struct, frozen=True):
     outcome: AttemptOutcome
     seconds: float
     """Processor-seconds."""
-
-
-def insert_pilot(
-    db: sqlite3.Connection,
-    site: str,
-    tag_prefix: str,
-    crafted: CraftedRequest,
-    now: float,
-    bag: int | None,
-    node: str,
-) -> int:
-    """Write the intent to submit a request; the pilot's id, with which its tag ends."""
-    row = db.execute(
-        "INSERT INTO pilot"
-        " (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag, donated_node, partition)"
-        " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            site,
-            PilotState.SUBMITTING.value,
-            crafted.request.p,
-            crafted.request.tr,
-            crafted.request.least,
-            now,
-            crafted.predicted_start,
-            crafted.reason,
-            bag,
-            node,
-            crafted.partition,
-        ),
-    )
-    pilot = int(row.lastrowid or 0)
-    db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
-    return pilot
 
 
 def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
@@ -241,16 +208,3 @@ def local_runs(db: sqlite3.Connection, site: str) -> list[Ran]:
     """The newest local jobs of a site that were seen to end, the oldest first."""
     newest = "local_run WHERE site = ? ORDER BY id DESC LIMIT ?"
     return select(db, Ran, newest, (site, KEPT), named={"limit": "run_limit"})[::-1]
-
-
-def insert_local_runs(db: sqlite3.Connection, site: str, runs: Iterable[Ran]) -> None:
-    """Keep what local jobs ran of their limits, and forget the oldest beyond `KEPT`."""
-    db.executemany(
-        "INSERT INTO local_run (site, owner, run_limit, share) VALUES (?, ?, ?, ?)",
-        [(site, each.owner, each.limit, round(each.share, 4)) for each in runs],
-    )
-    db.execute(
-        "DELETE FROM local_run WHERE site = ?1 AND id <="
-        " (SELECT id FROM local_run WHERE site = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
-        (site, KEPT),
-    )

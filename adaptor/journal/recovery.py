@@ -6,10 +6,9 @@ import sqlite3
 
 import msgspec
 
-from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError
-from adaptor.journal.bag_rows import end_of_bag, read_needs
+from adaptor.journal.bag_rows import end_of_bag, read_needs, requeued_work, unpack_task
 from adaptor.journal.credits import budgets_of_bags, read_entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
@@ -23,8 +22,6 @@ from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.state import TOGETHER, PaidCopy, SchedulingState, SiteTerms
 from adaptor.scheduling.task_links import links_of
 from adaptor.scheduling.workers import HeldLease, Worker
-
-_unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
 
 
 def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker:
@@ -110,7 +107,7 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
         elif end is not TaskState.DONE and parent in bag.spec.after:
             bag.spoilers[parent] = end
     _read_attempts(db, bag)
-    worked = _requeued_work(db, bag_id)
+    worked = requeued_work(db, bag_id)
     bag.progress = {task: seconds for task, seconds in worked.items() if not bag.state(task).ended}
     bag.squares = _squares(db, bag_id, worked)
     return bag
@@ -122,7 +119,7 @@ def _read_links(db: sqlite3.Connection, bag: Bag) -> None:
         "SELECT number, input FROM task WHERE bag = ? AND state <> ?", (bag.id, TaskState.DONE.value)
     )
     for number, packed in rows:
-        for task, links in links_of([_unpack_task.decode(packed)], number).items():
+        for task, links in links_of([unpack_task(packed)], number).items():
             bag.dependencies.add(task, links)
 
 
@@ -136,16 +133,6 @@ def _squares(db: sqlite3.Connection, bag: int, worked: dict[int, float]) -> floa
         return float(found[0] or 0.0)
     rows = db.execute("SELECT task, wall FROM attempt WHERE bag = ? AND outcome = ?", of_done)
     return float(sum((wall + worked.get(task, 0.0)) ** 2 for task, wall in rows))
-
-
-def _requeued_work(db: sqlite3.Connection, bag: int) -> dict[int, float]:
-    """By task: seconds that its attempts have worked which went on in the next one."""
-    rows = db.execute(
-        "SELECT task, SUM(wall) FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL"
-        " GROUP BY task",
-        (bag, AttemptOutcome.REQUEUED.value),
-    )
-    return dict(rows.fetchall())
 
 
 def _read_losses(db: sqlite3.Connection, bag: Bag) -> None:
@@ -184,7 +171,7 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
         " ORDER BY attempt.ended",
         (bag.id, AttemptOutcome.DONE.value, AttemptOutcome.WALLTIME.value),
     )
-    worked = _requeued_work(db, bag.id)
+    worked = requeued_work(db, bag.id)
     for site, task, outcome, last in attempts:
         wall = last + worked.get(task, 0.0) if outcome == AttemptOutcome.DONE.value else last
         done = outcome == AttemptOutcome.DONE.value

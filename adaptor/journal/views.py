@@ -13,7 +13,7 @@ from adaptor.api import BagState, BagView, ErrorExample, PilotRecord, RemovedPil
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import element_of, output_files
 from adaptor.journal import database
-from adaptor.journal.bag_rows import spec_of
+from adaptor.journal.bag_rows import spec_of, unpack_task
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.journal.selectors import RECENT, ids_of
 from adaptor.model import USEFUL, TaskState
@@ -145,7 +145,7 @@ def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> Erro
         " WHERE t.bag = ? AND t.number = ? AND a.number = ?",
         (bag, task, attempt),
     ).fetchone()
-    given = msgspec.msgpack.decode(packed, type=api.TaskInput)
+    given = unpack_task(packed)
     return ErrorExample(task, attempt, ScriptOutputs(db, bag).of(task, given.environment, node)[1])
 
 
@@ -169,7 +169,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     outputs = ScriptOutputs(db, question.bag)
 
     def made(row: dict[str, Any]) -> dict[str, Any]:
-        given = msgspec.msgpack.decode(row["input"], type=api.TaskInput)
+        given = unpack_task(row["input"])
         command, state = given.command, row["state"]
         stdout, stderr = outputs.of(row["task"], given.environment, row["node"])
         return {
@@ -204,7 +204,6 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
 
 
 def _stored(state: str) -> str:
-    """Map a view state to the stored state."""
     return TaskState.LEASED.value if state == "running" else state
 
 

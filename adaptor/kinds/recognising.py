@@ -129,7 +129,6 @@ def behind_wrappers(words: Sequence[str]) -> RunProgram | None:
 
 
 def _without(words: list[str], wrapper: _Wrapper) -> list[str]:
-    """The words behind a wrapper's own."""
     left, own = list(words), wrapper.words
     while left:
         if left[0] == "--":
@@ -269,7 +268,6 @@ def _programs(commands: list[list[str]], folder: str, depth: int = 0) -> Iterato
 
 
 def _options(arguments: Sequence[str]) -> Iterator[str]:
-    """The names of options, without their values."""
     for word in arguments:
         if word == "--":
             return

@@ -16,7 +16,7 @@ from plumbum.machines.session import ShellSession, ShellSessionError
 from plumbum.machines.ssh_machine import SshMachine
 
 from adaptor.backoff import Backoff
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SshConfig
 from backends.base import SchedulerError
 from backends.machines.control import ControlFolder
 from backends.machines.here import kill_group, put_an_end_to

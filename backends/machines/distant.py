@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SshConfig
 from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.machines import files

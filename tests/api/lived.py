@@ -23,16 +23,14 @@ from adaptor.api import DaemonView, JournalView, RatesView
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import DaemonConnection
-from adaptor.config.budget import PriceConfig
-from adaptor.config.notices import HooksConfig, NotifyConfig
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import HooksConfig, NotifyConfig, PriceConfig, SiteConfig
 from adaptor.daemon.client.commands import serve
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.treasury import costs_of
-from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.notifying import Notifier
+from adaptor.daemon.upkeep.retention import Retention
 from adaptor.errors import AdaptorError
 from adaptor.journal.database import FILE
 from adaptor.journal.journal import Journal
@@ -103,7 +101,7 @@ class Running:
         self.core = Core(directory, Journal(directory), FakeServer(), terms, costs, clock=lambda: NOW)  # type: ignore[arg-type]
         self.sites = {"here": Site("here", config, FakeBackend(), LIMITS, self.core)}
         self.sites["here"].load_pilots()
-        self.keeper = Keeper(self.core, None)
+        self.retention = Retention(self.core, None)
         self.notifier = Notifier(self.core, NotifyConfig(), HooksConfig())
         self.stalled = ""
 

@@ -11,8 +11,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from adaptor.config.schema import SiteConfig
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SiteConfig, SshConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState

@@ -23,7 +23,7 @@ def locked(monkeypatch: pytest.MonkeyPatch) -> None:
         raise JournalError("journal.sqlite: database is locked")
 
     monkeypatch.setattr(BagReader, "kept", refuse)
-    monkeypatch.setattr(reading, "STARTING", DEADLINE)
+    monkeypatch.setattr(reading, "SETTLING", DEADLINE)
 
 
 def starting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[api.Question[Any]]:
@@ -50,7 +50,7 @@ def test_a_daemon_that_starts_meanwhile_answers(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("locked")
 def test_a_journal_that_stays_locked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "STARTING", 0.1)
+    monkeypatch.setattr(reading, "SETTLING", 0.1)
     starting(monkeypatch, after=10**6)
     with pytest.raises(JournalError, match="database is locked"):
         BagReader().get(QUESTION)

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Any
 
-from adaptor.daemon.upkeep.keeping import Keeper
+from adaptor.daemon.upkeep.retention import Retention
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.protocol.messages import (
     AttemptKey,
@@ -93,8 +93,8 @@ def live(site: FakeSite, tasks: int = 3, credits: float | None = None, **options
     return bag
 
 
-def keeper(site: FakeSite, keep: float | None = None) -> Keeper:
-    return Keeper(site.state.core, keep)
+def keeper(site: FakeSite, keep: float | None = None) -> Retention:
+    return Retention(site.state.core, keep)
 
 
 def forget(site: FakeSite, *bags: int) -> None:

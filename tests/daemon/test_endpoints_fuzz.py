@@ -135,7 +135,7 @@ def test_every_question_has_an_answer(said: list[bytes]) -> None:
     with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as folder:
         site = site_with_a_bag(folder)
         running = Mock(core=site.state.core, sites={"here": site.state}, stalled="")
-        running.keeper.forget.return_value = 0
+        running.retention.forget.return_value = 0
         answers: list[Any] = []
 
         async def send(identity: bytes, data: bytes) -> None:

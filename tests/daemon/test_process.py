@@ -13,7 +13,7 @@ import pytest
 from adaptor.config.schema import BUILT_IN
 from adaptor.daemon import process
 from adaptor.daemon.configured import Configured
-from adaptor.daemon.server import Rooms
+from adaptor.daemon.server import PortLimits
 from adaptor.errors import AdaptorError
 from adaptor.protocol.state_directory import private_directory
 
@@ -66,7 +66,7 @@ class Played:
     breaks = ""
 
     def __init__(
-        self, _directory: Path, given: Configured, _rooms: Rooms, _started: float, problem: str
+        self, _directory: Path, given: Configured, _rooms: PortLimits, _started: float, problem: str
     ) -> None:
         if given.digest in self.unusable:
             raise AdaptorError("no port can be bound")

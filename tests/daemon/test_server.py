@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.daemon.server import PeerMessage, Rooms, Server, rooms_for
+from adaptor.daemon.server import PeerMessage, PortLimits, Server, port_limits
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, Room
 from tests.e2e.lab import until
@@ -22,8 +22,8 @@ from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, pee
 
 MB = 2**20
 _ROOM = Room(proven=3, silent=4, begun=4, patience=1.0)
-FEW = Rooms(workers=_ROOM, clients=_ROOM)
-PLENTY = rooms_for(20_000, 1)
+FEW = PortLimits(workers=_ROOM, clients=_ROOM)
+PLENTY = port_limits(20_000, 1)
 MORE_THAN_ARE_LEFT = 9
 """Callers: more than there are descriptors that the peer before them gives back a little later."""
 
@@ -31,7 +31,7 @@ MORE_THAN_ARE_LEFT = 9
 class Running:
     """A server in a thread, which answers everything with what it was told."""
 
-    def __init__(self, keys: Keys, rooms: Rooms) -> None:
+    def __init__(self, keys: Keys, rooms: PortLimits) -> None:
         self.keys = keys
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(rooms)), daemon=True)
@@ -39,7 +39,7 @@ class Running:
         assert self._ready.wait(60)
         assert self.worker_hears(), "its ports are open"
 
-    async def _serve(self, rooms: Rooms) -> None:
+    async def _serve(self, rooms: PortLimits) -> None:
         self.server = Server(self.keys, rooms, loopback=True)
         self._loop = asyncio.get_running_loop()
 
@@ -218,7 +218,7 @@ def test_without_descriptors_it_waits_instead_of_spinning_and_recovers(
 
 @pytest.mark.parametrize(("descriptors", "workers"), [(256, 75), (1024, 580), (4096, 3000), (65_536, 60_000)])
 def test_workers_have_room_by_the_descriptors(descriptors: int, workers: int) -> None:
-    rooms = rooms_for(descriptors, sites=1)
+    rooms = port_limits(descriptors, sites=1)
     assert rooms.workers.proven >= workers
     connections = sum(room.proven + room.silent + room.begun for room in (rooms.workers, rooms.clients))
     assert connections <= descriptors - 48

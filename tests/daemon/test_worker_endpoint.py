@@ -14,7 +14,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon import worker_endpoint
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool import SpoolEndpoint
-from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
+from adaptor.daemon.worker_endpoint import HEARTBEAT, WORKER_PATIENCE, WorkerEndpoint
 from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.maildir import LATENCY
@@ -156,8 +156,8 @@ def test_while_the_spool_cannot_be_used_nobody_is_lost_for_a_while(site: FakeSit
     greet(site)
     endpoint.heard_until = site.state.core.now() - 250
     assert not lost(site, 250)
-    endpoint.heard_until = site.state.core.now() - 5 * PATIENCE
-    assert lost(site, 2 * PATIENCE)
+    endpoint.heard_until = site.state.core.now() - 5 * WORKER_PATIENCE
+    assert lost(site, 2 * WORKER_PATIENCE)
 
 
 def test_a_worker_does_not_think_that_the_daemon_is_silent_before_an_answer_can_be_there() -> None:
@@ -185,8 +185,8 @@ def test_the_silence_of_a_whole_site_makes_no_suspects(site: FakeSite, tmp_path:
     greet(site)
     asked = Report(free_processors=1, free_memory=1)
     asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(asked))]))
-    endpoint.heard_until = site.state.core.now() - (5 * PATIENCE if cut_off else 0)
-    assert lost(site, PATIENCE + TIMEOUT + 20 * LATENCY)
+    endpoint.heard_until = site.state.core.now() - (5 * WORKER_PATIENCE if cut_off else 0)
+    assert lost(site, WORKER_PATIENCE + TIMEOUT + 20 * LATENCY)
     assert suspects(site) == ([] if cut_off else [0])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config.budget import PriceConfig
+from adaptor.config.schema import PriceConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.units import Duration
 from tests.daemon.donating_site import DonatingSite

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SshConfig
 from adaptor.reports import JobState
 from adaptor_donation_agents.agents import Agents
 from backends.base import SchedulerError

@@ -94,7 +94,9 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
             f"{source}: has line ends of DOS, which no interpreter takes; convert it: dos2unix {source}"
         )
     text = data.decode(errors="replace")
-    dialect = _dialect(text, submission.usual)
+    dialect = next(
+        (dialect for dialect, (mark, *_) in _OPEN.items() if directives(text, mark)), submission.usual
+    )
     mark, table, read = _OPEN[dialect]
     try:
         given = _given(text, mark, table, submission.ignore)
@@ -108,10 +110,6 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     options = {"name": name, **_USUAL, **implied, **own, **submission.options}
     _check_processes(asked, text, source)
     return _Maker(data, dialect, asked, options, submission).bag()
-
-
-def _dialect(text: str, usual: Dialect) -> Dialect:
-    return next((dialect for dialect, (mark, *_) in _OPEN.items() if directives(text, mark)), usual)
 
 
 def _chosen_array(text: str) -> ArraySpec:
@@ -134,7 +132,6 @@ def _given(text: str, mark: str, table: OptionTable | Options, ignore: Collectio
 
 
 def _own_options(text: str, now: float) -> dict[str, Any]:
-    """Those of `#ADAPTOR` lines."""
     options: dict[str, Any] = {}
     for line, rest in directives(text, "#ADAPTOR"):
         try:

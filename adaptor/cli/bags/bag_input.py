@@ -104,7 +104,6 @@ def more_tasks(source: TaskSource) -> list[TaskInput]:
 def _script(
     data: bytes, source: TaskSource, options: Mapping[str, Any], environment: dict[str, str], folder: str
 ) -> BagInput:
-    """The bag of a script that was submitted in this folder."""
     from adaptor.bagfile.scripts.script import Submission, script_bag
     from adaptor.cli.bags.script_sites import check_wishes, usual_dialect
 
@@ -277,7 +276,6 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _option(option: BagOption) -> Callable[[Any], Any]:
-    """The option of the command line for an option of a bag."""
     again = ", or repeat the option" if option.kind.several else ""
     help = f"{option.help[0].upper()}{option.help[1:]}{again} (default: {option.default})."
 

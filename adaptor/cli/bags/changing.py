@@ -52,7 +52,6 @@ def resume(selector: str, config: str | None, as_json: bool) -> None:
 
 
 def _bag_option(key: str, metavar: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option whose value is read as for a new bag."""
     (kind,) = (option.kind for option in OPTIONS if option.key == key)
     return click.option(f"--{key}", metavar=metavar, type=of_kind(kind), help=help)
 

@@ -12,13 +12,10 @@ from adaptor.cli.bags.bag_input import bag_options
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import clock, plural, print_json, print_lines, printable, table
 from adaptor.cli.sentences import amount, interval
-from adaptor.client.asking import ask
+from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import NoDaemonError
 from adaptor.kinds.recognising import kinds_of
 from adaptor.units import format_duration
-
-_TIMEOUT = 120.0
-"""Seconds for the daemon's answer; it asks the schedulers first, which may be slow."""
 
 
 @click.command(short_help="Show what would become of a bag if it were submitted now.")
@@ -48,7 +45,7 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
 
 def _read(question: api.GetPlan, config: str | None) -> api.PlanView:
     try:
-        return ask(question, timeout=_TIMEOUT)
+        return ask(question, timeout=SCHEDULERS_TIMEOUT)
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
     from adaptor.config.loading import config_path, load_config

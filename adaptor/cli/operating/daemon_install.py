@@ -133,10 +133,6 @@ def with_block(text: str, name: str, lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in [*kept, *block])
 
 
-_START_TIMEOUT = 60.0
-"""Seconds for the daemon to answer."""
-
-
 @click.command(short_help="Have the daemon started again after a reboot.")
 @click.option(
     "--method",
@@ -179,7 +175,7 @@ def install(
         return
     if not show and isinstance(chosen, Systemd):
         try:
-            view = Outage(_START_TIMEOUT, was_there=True).wait_out(lambda: ask(api.GetDaemon()))
+            view = Outage(was_there=True).wait_out(lambda: ask(api.GetDaemon()))
         except (NoDaemonError, NoAnswerError) as error:
             raise AdaptorError(
                 f"the daemon does not answer ({error}); see: journalctl --user -u {service.name}, or"

@@ -14,16 +14,13 @@ import click
 from adaptor import api
 from adaptor.cli.options import chosen_task, config_option, json_option, no_such_site, size_options
 from adaptor.cli.printing import Columns, clock, plural, print_json, print_lines, printable, table, writing
-from adaptor.client.asking import ask
+from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_TIMEOUT = 90.0
-"""Seconds for the daemon's answer; it asks the scheduler first, which may be slow."""
 
 
 @click.command(short_help="Show free slots: how many processors, from when.")
@@ -66,7 +63,7 @@ def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> li
         ConfigError: the configuration is at fault; UsageError: it has no such site.
     """
     try:
-        return ask(api.GetSlots(list(names), task), timeout=_TIMEOUT)
+        return ask(api.GetSlots(list(names), task), timeout=SCHEDULERS_TIMEOUT)
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
     from adaptor.config.loading import config_path, load_config

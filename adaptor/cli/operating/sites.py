@@ -25,8 +25,7 @@ from adaptor.cli.printing import (
 from adaptor.cli.sentences import donation_lines
 from adaptor.client.asking import ask
 from adaptor.config.loading import config_path, configured_place, load_config, parse_config
-from adaptor.config.partitions import sites_of
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import SiteConfig, sites_of
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.plugins import AGENTS
 from adaptor.protocol.state_directory import state_directory
@@ -289,7 +288,7 @@ def _tell(name: str, text: str) -> None:
 
 def findings(site: SiteConfig) -> list[Finding]:
     """What is right, what is doubtful and what is wrong with a site's configuration."""
-    from adaptor.config.partitions import sites_of
+    from adaptor.config.schema import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from adaptor.daemon.spool import check_spool
     from backends.registry import backend_type

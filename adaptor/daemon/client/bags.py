@@ -1,4 +1,4 @@
-"""New bags, more tasks for open ones, and what changes in bags afterwards."""
+"""New bags, more tasks for open ones, and the events of bags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from adaptor.daemon.client.new_tasks import (
     own_sizes,
     prepared,
     reasons_of,
-    words_of,
 )
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
@@ -27,15 +26,12 @@ from adaptor.errors import UsageError
 from adaptor.journal.bag_rows import bag_of_key, end_of_bag
 from adaptor.journal.continuing import left_to_run
 from adaptor.journal.event_views import events
-from adaptor.journal.recovery import load_bag
 from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.blocking import END_WORDS
-from adaptor.units import counted
 
-_ONE_NODE = "each donated node has a pilot of its own: a bag with allocation transparent has --nodes 1"
+ONE_NODE = "each donated node has a pilot of its own: a bag with allocation transparent has --nodes 1"
 
 
 @answers(api.Submit)
@@ -67,7 +63,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
         return api.Submitted(known)
     asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
     earlier = core.earlier.of(asked)
-    spec = earlier.settled(asked, _queues(running, asked).values())
+    spec = earlier.settled(asked, queues_of(running, asked).values())
     given = msgspec.structs.replace(given, spec=spec)
     if not given.tasks and not question.open:
         raise UsageError("a bag needs at least one task")
@@ -169,75 +165,6 @@ async def close(running: RunningDaemon, question: api.Close) -> list[int]:
     return closed
 
 
-@answers(api.Cancel)
-async def cancel(running: RunningDaemon, question: api.Cancel) -> int:
-    """Cancel unfinished tasks; their number. Raises JournalError."""
-    broker, tasks = running.core.broker, question.tasks
-    cancelled = sum(broker.cancel(bag, tasks, unstarted=question.unstarted) for bag in question.bags)
-    await running.core.commit()
-    running.wake_sites()
-    return cancelled
-
-
-@answers(api.Retry)
-async def retry(running: RunningDaemon, question: api.Retry) -> int:
-    """Put failed and cancelled tasks back, with other needs if the question has any; their number.
-
-    Raises:
-        UsageError: there is no such bag, no site could ever run one of the tasks, or bags could not run
-            because of those before them; none is put back.
-        JournalError: it is not written down.
-    """
-    core, needs = running.core, question.needs
-    known = core.broker.state.bags
-    # Bags run after earlier ones only: those come first.
-    bags = [known.get(id) or load_bag(core.journal, id) for id in sorted(set(question.bags))]
-    _check_spoilers(bags)
-    if needs is not None:
-        for bag in bags:
-            _check_needs(running, bag, bag.may_retry(question.tasks), needs)
-    again = sum(core.broker.retry(bag, core.now(), question.tasks, needs) for bag in bags)
-    await core.commit()
-    if needs is not None and again:
-        numbers = ", ".join(str(bag.id) for bag in bags)
-        text = f"{counted(again, 'task')} of bag {numbers} put back with {words_of(needs)}"
-        core.journal.explain(core.now(), "", "needs", text)
-    running.wake_sites()
-    return again
-
-
-def _check_spoilers(bags: Sequence[Bag]) -> None:
-    """Raises UsageError: a bag runs after one which is not among them, and which has no results for it."""
-    again = {bag.id for bag in bags}
-    for bag in bags:
-        for parent, end in bag.spoilers.items():
-            if parent not in again:
-                raise UsageError(
-                    f"bag {bag.id} runs after bag {parent}, which {END_WORDS[end]}, so it would not"
-                    f" start; retry that first: adaptor retry {parent} && adaptor retry {bag.id}"
-                )
-
-
-def _check_needs(running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: OwnNeeds) -> None:
-    """Raises UsageError: one of these tasks could never run with these needs in place of its own."""
-    if problem := out_of_bounds(needs):
-        raise UsageError(f"{problem}; no task is put back")
-    if bag.spec.allocation == "transparent" and (needs.nodes or 1) > 1:
-        raise UsageError(_ONE_NODE)
-    if needs.time is not None:
-        check_times(msgspec.structs.replace(bag.spec, time=needs.time), {})
-    sizes = {}
-    for task in tasks:
-        try:
-            sizes[task] = needs.over(bag.sizes.of(task))
-        except ValueError as error:
-            raise UsageError(f"bag {bag.id}, task {task}: {error}; no task is put back") from None
-    refused = impossible_tasks(sizes, _queues(running, bag.spec), _largest(running, bag.spec))
-    if refused:
-        first = min(refused)
-        raise UsageError(f"bag {bag.id}, task {first}: {refused[first]}; no task is put back")
-
-
 @answers(api.GetEvents)
 async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> list[api.BagEvents]:
     """What has changed; waits for it, unless all bags have ended.
@@ -278,8 +205,8 @@ def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
         raise UsageError(problem)
     refused = _impossible(running, spec, given.tasks)
     if any(task.needs is None for task in given.tasks) or not given.tasks:
-        check_can_run(spec, _queues(running, spec))
-        largest, processors = _largest(running, spec), spec.task.total_processors
+        check_can_run(spec, queues_of(running, spec))
+        largest, processors = largest_request(running, spec), spec.task.total_processors
         if processors > largest:
             raise UsageError(
                 f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise"
@@ -299,20 +226,20 @@ def _impossible(running: RunningDaemon, spec: BagSpec, tasks: Sequence[api.TaskI
     if spec.allocation == "transparent" and (
         spec.nodes > 1 or any(task.needs and (task.needs.nodes or 1) > 1 for task in tasks)
     ):
-        raise UsageError(_ONE_NODE)
+        raise UsageError(ONE_NODE)
     sizes = own_sizes(spec, tasks)
     check_own_times(spec, tasks)
-    return impossible_tasks(sizes, _queues(running, spec), _largest(running, spec))
+    return impossible_tasks(sizes, queues_of(running, spec), largest_request(running, spec))
 
 
 def _sites_of(running: RunningDaemon, spec: BagSpec) -> list[str]:
     return [name for name in spec.sites or running.sites if name in running.sites]
 
 
-def _queues(running: RunningDaemon, spec: BagSpec) -> dict[str, QueueState | None]:
+def queues_of(running: RunningDaemon, spec: BagSpec) -> dict[str, QueueState | None]:
     return {name: running.sites[name].memory.seen for name in _sites_of(running, spec)}
 
 
-def _largest(running: RunningDaemon, spec: BagSpec) -> int:
+def largest_request(running: RunningDaemon, spec: BagSpec) -> int:
     """Processors of the largest request that any site takes."""
     return max((running.sites[name].memory.limits.max_proc for name in _sites_of(running, spec)), default=0)

@@ -137,7 +137,7 @@ async def _reload(running: RunningDaemon, _: api.Reload) -> api.Reloading:
 
 @answers(api.Forget)
 def _forget(running: RunningDaemon, question: api.Forget) -> int:
-    return running.keeper.forget(question.bags)
+    return running.retention.forget(question.bags)
 
 
 log = logging.getLogger(__name__)

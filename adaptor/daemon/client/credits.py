@@ -15,7 +15,6 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import settle_site
 from adaptor.daemon.site import Site
-from adaptor.decisions.aims import why_paused as why_paused_at
 from adaptor.decisions.forecasting.told import OLD
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
 from adaptor.errors import UsageError
@@ -105,8 +104,4 @@ def why_paused(core: Core, bag: BagView) -> str:
         return bag.paused
     if bag.state != "running" or not bag.waiting:
         return ""
-    if any(pilot.bag == bag.id for site in core.sites.values() for pilot in site.pilots.values()):
-        return ""
-    return why_paused_at(
-        core.decided, bag.id, [name for name in core.sites if not bag.sites or name in bag.sites]
-    )
+    return core.why_paused(bag.id, bag.sites)

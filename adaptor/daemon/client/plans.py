@@ -13,8 +13,7 @@ from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.config.budget import PriceConfig
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import PriceConfig, SiteConfig
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
 from adaptor.daemon.core import Core

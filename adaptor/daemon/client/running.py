@@ -9,8 +9,8 @@ from adaptor import api
 from adaptor.api.question import Handlers
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
-from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.notifying import Notifier
+from adaptor.daemon.upkeep.retention import Retention
 
 
 class RunningDaemon(Protocol):
@@ -19,7 +19,7 @@ class RunningDaemon(Protocol):
     @property
     def sites(self) -> Mapping[str, Site]: ...
     @property
-    def keeper(self) -> Keeper: ...
+    def retention(self) -> Retention: ...
     @property
     def notifier(self) -> Notifier: ...
     @property

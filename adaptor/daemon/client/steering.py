@@ -1,12 +1,23 @@
-"""Bags are paused, resumed and changed."""
+"""Bags are paused, resumed and changed; tasks are cancelled and tried again."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
+from adaptor.daemon.client.bags import ONE_NODE, largest_request, queues_of
+from adaptor.daemon.client.new_tasks import out_of_bounds, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
+from adaptor.decisions.new_bags import check_times, impossible_tasks
+from adaptor.errors import UsageError
+from adaptor.journal.recovery import load_bag
+from adaptor.resources import OwnNeeds
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.blocking import END_WORDS
+from adaptor.units import counted
 
 
 @answers(api.Pause)
@@ -31,7 +42,6 @@ async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[i
 
 
 async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
-    """The bags that were changed, once that is written down."""
     for site in running.sites:
         running.core.broker.send_home(site)
     await running.core.commit()
@@ -49,3 +59,72 @@ def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     if wanted.max_running is not None:
         changes["max_running"] = wanted.max_running or None
     return msgspec.structs.replace(spec, **changes)
+
+
+@answers(api.Cancel)
+async def cancel(running: RunningDaemon, question: api.Cancel) -> int:
+    """Cancel unfinished tasks; their number. Raises JournalError."""
+    broker, tasks = running.core.broker, question.tasks
+    cancelled = sum(broker.cancel(bag, tasks, unstarted=question.unstarted) for bag in question.bags)
+    await running.core.commit()
+    running.wake_sites()
+    return cancelled
+
+
+@answers(api.Retry)
+async def retry(running: RunningDaemon, question: api.Retry) -> int:
+    """Put failed and cancelled tasks back, with other needs if the question has any; their number.
+
+    Raises:
+        UsageError: there is no such bag, no site could ever run one of the tasks, or bags could not run
+            because of those before them; none is put back.
+        JournalError: it is not written down.
+    """
+    core, needs = running.core, question.needs
+    known = core.broker.state.bags
+    # Bags run after earlier ones only: those come first.
+    bags = [known.get(id) or load_bag(core.journal, id) for id in sorted(set(question.bags))]
+    _check_spoilers(bags)
+    if needs is not None:
+        for bag in bags:
+            _check_needs(running, bag, bag.may_retry(question.tasks), needs)
+    again = sum(core.broker.retry(bag, core.now(), question.tasks, needs) for bag in bags)
+    await core.commit()
+    if needs is not None and again:
+        numbers = ", ".join(str(bag.id) for bag in bags)
+        text = f"{counted(again, 'task')} of bag {numbers} put back with {words_of(needs)}"
+        core.journal.explain(core.now(), "", "needs", text)
+    running.wake_sites()
+    return again
+
+
+def _check_spoilers(bags: Sequence[Bag]) -> None:
+    """Raises UsageError: a bag runs after one which is not among them, and which has no results for it."""
+    again = {bag.id for bag in bags}
+    for bag in bags:
+        for parent, end in bag.spoilers.items():
+            if parent not in again:
+                raise UsageError(
+                    f"bag {bag.id} runs after bag {parent}, which {END_WORDS[end]}, so it would not"
+                    f" start; retry that first: adaptor retry {parent} && adaptor retry {bag.id}"
+                )
+
+
+def _check_needs(running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: OwnNeeds) -> None:
+    """Raises UsageError: one of these tasks could never run with these needs in place of its own."""
+    if problem := out_of_bounds(needs):
+        raise UsageError(f"{problem}; no task is put back")
+    if bag.spec.allocation == "transparent" and (needs.nodes or 1) > 1:
+        raise UsageError(ONE_NODE)
+    if needs.time is not None:
+        check_times(msgspec.structs.replace(bag.spec, time=needs.time), {})
+    sizes = {}
+    for task in tasks:
+        try:
+            sizes[task] = needs.over(bag.sizes.of(task))
+        except ValueError as error:
+            raise UsageError(f"bag {bag.id}, task {task}: {error}; no task is put back") from None
+    refused = impossible_tasks(sizes, queues_of(running, bag.spec), largest_request(running, bag.spec))
+    if refused:
+        first = min(refused)
+        raise UsageError(f"bag {bag.id}, task {first}: {refused[first]}; no task is put back")

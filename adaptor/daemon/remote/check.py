@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from adaptor import __version__
-from adaptor.config.schema import SiteConfig
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SiteConfig, SshConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.routes import Tunnel

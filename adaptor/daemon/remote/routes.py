@@ -1,4 +1,4 @@
-"""The route of a remote site's workers through the ssh connection that the daemon has open already.
+"""How the workers of a remote site reach the daemon; the tunnel uses the ssh connection that is open already.
 
     worker → relay on the login node → loopback there → ssh → loopback here → daemon
 
@@ -13,7 +13,6 @@ import select
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -26,53 +25,36 @@ from backends.machines.base import Talk
 from backends.machines.distant import Distant
 
 
-class Route(Protocol):
-    async def open(self, folder: Path, /) -> tuple[str, ...]:
-        """The addresses for the workers, the likeliest first.
+class Route:
+    """How a remote site's workers reach the daemon; this one, straight or by a spool, needs nothing."""
 
-        Args:
-            folder: the site's folder there, absolute.
-
-        Raises:
-            AdaptorError: the route cannot be opened now.
-        """
-
-    @property
-    def alive(self) -> bool:
-        """Whether the addresses are still valid."""
-
-    def keep_alive(self) -> None:
-        """Show the other end that the daemon lives. Raises OSError: the other end is gone."""
-
-    async def close(self) -> None: ...
-
-    @property
-    def caveat(self) -> str:
-        """What may still keep workers from the daemon; empty: nothing known."""
-
-
-class DirectRoute:
-    """A route that needs nothing from the daemon: straight to this machine, or through a spool."""
-
-    alive = True
     caveat = ""
+    """What may still keep workers from the daemon; empty: nothing known."""
 
     def __init__(self, addresses: Callable[[], Awaitable[tuple[str, ...]]]) -> None:
         self._addresses = addresses
 
     async def open(self, _folder: Path) -> tuple[str, ...]:
+        """The addresses for the workers, the likeliest first; the site's folder there is absolute.
+
+        Raises:
+            AdaptorError: the route cannot be opened now.
+        """
         return await self._addresses()
 
+    @property
+    def alive(self) -> bool:
+        """Whether the addresses are still valid."""
+        return True
+
     def keep_alive(self) -> None:
-        """There is no other end."""
+        """Show the other end that the daemon lives. Raises OSError: the other end is gone."""
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """End what `open` has begun."""
 
 
-class Tunnel:
-    """Implements `adaptor.daemon.remote.routes.Route`."""
-
+class Tunnel(Route):
     def __init__(self, machine: Distant, python: str, port: int, host: str | None, timeout: float) -> None:
         """
         Args:
@@ -88,9 +70,9 @@ class Tunnel:
         self._relay: Talk | None = None
         self.caveat = ""
 
-    async def open(self, folder: Path) -> tuple[str, ...]:
+    async def open(self, _folder: Path) -> tuple[str, ...]:
         """See `Route`. Raises SchedulerError: the machine cannot be reached, or refuses the tunnel."""
-        opened = await asyncio.to_thread(self._open, folder)
+        opened = await asyncio.to_thread(self._open, _folder)
         self.caveat = (
             f"do the nodes reach {opened[0].removeprefix('tcp://')} on their login node? "
             "`ssh.address` may name another address of it"

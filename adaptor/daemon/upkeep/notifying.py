@@ -16,11 +16,10 @@ import msgspec
 
 from adaptor.api import BagView
 from adaptor.atomic_file import write_private
-from adaptor.config.notices import HooksConfig, NotifyConfig
+from adaptor.config.schema import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import last_line
 from adaptor.daemon.notices import title_and_body, variables
-from adaptor.decisions.aims import why_paused
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.notice_rows import (
     HOOK,
@@ -106,12 +105,9 @@ class Notifier:
 
     def _why_paused(self, bag: Bag) -> str:
         """Why the daemon has paused a bag; empty: it has not, or the user has paused it."""
-        core = self._core
         if bag.guard.paused:
             return bag.guard.paused if bag.guard.itself else ""
-        if any(pilot.bag == bag.id for site in core.sites.values() for pilot in site.pilots.values()):
-            return ""
-        return why_paused(core.decided, bag.id, [name for name in core.sites if bag.spec.allows(name)])
+        return self._core.why_paused(bag.id, bag.spec.sites)
 
     async def _send_all(self) -> None:
         journal = self._core.journal

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from adaptor.config.loading import load_config
-from adaptor.config.partitions import sites_of
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import SiteConfig, sites_of
 from adaptor.errors import UsageError
 from adaptor.units import parse_duration
 

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from adaptor.backoff import Backoff
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SshConfig
 from backends.base import SchedulerError
 from backends.machines import connection, control
 from backends.machines.base import CommandHung
@@ -162,7 +162,7 @@ def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd, own_place: str) -> None:
     code = (
         "import json, sys, msgspec\n"
-        "from adaptor.config.ssh import SshConfig\n"
+        "from adaptor.config.schema import SshConfig\n"
         "from backends.machines import control\n"
         "from backends.machines.distant import Distant\n"
         "control._PLACE = sys.argv[2]\n"

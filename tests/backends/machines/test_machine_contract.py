@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SshConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.machines import distant

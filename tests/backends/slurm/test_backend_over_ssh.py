@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config.schema import SiteConfig
-from adaptor.config.ssh import SshConfig
+from adaptor.config.schema import SiteConfig, SshConfig
 from adaptor.model import Request
 from adaptor.reports import JobReport
 from adaptor.resources import TaskSize

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from adaptor.config.loading import parse_config
-from adaptor.config.partitions import sites_of
-from adaptor.config.schema import LimitsConfig, SiteConfig
+from adaptor.config.schema import LimitsConfig, SiteConfig, sites_of
 from adaptor.model import Limits
 from adaptor.units import Duration
 from backends.base import SchedulerError

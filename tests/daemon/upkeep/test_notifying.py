@@ -16,7 +16,7 @@ import psutil
 import pytest
 from aiosmtpd.controller import Controller
 
-from adaptor.config.notices import ChannelConfig, HooksConfig, NotifyConfig
+from adaptor.config.schema import ChannelConfig, HooksConfig, NotifyConfig
 from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.errors import UsageError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.config.loading import parse_config
-from adaptor.config.partitions import sites_of
-from adaptor.config.schema import LimitsConfig, SiteConfig
+from adaptor.config.schema import LimitsConfig, SiteConfig, sites_of
 from adaptor.errors import ConfigError
 
 

@@ -25,7 +25,7 @@ _SHARE = 0.2
 _LEAST_PAUSE = 0.01
 
 
-class Keeper:
+class Retention:
     def __init__(self, core: Core, keep: float | None) -> None:
         """`keep`: seconds for which ended bags are kept; None: until the user forgets them."""
         self._core = core
@@ -83,7 +83,6 @@ class Keeper:
             log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
 
     def _old(self) -> list[int]:
-        """Some bags that are to be forgotten."""
         if self.keep is None:
             return []
         old = self._core.journal.read(ended_before, self._core.now() - self.keep, _LOOKED_AT)
