@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from adaptor.private_files import open_log
 from adaptor.processes.trees import become_subreaper, end_descendants
 
 SIGNALS = frozenset({signal.SIGCHLD, signal.SIGTERM})
@@ -50,7 +51,7 @@ def run(
 
 def redirect_output(path: Path) -> None:
     """Send what worker and supervisor print to a 0600 file. Raises OSError."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    handle = open_log(path)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     os.close(handle)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.atomic_file import write_private
+from adaptor.private_files import write_private
 from adaptor.protocol.access import AccessError, Identity
 from adaptor.protocol.decoding import decoded
 

@@ -23,13 +23,11 @@ import errno
 import os
 import re
 import shutil
-import stat
 from pathlib import Path
 
 import msgspec
 
-from adaptor.atomic_file import PRIVATE, write_atomically
-from adaptor.errors import AdaptorError
+from adaptor.private_files import PRIVATE, NotOursError, open_ours, write_atomically
 
 SCHEME = "spool://"
 LATENCY = 5.0
@@ -52,10 +50,6 @@ _CONNECTION = r"(?P<connection>(?P<pilot>\d{1,18})-(?P<token>[0-9a-f]{8})-(?P<n>
 _WORKER_FILE = re.compile(_CONNECTION + r"\.(?P<number>\d{8,12})", re.ASCII)
 _CONNECTION_ALONE = re.compile(_CONNECTION, re.ASCII)
 _DAEMON_FILE = re.compile(r"(?P<run>[0-9a-f]{8})\.(?P<number>\d{8,12})", re.ASCII)
-
-
-class NotOursError(AdaptorError):
-    """Neither the daemon nor a worker can have written this file."""
 
 
 class Connection(msgspec.Struct, frozen=True):
@@ -135,7 +129,7 @@ def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) ->
     if not anyhow and int(number) > UNREAD and _is_there(folder / file_name(writer, int(number) - UNREAD)):
         return False
     # The sweep knows the temporary name; each file has one writer.
-    write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE, sync=False)
+    write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE)
     return True
 
 
@@ -166,26 +160,15 @@ def read_file(path: Path) -> bytes | None:
         OSError: it cannot be read now.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            _check(path, os.fstat(handle))
-            with os.fdopen(handle, "rb", closefd=False) as file:
-                return file.read(LARGEST)
-        finally:
-            os.close(handle)
+        with os.fdopen(open_ours(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST:
+                raise NotOursError(f"{size} bytes; ours have at most {LARGEST}")
+            return file.read(LARGEST)
     except OSError as error:
         if error.errno in _GONE:
             return None
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
-            raise NotOursError(f"{path}: not a plain file of ours") from error
         raise
-
-
-def _check(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
-        raise NotOursError(f"{path}: not a plain file of ours")
-    if status.st_size > LARGEST:
-        raise NotOursError(f"{path}: {status.st_size} bytes; ours have at most {LARGEST}")
 
 
 def remove_file(path: Path) -> None:

@@ -12,7 +12,7 @@ from types import FrameType
 
 import msgspec
 
-from adaptor.atomic_file import write_private
+from adaptor.private_files import open_log, write_private
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Leaving, Report, Result, Welcome
 from adaptor.worker.settings import Settings
 from adaptor.worker.tasks import Tasks
@@ -67,7 +67,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self._handle = 2
         try:
-            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+            self._handle = open_log(path)
         except OSError as error:
             print(f"{path}: the log cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 

@@ -10,13 +10,13 @@ import select
 import time
 from pathlib import Path
 
+from adaptor.private_files import NotOursError, open_folder
 from adaptor.protocol.access import Access
 from adaptor.protocol.maildir import (
     LATENCY,
     QUICKEST,
     UNREAD,
     Connection,
-    NotOursError,
     Outgoing,
     Pace,
     file_name,
@@ -31,7 +31,6 @@ from adaptor.protocol.maildir import (
     write_next,
 )
 from adaptor.protocol.spool.seal import Envelope, Seal, SealError
-from adaptor.safe_open import open_folder
 from adaptor.worker.transport import Say, TransportError
 
 
@@ -200,6 +199,9 @@ class Answers:
             if data is None:
                 return []
             return self._seal.open(f"out/{self._connection}/{path.name}", data).messages
-        except (NotOursError, SealError) as error:
+        except NotOursError as error:
+            self._say(f"ignored: {path}: {error.strerror}")
+            return []
+        except SealError as error:
             self._say(f"ignored: {error}")
             return []

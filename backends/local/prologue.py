@@ -6,7 +6,7 @@ import string
 from collections.abc import Callable
 from pathlib import Path
 
-from adaptor.atomic_file import write_private
+from adaptor.private_files import write_private
 from backends.base import PilotOrder
 
 _TEMPLATE = Path(__file__).with_name("pilot.template")

@@ -16,8 +16,8 @@ from typing import Any
 
 from plumbum import CommandNotFound, local
 
-from adaptor.atomic_file import write_private
 from adaptor.errors import AdaptorError
+from adaptor.private_files import write_private
 from adaptor.processes.descriptors import with_usual_limit
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration

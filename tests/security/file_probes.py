@@ -143,7 +143,7 @@ def planted_access(world: World) -> None:
 def access_is_a_fifo(world: World) -> None:
     planted = world.own_folder() / CLIENT_ACCESS
     os.mkfifo(planted, 0o600)
-    with pytest.raises(AccessError, match="not a plain file"):
+    with pytest.raises(AccessError, match="no plain file"):
         read_access(planted)
 
 

@@ -11,13 +11,13 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.atomic_file import PRIVATE
 from adaptor.cli.command_groups import show_help
 from adaptor.cli.options import json_option
 from adaptor.cli.printing import Columns, print_json, print_lines, table, write_whole
 from adaptor.cli.selectors import Reader, selector_argument
 from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_line, title, used_words
 from adaptor.cli.words import duration, plural, printable, size
+from adaptor.private_files import PRIVATE
 
 SHORT = 20
 """Requests that are listed where not all are asked for."""

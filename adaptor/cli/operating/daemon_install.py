@@ -13,7 +13,6 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.atomic_file import write_private
 from adaptor.cli.daemon_process import stop_daemon
 from adaptor.cli.operating.service import Service, cron_lines, scron_lines, this_service, unit, with_block
 from adaptor.cli.options import config_option, confirm
@@ -23,6 +22,7 @@ from adaptor.client.asking import NoAnswerError, ask
 from adaptor.client.outage import Outage
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.private_files import write_private
 
 _START_TIMEOUT = 60.0
 """Seconds for the daemon to answer."""

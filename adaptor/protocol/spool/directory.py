@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from adaptor.errors import AdaptorError
+from adaptor.private_files import NotOursError
 from adaptor.protocol.maildir import (
     Connection,
-    NotOursError,
     for_worker,
     from_workers,
     names_in,
@@ -134,7 +134,7 @@ class DirectorySpool:
         try:
             data = read_file(path)
         except NotOursError as error:
-            remarks.append(f"{error}: removed")
+            remarks.append(f"{path}: {error.strerror}: removed")
             self._remove_strange(path)
             return None
         return WorkerFile(name, data) if data is not None else None

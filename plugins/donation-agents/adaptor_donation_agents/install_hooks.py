@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from adaptor.atomic_file import write_atomically
 from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.cli.printing import print_json
 from adaptor.config.donation import DonationConfig
 from adaptor.config.loading import config_path, load_config
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import AdaptorError, UsageError
+from adaptor.private_files import write_atomically
 from adaptor_donation_agents.changeable import changeable_by_others
 from adaptor_donation_agents.hooks import Hooks, Wanted, make_hooks
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.atomic_file import write_atomically, write_private
+from adaptor.private_files import write_atomically, write_private
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def test_what_lies_in_the_way_of_the_temporary_file_never_gets_the_secret(
     used: list[Path] = []
     real_open = os.open
 
-    def watched(file: Path, *rest: int) -> int:
+    def watched(file: Path, *rest: int, **more: int | None) -> int:
         used.append(Path(file))
-        return real_open(file, *rest)
+        return real_open(file, *rest, **more)
 
     monkeypatch.setattr(os, "open", watched)
     write_private(path, b"first")
@@ -93,15 +93,15 @@ def test_a_failed_write_keeps_the_old_and_leaves_nothing_else(
     assert list(path.parent.iterdir()) == [path]
 
 
-@given(mode_wanted=st.sampled_from([0o600, 0o640, 0o666]), umask=st.sampled_from([0o000, 0o022, 0o077]))
-def test_the_mode_is_what_the_umask_leaves(
-    tmp_path_factory: pytest.TempPathFactory, mode_wanted: int, umask: int
+@given(mode_wanted=st.sampled_from([0o600, 0o644, None]), umask=st.sampled_from([0o000, 0o022, 0o077]))
+def test_the_mode_is_what_is_asked_for_or_what_the_umask_leaves(
+    tmp_path_factory: pytest.TempPathFactory, mode_wanted: int | None, umask: int
 ) -> None:
     path = tmp_path_factory.mktemp("files") / "file"
     before = os.umask(umask)
     try:
-        write_atomically(path, b"x", temporary=path.with_name(".file"), mode=mode_wanted, sync=False)
+        write_atomically(path, b"x", temporary=path.with_name(".file"), mode=mode_wanted)
     finally:
         os.umask(before)
-    assert mode(path) == mode_wanted & ~umask
+    assert mode(path) == (0o666 & ~umask if mode_wanted is None else mode_wanted)
     assert list(path.parent.iterdir()) == [path]
