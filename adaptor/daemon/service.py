@@ -176,8 +176,6 @@ class Service:
             for task in (*tasks, *beside):
                 task.cancel()
             await asyncio.gather(*tasks, *beside, return_exceptions=True)
-            for spool in self._spools():
-                await spool.close()
             for folder in self._remote_folders():
                 await folder.close()
             for state in self.sites.values():
@@ -187,7 +185,7 @@ class Service:
     def _set_up_spools(self) -> None:
         for name, state in self.sites.items():
             if spool_of(state.config):
-                spool = open_spool(name, state.config, self.core.journal.instance, state.machine.start)
+                spool = open_spool(name, state.config, self.core.journal.instance, state.machine.files)
                 set_up_spool(state, spool, self._keys, self.server, self._on_workers, self._stall)
 
     def _spools(self) -> list[SpoolEndpoint]:

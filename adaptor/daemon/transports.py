@@ -16,8 +16,8 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.spool.exchange import Spool
-from adaptor.protocol.spool.seal import Seal
+from adaptor.protocol.seal import Seal
+from adaptor.protocol.spool import Spool
 from backends.machines.distant import Distant
 
 

@@ -44,7 +44,8 @@ QUICKEST = 0.1
 """Seconds between two looks, and between two files of one writer."""
 SLOWEST = 2.0
 _GROWTH = 1.5
-_GONE = frozenset({errno.ENOENT, errno.ESTALE})
+GONE = frozenset({errno.ENOENT, errno.ESTALE})
+"""The errors of a file that is not there; the second one from a file server that had it."""
 
 _CONNECTION = r"(?P<connection>(?P<pilot>\d{1,18})-(?P<token>[0-9a-f]{8})-(?P<n>\d{1,9}))"
 _WORKER_FILE = re.compile(_CONNECTION + r"\.(?P<number>\d{8,12})", re.ASCII)
@@ -126,19 +127,19 @@ def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) ->
         False: so many lie there, and nothing was written.
     """
     writer, _, number = name.rpartition(".")
-    if not anyhow and int(number) > UNREAD and _is_there(folder / file_name(writer, int(number) - UNREAD)):
+    if not anyhow and int(number) > UNREAD and is_there(folder / file_name(writer, int(number) - UNREAD)):
         return False
     # The sweep knows the temporary name; each file has one writer.
     write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE)
     return True
 
 
-def _is_there(path: Path) -> bool:
+def is_there(path: Path) -> bool:
     """Asked by opening it: the file server answers that, and no cache."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
     except OSError as error:
-        return error.errno not in _GONE
+        return error.errno not in GONE
     return True
 
 
@@ -166,7 +167,7 @@ def read_file(path: Path) -> bytes | None:
                 raise NotOursError(f"{size} bytes; ours have at most {LARGEST}")
             return file.read(LARGEST)
     except OSError as error:
-        if error.errno in _GONE:
+        if error.errno in GONE:
             return None
         raise
 
@@ -176,7 +177,7 @@ def remove_file(path: Path) -> None:
     try:
         path.unlink()
     except OSError as error:
-        if error.errno not in _GONE:
+        if error.errno not in GONE:
             raise
 
 

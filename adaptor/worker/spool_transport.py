@@ -30,7 +30,7 @@ from adaptor.protocol.maildir import (
     remove_folder,
     write_next,
 )
-from adaptor.protocol.spool.seal import Envelope, Seal, SealError
+from adaptor.protocol.seal import Envelope, Seal, SealError
 from adaptor.worker.transport import Say, TransportError
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 import msgspec
 
+from adaptor.processes.talk import Talk
+from adaptor.protocol.files.local import Files
 from backends.base import SchedulerError
 
 
@@ -30,30 +31,6 @@ class CommandHung(SchedulerError):
     """A command was given up before it had answered: what it has brought about is not known."""
 
 
-class Talk:
-    """A long-lived process that is talked to through its pipes."""
-
-    def __init__(self, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
-        """`errors`: a file that holds what the process writes to its standard error."""
-        self.process = process
-        self._errors = errors
-
-    def complaint(self) -> str:
-        """The last line of its standard error; empty where there is none."""
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
-
-    def end(self) -> None:
-        """Close its pipes, which ends it on the other side too, and see it off."""
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self.process.kill()
-        self.process.wait()
-        self._errors.close()
-
-
 class Machine(Protocol):
     """The machine on which a site's commands run and its pilots' files lie.
 
@@ -63,6 +40,8 @@ class Machine(Protocol):
 
     where: str
     """For messages: `here`, `on login.example.org`."""
+    files: Files
+    """Its private files, for many of them in one request."""
 
     def variables(self) -> dict[str, str]:
         """The environment of a user's commands there, with the site's own additions."""

@@ -7,15 +7,17 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from adaptor.config.ssh import SshConfig
+from adaptor.processes.python_commands import module_command
+from adaptor.processes.talk import Talk
+from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines import files
-from backends.machines.base import Answer, CommandHung, Talk
+from backends.machines.base import Answer, CommandHung
 from backends.machines.connection import Connection
+from backends.machines.files import WithFiles
 from backends.machines.here import put_an_end_to
 from backends.machines.script import SHELL, Printed, command_lines, printed, script, talk
 
@@ -25,15 +27,21 @@ _TIMED_OUT = (124, 137)
 """How timeout(1) ends where it had to end the command."""
 
 
-class Distant:
+class Distant(WithFiles):
     """Implements `backends.machines.base.Machine`. Connects when it is first asked something."""
 
-    def __init__(self, config: SshConfig, additions: Mapping[str, str], timeout: float) -> None:
+    def __init__(
+        self, config: SshConfig, additions: Mapping[str, str], timeout: float, python: str = "python3"
+    ) -> None:
         """
         Args:
             additions: variables of the site's commands.
             timeout: seconds for what is not a command of the scheduler, such as writing a file.
+            python: the interpreter there that has this package in our version. Its files need it, commands
+                of the scheduler need `/bin/bash` and GNU coreutils.
         """
+        server = module_command(python, "adaptor.protocol.files.server")
+        super().__init__(RemoteFiles(lambda: self.start(server), timeout))
         self.where = f"on {config.host}"
         self.connection = Connection(config)
         self._additions = dict(additions)
@@ -69,27 +77,8 @@ class Distant:
             raise SchedulerError(f"{arguments[0]}: cannot be started {self.where}: {complaint}") from error
         return conversation
 
-    def private_folder(self, path: Path) -> Path:
-        answer = self._shell(f"{path}", files.private_folder(path))
-        return Path(answer.output.decode(errors="surrogateescape").removesuffix("\n"))
-
-    def write_private(self, path: Path, data: bytes) -> None:
-        self._shell(f"{path}: cannot be written", files.write_private(path, len(data)), data)
-
-    def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
-        answer = self._shell(f"{folder}: cannot be read", files.read_files(folder, patterns, most))
-        try:
-            return files.parse_files(answer.output)
-        except ValueError as error:
-            raise SchedulerError(f"{folder}: cannot be read {self.where}: {error}") from error
-
-    def names(self, folder: Path) -> list[str]:
-        return files.parse_names(self._shell(f"{folder}: cannot be read", files.names(folder)).output)
-
-    def remove(self, paths: Collection[Path]) -> None:
-        self._shell("files cannot be removed", files.remove(paths))
-
     def close(self) -> None:
+        self.files.close()
         self.connection.close()
 
     def forward(self, port: int) -> int:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from adaptor import api
 from adaptor.protocol.access import Access, AccessError, Identity, read_access
+from adaptor.protocol.files import frames
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.maildir import (
     file_name,
@@ -28,10 +29,8 @@ from adaptor.protocol.maildir import (
     parse_worker_file,
 )
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
-from adaptor.protocol.spool import frames
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import Exchange
-from adaptor.protocol.spool.seal import Envelope, Seal, SealError
+from adaptor.protocol.seal import Envelope, Seal, SealError
+from adaptor.protocol.spool import Exchange, Spool
 from tests.examples import examples
 from tests.protocol.test_messages import from_worker, to_worker
 
@@ -152,7 +151,7 @@ def test_names_in_a_spool(name: str) -> None:
 @examples(60)
 def test_a_spool_with_anything_in_it(files: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as name:
-        spool = DirectorySpool(Path(name) / "parent" / "spool")
+        spool = Spool(Path(name) / "parent" / "spool")
         for each, data in files.items():
             (spool.locate() / "in" / each).write_bytes(data)
         outcome = spool.run(Exchange(pilots=[1]))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from adaptor.protocol.access import Access, Identity
 from adaptor.protocol.maildir import address_of, file_name
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.seal import Envelope, Seal
+from adaptor.protocol.seal import Envelope, Seal
+from adaptor.protocol.spool import Spool
 from adaptor.worker.spool_transport import Answers, SpoolConnector
 from adaptor.worker.transport import TransportError
 
@@ -23,7 +23,7 @@ ACCESS = Access(addresses=(), server="", own=Identity("", "secret"))
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 def test_a_strangers_spool_is_refused(tmp_path: Path) -> None:
     spool = tmp_path / "spools" / "spool"
-    DirectorySpool(spool)
+    Spool(spool).locate()
     connector = SpoolConnector("7-n1-1", os.open(os.devnull, os.O_RDONLY), lambda _text: None)
     connector.connect(ACCESS, address_of(spool)).close(0)
     os.chown(spool, 54321, 54321)

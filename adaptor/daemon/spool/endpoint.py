@@ -22,8 +22,8 @@ from adaptor.protocol.maildir import (
     file_name,
     parse_worker_file,
 )
-from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
-from adaptor.protocol.spool.seal import Envelope, Seal, SealError
+from adaptor.protocol.seal import Envelope, Seal, SealError
+from adaptor.protocol.spool import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
 
 log = logging.getLogger(__name__)
 
@@ -134,9 +134,6 @@ class SpoolEndpoint:
             if not outcome.more:
                 self.heard_until = began
             self._set_pace(busy=bool(messages) or outcome.more)
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._spool.close)
 
     async def _rest(self) -> None:
         """Wait until the next look is due or there is something to write."""

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.daemon.remote.machines import python_of
 from adaptor.errors import AdaptorError
-from adaptor.processes.python_commands import module_command
+from adaptor.protocol.files.local import Files
 from adaptor.protocol.maildir import LATENCY, Connection, file_name, from_workers, remove_folder, write_next
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import Exchange, Spool, SpoolError
-from adaptor.protocol.spool.remote import RemoteSpool, Talk
+from adaptor.protocol.spool import Exchange, Spool, SpoolError
 from backends.findings import Finding, error, ok
 
 _TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
-Start = Callable[[Sequence[str]], Talk]
-"""Starts a long-lived process on the site's machine."""
 
 
 def spool_of(config: SiteConfig) -> str | None:
@@ -34,20 +28,19 @@ def latency_of(config: SiteConfig) -> float:
     return LATENCY if spool_of(config) else 0.0
 
 
-def open_spool(name: str, config: SiteConfig, instance: str, start: Start) -> Spool:
+def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Spool:
     """A site's spool, in a folder of its own: several daemons and sites may share the parent.
 
     Raises:
         AdaptorError: it is a folder of this machine and cannot be used.
     """
-    folder = f"{spool_of(config)}/{instance}.{name}"
-    if config.ssh is not None:
-        words = module_command(python_of(config), "adaptor.protocol.spool.remote_server", folder)
-        return RemoteSpool(lambda: start(words), float(config.command_timeout))
+    spool = Spool(Path(f"{spool_of(config)}/{instance}.{name}"), files)
     try:
-        return DirectorySpool(Path(folder).expanduser())
+        if config.ssh is None:
+            spool.locate()
     except SpoolError as error:
         raise AdaptorError(f"sites.{name}.spool: {error}") from error
+    return spool
 
 
 def check_spool(site: SiteConfig) -> list[Finding]:
@@ -60,7 +53,8 @@ def check_spool(site: SiteConfig) -> list[Finding]:
     folder = Path(site.spool).expanduser()
     trial = folder / "check"
     try:
-        spool = DirectorySpool(trial)
+        spool = Spool(trial)
+        spool.locate()
         write_next(from_workers(trial), _TRIAL_FILE, b"a trial")
         found = [file.data for file in spool.run(Exchange()).files]
     except (SpoolError, OSError) as problem:

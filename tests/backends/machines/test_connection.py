@@ -31,7 +31,7 @@ pytestmark = pytest.mark.ssh
 
 
 def reached(server: ThrowawaySshd, port: int | None = None, **changes: object) -> Distant:
-    return Distant(msgspec.convert({**server.site(port), **changes}, SshConfig), {}, 20)
+    return Distant(msgspec.convert({**server.site(port), **changes}, SshConfig), {}, 20, sys.executable)
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd, own_pla
         "from backends.machines import control\n"
         "from backends.machines.distant import Distant\n"
         "control._PLACE = sys.argv[2]\n"
-        "machine = Distant(msgspec.convert(json.loads(sys.argv[1]), SshConfig), {}, 20)\n"
+        "machine = Distant(msgspec.convert(json.loads(sys.argv[1]), SshConfig), {}, 20, sys.executable)\n"
         "talk = machine.start(['cat'])\n"
         "print(flush=True)\n"
         "sys.stdin.read()\n"

@@ -17,15 +17,14 @@ from adaptor.protocol.maildir import (
     from_workers,
     parse_daemon_file,
 )
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import Exchange, Outcome, SpoolError
-from adaptor.protocol.spool.seal import Envelope, Seal
+from adaptor.protocol.seal import Envelope, Seal
+from adaptor.protocol.spool import Exchange, Outcome, Spool, SpoolError
 
 SEAL = Seal("the workers' key")
 WORKER = b"7-n1-42"
 
 
-class Failing(DirectorySpool):
+class Failing(Spool):
     """A spool that can be put out of use."""
 
     problem = ""
@@ -42,6 +41,7 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.spool = Failing(folder)
+        self.spool.locate()
         self.heard: list[tuple[bytes, bytes]] = []
         self.complaints: list[str] = []
         self.pilots = [7]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from backends.machines.files import parse_files, parse_names
 from backends.machines.script import printed
 from tests.fuzzing import damaged, fuzz, survives
 
 MARK = "adaptor-0123456789abcdef"
 OUTPUT = [
     f"Welcome\n{MARK}\nanswer\nof two lines",
-    "a.json\0eyJhIjogMX0=\0b.json\0\0",
-    "one\0two\0",
 ]
 ERRORS = [f"stty: not a tty\n{MARK}\nslow\n{MARK} 7\n", f"{MARK}\n\n{MARK} 0\n"]
 
@@ -22,5 +19,3 @@ ERRORS = [f"stty: not a tty\n{MARK}\nslow\n{MARK} 7\n", f"{MARK}\n\n{MARK} 0\n"]
 def test_what_a_distant_shell_prints(output: str, errors: str) -> None:
     data = output.encode(errors="surrogatepass")
     survives(printed, data, errors.encode(errors="surrogatepass"), MARK)
-    survives(parse_files, data, errors=(ValueError,))
-    survives(parse_names, data)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.protocol.files.local import LOCAL_FILES
 from adaptor.protocol.maildir import (
     LARGEST,
     UNREAD,
@@ -15,9 +16,8 @@ from adaptor.protocol.maildir import (
     for_worker,
     from_workers,
 )
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Spool, SpoolError
-from tests.protocol.spool.spools import CONNECTION, distant, put_worker_file
+from adaptor.protocol.spool import DaemonFile, Exchange, Spool, SpoolError
+from tests.protocol.spools import CONNECTION, distant, put_worker_file
 
 RUN = "89abcdef"
 
@@ -27,10 +27,11 @@ def place(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, Spool]]:
     folder = tmp_path_factory.mktemp("spools") / "spool" / "spool"
-    spool: Spool = DirectorySpool(folder) if request.param == "here" else distant(folder)
+    files = LOCAL_FILES if request.param == "here" else distant()
+    spool = Spool(folder, files)
     spool.locate()
     yield folder, spool
-    spool.close()
+    files.close()
 
 
 @pytest.fixture
