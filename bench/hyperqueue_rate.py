@@ -69,7 +69,12 @@ def _by_command(hq: str, tasks: int, slots: int) -> float:
 
         server = start("server", "start")
         try:
-            _wait_for(Path(folder, "hq-current"))
+            path = Path(folder, "hq-current")
+            give_up = time.monotonic() + _READY_TIMEOUT
+            while not path.exists():
+                if time.monotonic() > give_up:
+                    raise TimeoutError(f"{path}: the HyperQueue server did not start")
+                time.sleep(0.05)
             worker = start("worker", "start", f"--cpus={slots}")
             run("worker", "wait", "1")
             job = ("--array", f"1-{tasks}", "--stdout=none", "--stderr=none", "--wait", "/bin/true")
@@ -80,11 +85,3 @@ def _by_command(hq: str, tasks: int, slots: int) -> float:
         finally:
             server.kill()
             server.wait()
-
-
-def _wait_for(path: Path) -> None:
-    give_up = time.monotonic() + _READY_TIMEOUT
-    while not path.exists():
-        if time.monotonic() > give_up:
-            raise TimeoutError(f"{path}: the HyperQueue server did not start")
-        time.sleep(0.05)

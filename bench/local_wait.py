@@ -23,7 +23,9 @@ def rows() -> Iterator[Row]:
         return
     with donating_cluster(_DONATION) as cluster:
         pairs = [_pair(cluster, used_first=bool(number % 2)) for number in range(PAIRS)]
-        yield from _table(pairs, _grace(cluster))
+        # Seconds that Slurm itself gives preempted pilots to leave.
+        partitions = parse_partitions(cluster.slurm.run(["scontrol", "show", "partition", "-o"]))
+        yield from _table(pairs, next(each.grace for each in partitions if each.name == "scavenger"))
 
 
 def _table(pairs: list[tuple[float, float]], grace: float) -> Iterator[Row]:
@@ -40,12 +42,6 @@ def _table(pairs: list[tuple[float, float]], grace: float) -> Iterator[Row]:
 def _words(seconds: list[float]) -> str:
     most = statistics.quantiles(seconds, n=10, method="inclusive")[-1]
     return f"median {statistics.median(seconds):.2f} s, 90 % {most:.2f} s"
-
-
-def _grace(cluster: DonatingCluster) -> float:
-    """Seconds that Slurm itself gives preempted pilots to leave."""
-    partitions = parse_partitions(cluster.slurm.run(["scontrol", "show", "partition", "-o"]))
-    return next(each.grace for each in partitions if each.name == "scavenger")
 
 
 def _pair(cluster: DonatingCluster, *, used_first: bool) -> tuple[float, float]:

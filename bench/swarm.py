@@ -63,20 +63,17 @@ class SimulatedWorker:
             if isinstance(message, Welcome):
                 self.welcomed = True
             elif isinstance(message, Orders):
-                self._follow(message)
-
-    def _follow(self, orders: Orders) -> None:
-        for key in orders.acknowledged:
-            self.acknowledged += self._unacknowledged.pop(key, None) is not None
-            self._sent.pop(key, None)
-        self._queue.extend(lease.key for lease in orders.leases)
-        for key in (*orders.abort, *orders.give_back):
-            if key in self._queue:
-                self._queue.remove(key)
-                self._unacknowledged[key] = Result(key, Ending.RETURNED)
-        if orders.say_hello:
-            self.welcomed = False
-            self._spoke = 0.0
+                for key in message.acknowledged:
+                    self.acknowledged += self._unacknowledged.pop(key, None) is not None
+                    self._sent.pop(key, None)
+                self._queue.extend(lease.key for lease in message.leases)
+                for key in (*message.abort, *message.give_back):
+                    if key in self._queue:
+                        self._queue.remove(key)
+                        self._unacknowledged[key] = Result(key, Ending.RETURNED)
+                if message.say_hello:
+                    self.welcomed = False
+                    self._spoke = 0.0
 
     def act(self, now: float) -> None:
         if not self.welcomed:

@@ -29,7 +29,10 @@ FEWER = 1_000
 
 def rows(peers: str | None = None) -> Iterator[Row]:
     """All in turn, for the machine is busier at one time than at another: medians over rounds."""
-    rounds = [_round(peers) for _ in range(ROUNDS)]
+    rounds = [
+        Round(seconds(_xargs), _run_seconds(), _submit_seconds(), hyperqueue_seconds(TASKS, SLOTS, peers))
+        for _ in range(ROUNDS)
+    ]
     xargs = statistics.median(each.xargs for each in rounds)
     yield Row(f"xargs -P{SLOTS} -n1 /bin/true, {TASKS:,} times, median of {ROUNDS}", _rate(xargs))
     yield _beside_xargs("adaptor run, start of the daemon included", "run", rounds, "≥ 0.80")
@@ -55,10 +58,6 @@ class Round(msgspec.Struct, frozen=True):
     run: float
     submit: float
     hyperqueue: float | None
-
-
-def _round(peers: str | None) -> Round:
-    return Round(seconds(_xargs), _run_seconds(), _submit_seconds(), hyperqueue_seconds(TASKS, SLOTS, peers))
 
 
 def _ratio(rounds: Sequence[Round], slow: str, fast: str) -> float:

@@ -43,7 +43,10 @@ def run(
         empty if it ended by itself.
     """
     become_subreaper()
-    worker = _start(command, environment, directory, prepare)
+    supervisor = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        _become_worker(command, environment, directory, prepare, supervisor)
     status, cause = _attend(worker, deadline, grace)
     end_descendants()
     return os.waitstatus_to_exitcode(status), cause
@@ -86,16 +89,6 @@ def _reap() -> dict[int, int]:
             ended[pid] = status
     except ChildProcessError:
         return ended
-
-
-def _start(
-    command: Sequence[str], environment: dict[str, str], directory: str, prepare: Callable[[], None] | None
-) -> int:
-    supervisor = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        _become_worker(command, environment, directory, prepare, supervisor)
-    return pid
 
 
 def _become_worker(

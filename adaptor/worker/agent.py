@@ -135,7 +135,8 @@ class Agent:
 
     def _turn(self) -> None:
         now = time.monotonic()
-        self._check_signal()  # before failures are judged: it may explain them
+        if self._wakeup.told_to_leave:
+            self._leave(Leaving.SIGNAL, f"got {self._wakeup.told_to_leave}")
         self._tasks.tend(now)
         self._tasks.ends = now + self._leave_at() - time.time()
         self._timers.run(now)
@@ -202,10 +203,6 @@ class Agent:
             self._say_hello()
         else:
             self._log.say(self._link.problem)
-
-    def _check_signal(self) -> None:
-        if self._wakeup.told_to_leave:
-            self._leave(Leaving.SIGNAL, f"got {self._wakeup.told_to_leave}")
 
     def _leave(self, why: Leaving, words: str) -> None:
         """Return queued leases and end running tasks; the loop goes on until they have ended."""

@@ -152,25 +152,19 @@ def _spawn(
             setsigdef=reset,
         )
     except NotImplementedError:  # Python was built for a C library without POSIX_SPAWN_SETSID
-        return _spawn_slowly(program, words, environment, files, stdin)
+        import subprocess
+
+        popen = subprocess.Popen(
+            words,
+            executable=program,
+            env=environment,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=files.out,
+            stderr=files.err,
+            start_new_session=True,
+        )
+        return Child(popen.pid, popen)
     return Child(pid)
-
-
-def _spawn_slowly(
-    program: str, words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None
-) -> Child:
-    import subprocess
-
-    popen = subprocess.Popen(
-        words,
-        executable=program,
-        env=environment,
-        stdin=subprocess.DEVNULL if stdin is None else stdin,
-        stdout=files.out,
-        stderr=files.err,
-        start_new_session=True,
-    )
-    return Child(popen.pid, popen)
 
 
 def plain_words(line: str) -> list[str] | None:

@@ -354,7 +354,10 @@ class Runner:
         trees = self._meter.sample(set(self._by_pid))
         for pid, tree in trees.items():
             if self._exceeds_memory(pid, tree):
-                self._kill_for_memory(self._by_pid[pid], tree)
+                running = self._by_pid[pid]
+                self._mark(running, Ending.OUT_OF_MEMORY, NEVER)
+                for process in tree:
+                    send(process, signal.SIGKILL)
         with_gpus = [pid for pid in trees if self._by_pid[pid].held.gpus]
         self._gpu_meter.sample({pid: [each.pid for each in trees[pid]] for pid in with_gpus})
         if self._unattributed:
@@ -368,11 +371,6 @@ class Runner:
         if not held.bag.limit_memory or most is None or self._meter.seen(pid) <= most:
             return False
         return held_by(tree) > most
-
-    def _kill_for_memory(self, running: Running, tree: Iterable[Process]) -> None:
-        self._mark(running, Ending.OUT_OF_MEMORY, NEVER)
-        for process in tree:
-            send(process, signal.SIGKILL)
 
     def _ran_out_of_memory(self, status: int) -> bool:
         """Whether the kernel has killed this attempt, or the only one that there was, for lack of memory.

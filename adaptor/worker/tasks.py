@@ -127,7 +127,13 @@ class Tasks:
         for result in self.runner.reap():
             self.slots.end(result.key)
             self._short = result.wall < _SHORT
-            self._judge(result, now)
+            if not is_suspect(result):
+                self.outbox.add(result)
+            elif self._pilot_ends:
+                self.outbox.add(_as_ended(result))
+            else:
+                self._suspects[result.key] = now + MOMENT, result
+                self._own_failures.advance(now + MOMENT)
 
     def start_opened(self, now: float) -> None:
         """Start attempts whose files have been opened since their turn came."""
@@ -191,7 +197,12 @@ class Tasks:
         try:
             if start():
                 self.started.append(held.key)
-                self._watch(held, now)
+                # Look in time at what an attempt that has just begun is limited by, and signalled for.
+                limit = held.limit(self._limits)
+                if limit is not None:
+                    self._limiting.advance(now + limit)
+                if held.bag.signal is not None:
+                    self._signalling.set(0.0)
         except ShortageError:
             self._short_of_processes = True
             self._shortage.set(now + _PAUSE)
@@ -200,23 +211,6 @@ class Tasks:
             self.slots.end(held.key)
             self.outbox.add(Result(held.key, Ending.NOT_STARTED, error=str(error), exit_code=error.exit_code))
         return True
-
-    def _watch(self, held: HeldTask, now: float) -> None:
-        """Look in time at what an attempt that has just begun is limited by, and signalled for."""
-        limit = held.limit(self._limits)
-        if limit is not None:
-            self._limiting.advance(now + limit)
-        if held.bag.signal is not None:
-            self._signalling.set(0.0)
-
-    def _judge(self, result: Result, now: float) -> None:
-        if not is_suspect(result):
-            self.outbox.add(result)
-        elif self._pilot_ends:
-            self.outbox.add(_as_ended(result))
-        else:
-            self._suspects[result.key] = now + MOMENT, result
-            self._own_failures.advance(now + MOMENT)
 
     def _part_ended(self, result: Result) -> None:
         self.slots.end(result.key)

@@ -44,7 +44,9 @@ class Own:
         readable = self._read_ends(ended - self._ends.keys())
         for id, job in gone.items():
             if id not in self._ends:
-                self._note_unrecorded(job, readable)
+                since = self._gone.setdefault(job.number, time.monotonic())
+                if job.number in self.deleted or (readable and time.monotonic() - since > _LAG):
+                    self._ends[job.number] = JobReport(id=job.number, tag=job.name, state=JobState.CANCELLED)
         known = {**live, **{id: report_of(gone[id]) for id in gone.keys() - self._ends.keys()}}
         return [*known.values(), *(self._ends[id] for id in sorted(ended & self._ends.keys()))]
 
@@ -55,12 +57,6 @@ class Own:
         records = self._master.records(time.time() - _LONGEST, self._master.commands.user())
         self._ends.update({job.number: ended_report(job) for job in records or () if job.number in ids})
         return records is not None
-
-    def _note_unrecorded(self, job: GridJob, readable: bool) -> None:
-        """A job without a record was deleted while it waited, if qdel said so or the record must be there."""
-        since = self._gone.setdefault(job.number, time.monotonic())
-        if job.number in self.deleted or (readable and time.monotonic() - since > _LAG):
-            self._ends[job.number] = JobReport(id=job.number, tag=job.name, state=JobState.CANCELLED)
 
 
 def report_of(job: GridJob) -> JobReport:

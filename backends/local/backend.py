@@ -95,7 +95,12 @@ class LocalBackend:
         with self._store.locked():
             for entry in self._entries():
                 if str(entry.job.id) in wanted:
-                    self._cancel(entry)
+                    supervisor = entry.start.supervisor if entry.start is not None else None
+                    if entry.state is JobState.QUEUED:
+                        self._store.write(entry.job.id, START, Start(started=time.time(), supervisor=None))
+                    elif entry.state is JobState.RUNNING and supervisor is not None and is_alive(supervisor):
+                        with contextlib.suppress(ProcessLookupError):  # it ends by itself at this moment
+                            os.kill(supervisor["pid"], signal.SIGTERM)
 
     def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
         """Raises ChangeRefused: it starts at once or waits as it is."""
@@ -158,19 +163,11 @@ class LocalBackend:
             launch(job, note, lock, self._site.command_timeout, held if self._machine.devices else None)
         return self._entries() if startable else entries
 
-    def _cancel(self, entry: Entry) -> None:
-        supervisor = entry.start.supervisor if entry.start is not None else None
-        if entry.state is JobState.QUEUED:
-            self._store.write(entry.job.id, START, Start(started=time.time(), supervisor=None))
-        elif entry.state is JobState.RUNNING and supervisor is not None and is_alive(supervisor):
-            with contextlib.suppress(ProcessLookupError):  # it ends by itself at this moment
-                os.kill(supervisor["pid"], signal.SIGTERM)
-
     def _forget_old(self) -> None:
         ended = [entry for entry in self._entries() if entry.ended is not None]
-        kept = {entry.job.id for entry in ended[-_KEPT_JOBS:] if _age(entry) < _KEPT_SECONDS}
+        kept = {
+            entry.job.id
+            for entry in ended[-_KEPT_JOBS:]
+            if (time.time() - (entry.ended or 0.0)) < _KEPT_SECONDS
+        }
         self._store.forget([entry.job.id for entry in ended if entry.job.id not in kept])
-
-
-def _age(entry: Entry) -> float:
-    return time.time() - (entry.ended or 0.0)

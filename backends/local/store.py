@@ -47,20 +47,17 @@ class Store:
         with _told(f"{self._directory}: the local site's lock cannot be had"):
             handle = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
-            self._wait_for(handle)
+            give_up = time.monotonic() + self._patience
+            while not _lock(handle):
+                if time.monotonic() > give_up:
+                    raise SchedulerError(
+                        f"{self._directory}: another process has held the local site's lock for more than "
+                        f"{self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
+                    )
+                time.sleep(_LOCK_PAUSE)
             yield handle
         finally:
             os.close(handle)
-
-    def _wait_for(self, handle: int) -> None:
-        give_up = time.monotonic() + self._patience
-        while not _lock(handle):
-            if time.monotonic() > give_up:
-                raise SchedulerError(
-                    f"{self._directory}: another process has held the local site's lock for more than "
-                    f"{self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
-                )
-            time.sleep(_LOCK_PAUSE)
 
     def note(self, id: int, kind: str) -> Path:
         return note_path(self._directory, id, kind)
@@ -101,20 +98,17 @@ class Store:
                 _decode(self.note(id, END), End) if END in kinds else None,
             )
         except (OSError, msgspec.DecodeError) as error:
-            self._set_aside(id, kinds, error)
+            _log.warning(
+                "local job %d: a note on it in %s is damaged and was set aside as *.damaged: %s",
+                id,
+                self._directory,
+                error,
+            )
+            with _told(f"{self._directory}: a damaged note cannot be set aside"):
+                for kind in kinds:
+                    path = self.note(id, kind)
+                    path.rename(path.with_name(f"{path.name}.damaged"))
             return None
-
-    def _set_aside(self, id: int, kinds: set[str], error: Exception) -> None:
-        _log.warning(
-            "local job %d: a note on it in %s is damaged and was set aside as *.damaged: %s",
-            id,
-            self._directory,
-            error,
-        )
-        with _told(f"{self._directory}: a damaged note cannot be set aside"):
-            for kind in kinds:
-                path = self.note(id, kind)
-                path.rename(path.with_name(f"{path.name}.damaged"))
 
     def next_id(self) -> int:
         """Above every id that was ever seen here."""

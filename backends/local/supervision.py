@@ -11,7 +11,7 @@ from pathlib import Path
 import backends
 from adaptor.processes.descriptors import with_usual_limit
 from adaptor.processes.environment import MARKER
-from adaptor.processes.identity import Identity, host, is_alive, is_here
+from adaptor.processes.identity import host, is_alive, is_here
 from adaptor.processes.notes import END
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobState
@@ -81,10 +81,6 @@ def _why_lost(entry: Entry, now: float) -> str:
         return f"its supervisor (process {supervisor['pid']}) was killed"
     if supervisor["host"] == host():
         return "the machine was restarted while it ran"
-    return _why_lost_elsewhere(entry, supervisor, now)
-
-
-def _why_lost_elsewhere(entry: Entry, supervisor: Identity, now: float) -> str:
-    """Nothing can be seen of another machine's processes, but none outlives its time limit there."""
+    # Nothing can be seen of another machine's processes, but none outlives its time limit there.
     over = now > entry.limit + entry.job.grace + _SLACK
     return f"its end on {supervisor['host']} was never written down" if over else ""

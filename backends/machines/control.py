@@ -21,7 +21,13 @@ class ControlFolder:
         """Also removes what processes that were killed have left. Raises OSError."""
         _sweep()
         self._path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_PLACE))
-        self._held = _hold(self._path / _HELD)
+        # Make a file that is locked before it has its name: others sweep away what has it and is not.
+        path = self._path / _HELD
+        new = path.with_suffix(".new")
+        handle = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        new.rename(path)
+        self._held = handle
 
     @property
     def socket(self) -> Path:
@@ -30,15 +36,6 @@ class ControlFolder:
     def remove(self) -> None:
         shutil.rmtree(self._path, ignore_errors=True)
         os.close(self._held)
-
-
-def _hold(path: Path) -> int:
-    """Make a file that is locked before it has its name: others sweep away what has it and is not."""
-    new = path.with_suffix(".new")
-    handle = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    new.rename(path)
-    return handle
 
 
 def _sweep() -> None:

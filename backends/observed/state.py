@@ -233,14 +233,14 @@ def considered(jobs: Iterable[JobRow]) -> list[JobRow]:
 
 def _pending(seen: Observation) -> list[PendingJob]:
     related = seen.site.members.keys()
-    waiting = considered(job for job in seen.jobs if not related.isdisjoint(job.queues) and not _nowhere(job))
+    waiting = considered(
+        job
+        for job in seen.jobs
+        if not related.isdisjoint(job.queues)
+        and not (job.need is not None and job.need.nodes is not None and not job.need.nodes)
+    )
     usual, most = seen.site.usual_size, seen.site.processors
     return [pending for job in waiting for pending in _pending_jobs(seen, job, usual, most)]
-
-
-def _nowhere(job: JobRow) -> bool:
-    """Whether no node here is one that it may have."""
-    return job.need is not None and job.need.nodes is not None and not job.need.nodes
 
 
 def _pending_jobs(seen: Observation, job: JobRow, usual: int, most: int) -> Iterator[PendingJob]:

@@ -120,7 +120,8 @@ class PbsBackend:
         """
         dialect = self._dialect()
         if order.node:
-            order = shortened(order, self._longest_donation())
+            queues = execution_queues(self._donation_queue(), self._known_terms().queues)
+            order = shortened(order, max((each.max_seconds for each in queues), default=math.inf))
         shape, order = self._shape(order), self._with_least(order)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
@@ -264,11 +265,6 @@ class PbsBackend:
         terms = self._known_terms()
         request = with_least(order.request, execution_queues(terms.site.queue, terms.queues))
         return msgspec.structs.replace(order, request=request)
-
-    def _longest_donation(self) -> float:
-        """Seconds."""
-        queues = execution_queues(self._donation_queue(), self._known_terms().queues)
-        return max((each.max_seconds for each in queues), default=math.inf)
 
     def _donation_queue(self) -> PbsQueue:
         """Raises SchedulerError: there is no such queue."""

@@ -77,7 +77,7 @@ def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[Record]:
             records[-1].values[name] = attribute[2]
         elif line.startswith("\t") and name:
             records[-1].values[name] += line[1:]
-        elif _is_head(line, head):
+        elif line.startswith(head) and line.strip() and not line[0].isspace():
             records.append(Record(line[len(head) :].strip(), {}))
             name = ""
         elif line.strip() and not records:
@@ -85,10 +85,6 @@ def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[Record]:
         elif line.strip() and name:
             records[-1].values[name] += "\n" + line
     return records
-
-
-def _is_head(line: str, head: str) -> bool:
-    return line.startswith(head) and bool(line.strip()) and not line[0].isspace()
 
 
 def comma_list(text: str) -> tuple[str, ...]:

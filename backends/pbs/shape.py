@@ -55,7 +55,9 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
     if order.node:
         return Shape(1, p, None, True, order.node, _gpus_of(order, machines), kind)
     if task.nodes > 1:
-        size = _usual_size(task, machines)
+        # Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`.
+        sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
+        size = max(sizes, key=sizes.count, default=task.processors)
         return _of_tasks(1, math.ceil(p / size), size, task, whole_nodes=True)
     if processors_per_node is not None:
         tasks = _together(task, processors_per_node, machines)
@@ -78,12 +80,6 @@ def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole
         gpus=task.gpus_for(tasks) if task.gpus else 0,
         gpu_type=task.gpu_type if task.gpus else "",
     )
-
-
-def _usual_size(task: TaskSize, machines: Collection[Node]) -> int:
-    """Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`."""
-    sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
-    return max(sizes, key=sizes.count, default=task.processors)
 
 
 def _together(task: TaskSize, processors: int, machines: Collection[Node]) -> int:

@@ -113,7 +113,10 @@ class SlurmBackend:
             SchedulerError: sbatch cannot be run or did not reach Slurm; the request is not queued.
         """
         if order.node:
-            order = shortened(order, self._longest_donation())
+            partition = find_partition(
+                self._cluster.partitions().values(), donation_terms(self._site).partition
+            )
+            order = shortened(order, (partition.max_time if partition is not None else math.inf))
         script = order.directory / "pilot.sh"
         command = [*self._arguments(order), str(script)]
         text = render(
@@ -234,14 +237,6 @@ class SlurmBackend:
         look = Look(details=seen.node_details, restriction=restriction)
         ours = find_site(seen.nodes, self._site.partition, look).ours
         return [row for row in rows if row.node in ours]
-
-    def _partition(self, name: str | None) -> Partition | None:
-        return find_partition(self._cluster.partitions().values(), name)
-
-    def _longest_donation(self) -> float:
-        """Seconds."""
-        partition = self._partition(donation_terms(self._site).partition)
-        return partition.max_time if partition is not None else math.inf
 
     def _arguments(self, order: PilotOrder) -> list[str]:
         """Raises SubmitRefused: Slurm would let it wait for ever. It may itself take what never fits."""

@@ -41,13 +41,26 @@ def _described(nodes: PartitionNodes, terms: Terms) -> Described:
     partition = terms.partitions[nodes.name]
     default = "; the default partition" if partition.default else ""
     state = "" if nodes.available == "up" else f"; {nodes.available} at the moment"
+    # Which accounts and QOS there are to choose from; without a choice Slurm takes the default.
+    accounts = dict.fromkeys(each.account for each in terms.associations)
+    qos = dict.fromkeys(name for each in terms.associations for name in each.qos)
+    choices = {"account": accounts, "qos": qos}
     return Described(
         backend="slurm",
         scheduler="Slurm",
         nodes=nodes,
         known=ceilings(terms, SiteConfig(backend="slurm", partition=nodes.name), nodes),
         remarks=default + state,
-        choices=[*_feature_lines(nodes), *_account_lines(terms)],
+        choices=[
+            *_feature_lines(nodes),
+            *(
+                [
+                    f"    # {key}: one of {', '.join(names)}"
+                    for key, names in choices.items()
+                    if len(names) > 1
+                ]
+            ),
+        ],
         whole_nodes="the partition gives nothing less" if partition.exclusive == NODE else "",
     )
 
@@ -77,11 +90,3 @@ def _feature_lines(nodes: PartitionNodes) -> list[str]:
     if not telling:
         return []
     return [f"    # constraint: {telling[0]}  # features that some nodes have: {', '.join(telling[:_MOST])}"]
-
-
-def _account_lines(terms: Terms) -> list[str]:
-    """Which accounts and QOS there are to choose from; without a choice Slurm takes the default."""
-    accounts = dict.fromkeys(each.account for each in terms.associations)
-    qos = dict.fromkeys(name for each in terms.associations for name in each.qos)
-    choices = {"account": accounts, "qos": qos}
-    return [f"    # {key}: one of {', '.join(names)}" for key, names in choices.items() if len(names) > 1]

@@ -41,22 +41,18 @@ def ceilings(terms: Terms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
         raise SchedulerError(f"Slurm has no partition {nodes.name}")
     allowances = _allowances(terms, site, partition)
     size = partition.processors // max(1, partition.nodes) or nodes.usual_size
-    return Ceilings(
-        requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
-        processors=min([*_processor_bounds(partition, allowances, size), *_of_own_nodes(nodes)]),
-        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
-        whole=min([partition.processors, *(int(bound.value) for bound in _of_own_nodes(nodes))]),
-        node=max((node.processors for node in nodes.machines if node.ours), default=size),
-    )
-
-
-def _processor_bounds(partition: Partition, allowances: Iterable[Allowance], size: int) -> list[Bound]:
     name = f"partition {partition.name}"
     bounds = [Bound(partition.processors, f"all processors of {name}")]
     if partition.max_nodes is not None:
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
-    return [*bounds, *_bounds(allowances, "processors"), *per_node]
+    return Ceilings(
+        requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
+        processors=min([*bounds, *_bounds(allowances, "processors"), *per_node, *_of_own_nodes(nodes)]),
+        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
+        whole=min([partition.processors, *(int(bound.value) for bound in _of_own_nodes(nodes))]),
+        node=max((node.processors for node in nodes.machines if node.ours), default=size),
+    )
 
 
 def _of_own_nodes(nodes: PartitionNodes) -> list[Bound]:

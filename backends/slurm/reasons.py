@@ -61,7 +61,7 @@ _LIMIT_OF_MANY_JOBS = re.compile(r"(QOS|Assoc)(Grp|Max)\w*|Max\w+Per(Account|Use
 
 def never(state: str, reason: str) -> str:
     """Why a queued job can never start as it stands, one sentence; empty when it can."""
-    word = _first(reason)
+    word = _words(reason)[0]
     problem = _NEVER.get(word)
     limit = _LIMIT_OF_ONE_JOB.fullmatch(word)
     if problem is None and limit:
@@ -81,8 +81,3 @@ def is_considered(state: str, reason: str) -> bool:
 
 def _words(reason: str) -> list[str]:
     return [word.strip() for word in reason.strip("()").split(",")]
-
-
-def _first(reason: str) -> str:
-    """`ReqNodeNotAvail, UnavailableNodes:n1` and the like begin with the reason's word."""
-    return _words(reason)[0]

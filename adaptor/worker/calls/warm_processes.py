@@ -125,7 +125,12 @@ class WarmProcesses:
             if answer is not None:
                 found.append((pid, answer))
             elif process is None or process.cut_off:
-                self._give_up(pid)
+                # A process has ended, or has closed its connection: then it cannot answer any more.
+                if pid in self._idle:
+                    self._end(self._idle.pop(pid)[1], 0.0)
+                else:
+                    _kill(pid)
+                    self._close(self._busy[pid])
         return found
 
     def rest(self, pid: int, now: float) -> None:
@@ -190,14 +195,6 @@ class WarmProcesses:
         if not self._busy and not self._idle:
             return []
         return [self._by_handle[handle] for handle, _ in self._poll.poll(0)]
-
-    def _give_up(self, pid: int) -> None:
-        """A process has ended, or has closed its connection: then it cannot answer any more."""
-        if pid in self._idle:
-            self._end(self._idle.pop(pid)[1], 0.0)
-        else:
-            _kill(pid)
-            self._close(self._busy[pid])
 
     def _send(
         self, process: WarmProcess, held: HeldTask, own: Mapping[str, str], files: TaskFiles | None = None

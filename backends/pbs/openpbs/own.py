@@ -35,16 +35,16 @@ class OwnJobs:
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
         now = time.time()
-        listed = {*self._in_system(), *self._ended_since(self._asked_until)}
+        listed = {
+            *self._commands.ask("qselect", "-u", self._commands.user()).split(),
+            *self._ended_since(self._asked_until),
+        }
         wanted = {*ids, *(listed - self._foreign)}
         found = [record for part in chunks(sorted(wanted)) for record in self._details(part)]
         tagged = {record.id for record in found if has_tag(record)}
         self._asked_until = now - _OVERLAP
         self._foreign = frozenset(listed - tagged)
         return [own_job(record) for record in found if record.id in tagged or record.id in ids]
-
-    def _in_system(self) -> list[str]:
-        return self._commands.ask("qselect", "-u", self._commands.user()).split()
 
     def _ended_since(self, moment: float) -> list[str]:
         if not self._history:

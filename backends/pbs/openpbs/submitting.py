@@ -139,18 +139,14 @@ def _from_to(least: int, most: int) -> list[str]:
 def accepted_id(answer: Answer) -> str:
     """See `backends.pbs.dialect.Dialect`. The exit status is PBS's error number modulo 256."""
     if answer.status == 0:
-        return _id_in(answer.output)
+        # The last line that is an id; sites print greetings before it.
+        for line in reversed(answer.output.splitlines()):
+            if _ID.fullmatch(line.strip()):
+                return line.strip()
+        raise SubmitUncertain(f"qsub printed no job id but {answer.output.strip()[:200]!r}")
     problem = f"qsub failed with status {answer.status}: {answer.complaint}"
     if any(words in answer.errors for words in _NEVER_ARRIVED):
         raise SchedulerError(problem)
     if answer.status < 0 or answer.status in _UNCERTAIN or "qsub:" not in answer.errors:
         raise SubmitUncertain(problem)
     raise SubmitRefused(f"PBS refused the request: {answer.complaint}")
-
-
-def _id_in(output: str) -> str:
-    """The last line that is an id; sites print greetings before it."""
-    for line in reversed(output.splitlines()):
-        if _ID.fullmatch(line.strip()):
-            return line.strip()
-    raise SubmitUncertain(f"qsub printed no job id but {output.strip()[:200]!r}")

@@ -49,6 +49,9 @@ class Needs:
 
     def _need(self, job: PbsJob, chunk: PbsChunk) -> Need:
         traits = dict(chunk.traits)
+        key = (job.queue, chunk.traits)
+        if key not in self._places:
+            self._places[key] = self._find(job.queue, dict(chunk.traits))
         return Need(
             chunks=chunk.count,
             processors=chunk.each.processors,
@@ -57,14 +60,8 @@ class Needs:
             gpu_type=next((traits[name] for name in GPU_TYPES if name in traits), ""),
             scatter=job.placing == "scatter",
             whole_nodes=job.exclusive or self._whole_nodes or self._site.exclusive,
-            nodes=self._nodes(job.queue, chunk.traits),
+            nodes=self._places[key],
         )
-
-    def _nodes(self, queue: str, traits: tuple[tuple[str, str], ...]) -> _Places:
-        key = (queue, traits)
-        if key not in self._places:
-            self._places[key] = self._find(queue, dict(traits))
-        return self._places[key]
 
     def _find(self, queue: str, traits: Mapping[str, str]) -> _Places:
         """Every node where none has what is asked for: PBS may know the resource by another way."""

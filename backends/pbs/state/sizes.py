@@ -35,19 +35,15 @@ def _machine(host: str, vnodes: Sequence[PbsNode], ours: bool) -> Node:
     serving = [each for each in vnodes if each.in_service]
     in_service = any(each.processors for each in serving)
     those = serving if in_service else vnodes
+    told = [node.memory for node in those if node.memory is not None]
     return Node(
         name=host,
         processors=sum(each.processors for each in those),
-        memory=_memory(those),
+        memory=(sum(told) if told else None),
         gpus=_gpus(those),
         in_service=in_service,
         ours=ours,
     )
-
-
-def _memory(vnodes: Iterable[PbsNode]) -> int | None:
-    told = [node.memory for node in vnodes if node.memory is not None]
-    return sum(told) if told else None
 
 
 def _gpus(vnodes: Iterable[PbsNode]) -> Gpus:
@@ -66,7 +62,9 @@ def misfit(shape: Shape, machines: Iterable[Node], queue: str) -> str:
     ours = [node for node in machines if node.ours]
     if not ours or shape.node:
         return ""
-    wanted = _chunk_words(shape)
+    wanted = size_in_words(
+        shape.processors, shape.memory, [(shape.gpu_type, shape.gpus)] if shape.gpus else []
+    )
     held = sum(_chunks(node, shape) for node in ours)
     if held >= shape.chunks:
         return ""
@@ -88,7 +86,3 @@ def _largest_first(size: tuple[int, int | None, Gpus]) -> tuple[int, int, bool, 
 def _chunks(node: Node, shape: Shape) -> int:
     held = tasks_on(node, shape.size)
     return min(1, held) if shape.whole_nodes else held
-
-
-def _chunk_words(shape: Shape) -> str:
-    return size_in_words(shape.processors, shape.memory, [(shape.gpu_type, shape.gpus)] if shape.gpus else [])

@@ -225,7 +225,7 @@ def _made(told: tuple[str, ...], gpus: tuple[str, str, str, str]) -> Wish:
         fixed=least == most,
         memory_per_processor=_size(memory_per_cpu),
         memory_per_node=_size(memory_per_node),
-        memory_per_gpu=_of_gpu(memory_per_gpu),
+        memory_per_gpu=sum(count for _, count in gpus_of(gres_counts(memory_per_gpu))) * 2**20,
         gpus_per_job=parse_gpus(per_job),
         gpus_per_node=parse_gpus(per_node),
         gpus_per_task=parse_gpus(per_gpu_task),
@@ -242,8 +242,3 @@ def _count(text: str, otherwise: int) -> int:
 def _size(text: str) -> int:
     """Bytes of `3000M`, `2.5G`, `1T` or, without a unit, MiB."""
     return parse_count(text) * (1 if text[-1:] in "KMGT" else 2**20) if text else 0
-
-
-def _of_gpu(text: str) -> int:
-    """MiB in `gres:gpu:300`."""
-    return sum(count for _, count in gpus_of(gres_counts(text))) * 2**20

@@ -61,7 +61,9 @@ class Needs:
         return self._eligible[key]
 
     def _look(self, row: QueueRow, wish: Wish) -> _Nodes:
-        names = self._all & self._members(row)
+        names = self._all & frozenset().union(
+            *(self._site.members.get(name, NOWHERE) for name in row.partitions)
+        )
         try:
             if wish.excluded:
                 names = names.difference(expand(wish.excluded))
@@ -75,16 +77,17 @@ class Needs:
             return names  # more nodes than it will get: it is then counted wherever it may be
         return names
 
-    def _members(self, row: QueueRow) -> _Nodes:
-        return frozenset().union(*(self._site.members.get(name, NOWHERE) for name in row.partitions))
-
     def _by_node(self, row: QueueRow, wish: Wish, *, alone: bool) -> Need:
         chunks = max(1, wish.nodes)
         if alone:
             chunks = max(chunks, math.ceil(row.processors / self._site.usual_size))
         processors = max(wish.processors_per_task, math.ceil(row.processors / chunks))
         tasks = math.ceil(wish.tasks / chunks)
-        gpus = wish.gpus_per_node or _share(wish.gpus_per_job, chunks) or _times(wish.gpus_per_task, tasks)
+        gpus = (
+            wish.gpus_per_node
+            or tuple((type, math.ceil(count / max(1, chunks))) for type, count in wish.gpus_per_job)
+            or tuple((type, count * tasks) for type, count in wish.gpus_per_task)
+        )
         return self._need(wish, chunks, processors, gpus, wish.memory_per_node, scatter=True, alone=alone)
 
     def _by_task(self, row: QueueRow, wish: Wish) -> Need:
@@ -126,14 +129,6 @@ class Needs:
                 if node.in_service and (need.nodes is None or node.name in need.nodes)
             )
         return self._capacities[key]
-
-
-def _times(gpus: Gpus, factor: int) -> Gpus:
-    return tuple((type, count * factor) for type, count in gpus)
-
-
-def _share(gpus: Gpus, parts: int) -> Gpus:
-    return tuple((type, math.ceil(count / max(1, parts))) for type, count in gpus)
 
 
 def _with(need: Need, chunks: int, nodes: _Nodes | None) -> Need:

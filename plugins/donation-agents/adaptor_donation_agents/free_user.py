@@ -50,9 +50,11 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     if request["tag"] and (use is None or use["tag"] != request["tag"]):
         return None
     tag = use["tag"] if use is not None else ""
-    stranger = use is not None and _stranger(use)
+    stranger = use is not None and (
+        is_alive(use["keeper"]) and os.geteuid() not in users_of(use["keeper"]["pid"])
+    )
     keeper = _keeper(use) if use is not None and not stranger else None
-    asked = [keeper] if keeper is not None else _tops(_look(sign))
+    asked = [keeper] if keeper is not None else _tops(find(sign) or find(sign))
     kept = keeper is not None or (bool(asked) and all(_is_keeper(process.pid) for process in asked))
     if not asked and not recorded:
         return None
@@ -76,11 +78,6 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     if stranger:
         problems = (f"the record of {tag} names a process that is not its keeper's", *problems)
     return Freed(tag, not (rest or doubt), problems, None if rest or _elsewhere(use) else unclosed)
-
-
-def _look(sign: str) -> list[Process]:
-    # A look may miss a process whose parent ends at that very moment; the second look does not.
-    return find(sign) or find(sign)
 
 
 def _kill(sign: str, known: list[Process], until: float) -> list[Process]:
@@ -153,11 +150,6 @@ def _keeper(use: Use) -> Process | None:
     if not is_alive(keeper):
         return None
     return Process(keeper["pid"], parent=0, session=0, ticks=keeper["ticks"])
-
-
-def _stranger(use: Use) -> bool:
-    """Whether the record names a living process of another user, on whom nobody waits."""
-    return is_alive(use["keeper"]) and os.geteuid() not in users_of(use["keeper"]["pid"])
 
 
 def _tops(marked: list[Process]) -> list[Process]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,20 +38,16 @@ def spec_of(key: BagKey, common: BagSpec) -> BagSpec:
         ValueError: the resources are none that a task can have.
     """
     resources = dict(key.resources)
+    # `gpu` as Snakemake's own plugins name it, or `gpus`.
+    count = resources.get("gpu") or resources.get("gpus")
     return msgspec.structs.replace(
         common,
         name=f"{common.name}: {key.rule}",
         cpus=key.threads,
         memory=math.ceil(resources["mem_mb"] * _MIB) if resources.get("mem_mb") else None,
-        gpus=_gpus(resources),
+        gpus=(TaskGpus(count, str(resources.get("gpu_model", ""))) if count else None),
         time=60.0 * resources["runtime"] if resources.get("runtime") else None,
     )
-
-
-def _gpus(resources: Mapping[str, Any]) -> TaskGpus | None:
-    """`gpu` as Snakemake's own plugins name it, or `gpus`."""
-    count = resources.get("gpu") or resources.get("gpus")
-    return TaskGpus(count, str(resources.get("gpu_model", ""))) if count else None
 
 
 def _is_given(value: object) -> bool:

@@ -158,14 +158,10 @@ def _ended(job: PbsJob) -> JobState:
     if status == _OVER_WALLTIME:
         return JobState.WALLTIME
     if status is None or status in _SIGNALLED:
-        return _from_outside(job)
+        # It did not end by itself, or nobody noted how: only the clock can tell a walltime that was over.
+        if job.start is not None and job.end is not None and job.end - job.start >= job.limit - 1:
+            return JobState.WALLTIME
+        return JobState.UNKNOWN if job.exit_status is None else JobState.CANCELLED
     if status == 0:
         return JobState.COMPLETED
     return JobState.NODE_FAILED if status in _NODE_FAILED else JobState.FAILED
-
-
-def _from_outside(job: PbsJob) -> JobState:
-    """It did not end by itself, or nobody noted how: only the clock can tell a walltime that was over."""
-    if job.start is not None and job.end is not None and job.end - job.start >= job.limit - 1:
-        return JobState.WALLTIME
-    return JobState.UNKNOWN if job.exit_status is None else JobState.CANCELLED

@@ -80,6 +80,12 @@ def job(record: Record) -> PbsJob:
     status = values.get("exit_status")
     waits = values["job_state"] in WAITING
     walltime = values.get("Resource_List.walltime")
+    # With the memory of each. `procs` and `procct` are processors on any nodes.
+    memory = _memory_of_processor(values, processors)
+    asked = parse_wanted(values["Resource_List.nodes"]) if "Resource_List.nodes" in values else ()
+    if sum(chunk.count * chunk.each.processors for chunk in asked) < processors:
+        asked = (PbsChunk(count=processors, each=Amounts(1)),)
+    access = values.get("Resource_List.naccesspolicy", "").lower()
     return PbsJob(
         id=record.id,
         tag=dict(variables(values.get("Variable_List", ""))).get(TAG, ""),
@@ -88,8 +94,8 @@ def job(record: Record) -> PbsJob:
         queue=values["queue"],
         processors=sum(each.processors for each in held.values()) or processors,
         node_count=len(held) or nodes,
-        exclusive=_exclusive(values),
-        chunks=_chunks(values, processors),
+        exclusive=(values.get("node_exclusive", "").lower() == "true" or access in _WHOLE_NODES),
+        chunks=tuple(_with_memory(chunk, memory) for chunk in asked),
         limit=math.inf if walltime is None else parse_duration(walltime),
         used=_maybe(parse_duration, values.get("resources_used.walltime")),
         submitted=_maybe(parse_time, values.get("etime", values.get("qtime"))),
@@ -107,13 +113,16 @@ def node(record: Record) -> PbsNode:
     """Raises KeyError, ValueError: not a node of Torque."""
     values = record.values
     held = parse_holders(values["jobs"]) if values.get("jobs") else {}
+    # Bytes, out of a node's `status`: `…,physmem=3961760kb,…`.
+    status = values.get("status", "")
+    found = re.search(r"(?:^|,)physmem=([^,]*)", status)
     return PbsNode(
         name=record.id,
         host=record.id,
         states=frozenset(word.strip().lower() for word in values["state"].split(",")),
         processors=whole(values["np"]),
         assigned=Amounts(sum(held.values())),
-        memory=_memory(values.get("status", "")),
+        memory=(parse_size(found[1]) if found else None),
         gpus=whole(values.get("gpus", "0")),
         jobs=tuple(held),
         traits={
@@ -188,15 +197,6 @@ def _memory_of_processor(values: Mapping[str, str], processors: int) -> int:
     return parse_size(values.get("Resource_List.mem", "0")) // max(1, processors)
 
 
-def _chunks(values: Mapping[str, str], processors: int) -> tuple[PbsChunk, ...]:
-    """With the memory of each. `procs` and `procct` are processors on any nodes."""
-    memory = _memory_of_processor(values, processors)
-    asked = parse_wanted(values["Resource_List.nodes"]) if "Resource_List.nodes" in values else ()
-    if sum(chunk.count * chunk.each.processors for chunk in asked) < processors:
-        asked = (PbsChunk(count=processors, each=Amounts(1)),)
-    return tuple(_with_memory(chunk, memory) for chunk in asked)
-
-
 def _with_memory(chunk: PbsChunk, of_processor: int) -> PbsChunk:
     each = msgspec.structs.replace(chunk.each, memory=chunk.each.processors * of_processor)
     return msgspec.structs.replace(chunk, each=each)
@@ -211,17 +211,6 @@ def _wanted(values: Mapping[str, str]) -> tuple[int, int]:
     nodect = values.get("Resource_List.nodect")
     nodes = sum(chunk.count for chunk in listed) if nodect is None else whole(nodect)
     return nodes, max([processors, *counts])
-
-
-def _exclusive(values: Mapping[str, str]) -> bool:
-    access = values.get("Resource_List.naccesspolicy", "").lower()
-    return values.get("node_exclusive", "").lower() == "true" or access in _WHOLE_NODES
-
-
-def _memory(status: str) -> int | None:
-    """Bytes, out of a node's `status`: `…,physmem=3961760kb,…`."""
-    found = re.search(r"(?:^|,)physmem=([^,]*)", status)
-    return parse_size(found[1]) if found else None
 
 
 def _maybe(parse: Callable[[str], float], text: str | None) -> float | None:

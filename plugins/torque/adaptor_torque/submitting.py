@@ -89,11 +89,10 @@ def accepted_id(answer: Answer) -> str:
     problem = f"qsub failed with status {answer.status}: {answer.complaint}"
     if any(words in answer.errors for words in _NEVER_ARRIVED):
         raise SchedulerError(problem)
-    if answer.status > 0 and any(words in answer.errors for words in _SAID_NO) and not _cut_off(answer):
+    if (
+        answer.status > 0
+        and any(words in answer.errors for words in _SAID_NO)
+        and not re.search(r"[Ss]ocket|Time ?out|End of File|shutting down", answer.errors)
+    ):
         raise SubmitRefused(f"Torque refused the request: {answer.complaint}")
     raise SubmitUncertain(problem)
-
-
-def _cut_off(answer: Answer) -> bool:
-    """Whether qsub lost the server in the middle (the PBSE_SOCKET_… errors, PBSE_TIMEOUT)."""
-    return bool(re.search(r"[Ss]ocket|Time ?out|End of File|shutting down", answer.errors))
