@@ -13,9 +13,21 @@ import msgspec
 
 from adaptor.api import TaskEvent, TaskInput
 from adaptor.endings import ending
+from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
-from adaptor.executor.errors import CallError, RemoteTraceback
 from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
+
+
+class CallError(AdaptorError):
+    """A call ended without an answer, or with an exception that cannot be pickled."""
+
+
+class RemoteTraceback(Exception):
+    """The traceback of a call as text."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
 
 LARGE = 64 * 1024
 """Bytes of a pickled call from which on it goes by a file instead of over the link."""

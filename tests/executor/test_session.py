@@ -14,9 +14,8 @@ import pytest
 from adaptor.api import BagEvents, TaskEvent, TaskInput
 from adaptor.client.bags import Client
 from adaptor.errors import NoDaemonError
-from adaptor.executor.futures import CallFuture
 from adaptor.executor.pickling import task_of
-from adaptor.executor.session import Session
+from adaptor.executor.session import CallFuture, Session
 from adaptor.protocol.calls import VALUE
 from tests.e2e.lab import until
 

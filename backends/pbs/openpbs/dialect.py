@@ -14,9 +14,8 @@ from backends.observed.rows import ReservationRow
 from backends.pbs.margin import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import everyones_jobs
-from backends.pbs.openpbs.own import JOB, OwnJobs
+from backends.pbs.openpbs.own import JOB, OwnJobs, job_state
 from backends.pbs.openpbs.selecting import GPU_TYPES
-from backends.pbs.openpbs.states import job_state
 from backends.pbs.openpbs.submitting import (
     accepted_id,
     arguments_of,

@@ -19,7 +19,7 @@ import pytest
 from adaptor.backoff import Backoff
 from adaptor.config.ssh import SshConfig
 from backends.base import SchedulerError
-from backends.machines import connection, control
+from backends.machines import connection
 from backends.machines.base import CommandHung
 from backends.machines.distant import Distant
 from tests.backends.expiring import expired
@@ -155,7 +155,7 @@ def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
 def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """For the sockets of connections: whoever connects sweeps the usual one. Their paths must be short."""
     with tempfile.TemporaryDirectory(prefix="ssh-", dir="/tmp") as name:
-        monkeypatch.setattr(control, "_PLACE", name)
+        monkeypatch.setattr(connection, "_PLACE", name)
         yield name
 
 
@@ -163,9 +163,9 @@ def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd, own_pla
     code = (
         "import json, sys, msgspec\n"
         "from adaptor.config.ssh import SshConfig\n"
-        "from backends.machines import control\n"
+        "from backends.machines import connection\n"
         "from backends.machines.distant import Distant\n"
-        "control._PLACE = sys.argv[2]\n"
+        "connection._PLACE = sys.argv[2]\n"
         "machine = Distant(msgspec.convert(json.loads(sys.argv[1]), SshConfig), {}, 20, sys.executable)\n"
         "talk = machine.start(['cat'])\n"
         "print(flush=True)\n"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from adaptor_torque import fields as torque_fields
 from adaptor_torque import parse as torque
+from adaptor_torque import parse as torque_fields
 from backends.pbs import fields
 from backends.pbs.openpbs import hardware, jobs
 from backends.pbs.openpbs.selecting import parse_select, placing

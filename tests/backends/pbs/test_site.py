@@ -15,7 +15,7 @@ from adaptor.reports import JobReport
 from backends.pbs.backend import PbsBackend
 from backends.pbs.jobs import report_of
 from backends.pbs.openpbs.jobs import own_job
-from backends.pbs.openpbs.states import job_state
+from backends.pbs.openpbs.own import job_state
 from tests.backends.pbs.openpbs_recordings import job_record
 
 SITE = "sites:\n  hpc:\n    backend: pbs\n    partition: workq\n"

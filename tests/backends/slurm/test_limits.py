@@ -24,7 +24,7 @@ from backends.slurm.checking import (
     check_partition,
     check_scheduler,
 )
-from backends.slurm.describing import describe_cluster
+from backends.slurm.discover import describe_cluster
 from backends.slurm.limits import Terms, ceilings
 from backends.slurm.nodes import PartitionNodes, find_site
 

@@ -10,7 +10,7 @@ from adaptor.reports import JobReport, JobState
 from backends.pbs.fields import parse_time
 from backends.pbs.jobs import report_of, sentence
 from backends.pbs.openpbs.jobs import own_job
-from backends.pbs.openpbs.states import job_state
+from backends.pbs.openpbs.own import job_state
 from backends.pbs.rows import PbsJob
 from tests.backends.pbs.openpbs_recordings import job_record, recorded_jobs
 

@@ -10,8 +10,8 @@ from adaptor.resources import Need
 from backends.observed.rows import Amounts
 from backends.pbs.fields import amounts_of
 from backends.pbs.rows import PbsChunk, PbsJob, PbsQueue
-from backends.pbs.state.needs import Needs
 from backends.pbs.state.nodes import QueueNodes, find_site
+from backends.pbs.state.queue import Needs
 from tests.backends.pbs.pbs_rows import job, node
 from tests.backends.pbs.state.test_queue import look
 

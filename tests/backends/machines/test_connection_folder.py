@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backends.machines import control
-from backends.machines.control import ControlFolder
+from backends.machines import connection
+from backends.machines.connection import ControlFolder
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(control, "_PLACE", str(tmp_path))
+    monkeypatch.setattr(connection, "_PLACE", str(tmp_path))
     return tmp_path
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.messages import AttemptKey, Ending, Result
-from adaptor.worker.outbox import CHUNK, Outbox
+from adaptor.worker.tasks import CHUNK, Outbox
 
 
 def result(task: int) -> Result:
