@@ -15,7 +15,7 @@ from adaptor.api import TaskEvent, TaskInput
 from adaptor.endings import ending
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
-from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
+from adaptor.protocol.messages import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
 
 
 class CallError(AdaptorError):

@@ -13,8 +13,7 @@ from functools import partial
 
 import msgspec
 
-from adaptor.protocol.calls import OWN_ERRORS
-from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease, Result
+from adaptor.protocol.messages import OWN_ERRORS, AttemptKey, BagContext, Ending, Lease, Result
 from adaptor.worker.output import CannotStartError, ShortageError
 from adaptor.worker.parts import NodeFiles, Parts
 from adaptor.worker.runner import Runner

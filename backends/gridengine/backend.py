@@ -12,10 +12,8 @@ from adaptor.reports import JobReport, NodeReport
 from backends.base import TAG_START, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.commands import CommandHung, chunks
-from backends.gridengine.limits import ceilings, pes_of, refusal
-from backends.gridengine.own import Own
-from backends.gridengine.reading import Master
-from backends.gridengine.state import Seen, queue_state
+from backends.gridengine.reading import Master, Own
+from backends.gridengine.state import Seen, ceilings, pes_of, queue_state, refusal
 from backends.gridengine.submitting import accepted_id, arguments_of, choose_pe, deleted_waiting
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -129,7 +127,7 @@ class GridEngineBackend:
         ]
 
     def advertised_limits(self) -> Limits:
-        """See `backends.base.Backend`; `backends.gridengine.limits` says where each comes from."""
+        """See `backends.base.Backend`; `backends.gridengine.state` says where each comes from."""
         seen = self._known()
         queue = seen.queue(self._site.partition)
         known = ceilings(seen.cell, queue, seen.nodes(queue.name))

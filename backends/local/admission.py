@@ -3,15 +3,58 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
+from adaptor.config.schema import SiteConfig
 from adaptor.resources import TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
-from backends.local.devices import devices
-from backends.local.planning import Share
+from backends.findings import Finding, error, ok, warning
+from backends.local.queue import Share
+
+_CHOSEN = "CUDA_VISIBLE_DEVICES"
+_NONE = frozenset({"", "-1", "NoDevFiles"})
+_DEVICE = re.compile(r"nvidia(\d+)")
+VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+"""What the libraries of NVIDIA, AMD and Intel read."""
+_FURTHER = ("HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+"""They choose again among the devices that are seen."""
+
+
+def devices(
+    configured: int | Collection[int | str] | None,
+    environment: Mapping[str, str] = os.environ,
+    folder: Path = Path("/dev"),
+) -> tuple[str, ...]:
+    """Their ids, as the site's `gpus` says: a number of them from 0 on, or these.
+
+    Else those that this process may use by its environment, or else those of NVIDIA that are there.
+    """
+    if isinstance(configured, int):
+        return tuple(map(str, range(configured)))
+    if configured is not None:
+        return _once(map(str, configured))
+    if _CHOSEN in environment:
+        words = [word.strip() for word in environment[_CHOSEN].split(",")]
+        return _once(word for word in words if word not in _NONE)
+    found = (_DEVICE.fullmatch(path.name) for path in folder.glob("nvidia[0-9]*"))
+    return tuple(map(str, sorted(int(match[1]) for match in found if match)))
+
+
+def _once(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
+
+
+def of_worker(held: Collection[str] | None, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a worker that holds these devices; None: the site has none, so nothing changes."""
+    if held is None:
+        return dict(inherited)
+    kept = {name: value for name, value in inherited.items() if name not in _FURTHER}
+    return {**kept, **dict.fromkeys(VARIABLES, ",".join(held)), "ADAPTOR_GPUS": str(len(held))}
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -90,3 +133,22 @@ def _too_large(task: TaskSize, needs: Share, machine: Machine) -> str:
             "use fewer processors, or set `gpus` of the site"
         )
     return ""
+
+
+def check_site(site: SiteConfig) -> list[Finding]:
+    """A local site may claim more processors than the machine has; no request may be larger than the site."""
+    here = usable_processors()
+    processors = site.processors or here
+    if processors > here:
+        found = [warning(f"processors is {processors}, but this machine gives {here}")]
+    else:
+        found = [ok(f"{processors} of this machine's {here} processors")]
+    gpus = devices(site.gpus)
+    if gpus:
+        found.append(ok(f"{counted(len(gpus), 'GPU')}: {', '.join(gpus)}; tasks without `gpus` see none"))
+    max_proc = site.limits.max_proc
+    if max_proc is not None and max_proc > processors:
+        found.append(
+            error(f"limits.max_proc is {max_proc}, but the site has {processors} processors; lower it")
+        )
+    return found

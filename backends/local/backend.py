@@ -21,8 +21,7 @@ from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
 from backends.local.prologue import with_prologue
 from backends.local.queue import free_devices, queue_state, report
-from backends.local.records import Entry, Job, Start
-from backends.local.store import Store
+from backends.local.store import Entry, Job, Start, Store
 from backends.local.supervision import end_lost, launch
 
 _log = logging.getLogger(__name__)

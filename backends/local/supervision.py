@@ -16,8 +16,7 @@ from adaptor.processes.notes import END
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobState
 from backends.base import SchedulerError
-from backends.local.records import End, Entry, Job
-from backends.local.store import Store
+from backends.local.store import End, Entry, Job, Store
 
 _CODE = Path(backends.__file__).parents[1]
 

@@ -22,7 +22,7 @@ from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, read_note, write_once, write_patiently
 from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME
-from backends.local.devices import of_worker
+from backends.local.admission import of_worker
 
 
 def run(job: dict[str, Any], started: float, devices: list[str] | None) -> dict[str, Any]:

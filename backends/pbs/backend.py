@@ -29,14 +29,12 @@ from backends.observed.state import SecondLook
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
 from backends.pbs.donation import donatable, node_reports
-from backends.pbs.jobs import report_of, was_put_back_to_yield
 from backends.pbs.limits import ceilings, refusal, with_least
 from backends.pbs.reading import Server, Terms, ask, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import Shape, shape_of
-from backends.pbs.state.nodes import execution_queues, find_queue
-from backends.pbs.state.queue import Seen, queue_state
-from backends.pbs.state.sizes import misfit
+from backends.pbs.state.nodes import execution_queues, find_queue, misfit
+from backends.pbs.state.queue import Seen, queue_state, report_of, was_put_back_to_yield
 from backends.scripts import render
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backends.backend_type import BackendType
-from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
+from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig

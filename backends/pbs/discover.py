@@ -21,9 +21,8 @@ from backends.pbs.checking import (
 )
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
-from backends.pbs.environment import asking_environment
 from backends.pbs.limits import ceilings
-from backends.pbs.reading import Terms, ask, choose
+from backends.pbs.reading import Terms, ask, asking_environment, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues
 

@@ -17,13 +17,20 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.state import SecondLook
 from backends.scripts import render
+from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
-from backends.slurm.nodes import Look, PartitionNodes, check_started, find_site
+from backends.slurm.nodes import (
+    Look,
+    PartitionNodes,
+    check_started,
+    find_site,
+    gives_whole_nodes,
+    memory_terms,
+)
 from backends.slurm.ordering import TIME_RESOLUTION, ordering
 from backends.slurm.placing.exclusivity import NOTHING
-from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import Shape, misfit, shape_of
@@ -41,7 +48,6 @@ from backends.slurm.submitting import (
     step_gres,
     where_options,
 )
-from backends.slurm.unknown import unknown_answers
 
 TEMPLATE = Path(__file__).with_name("pilot.template")
 

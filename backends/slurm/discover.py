@@ -20,17 +20,16 @@ from backends.slurm.checking import (
     check_scheduler,
     check_submit,
     check_where,
+    unknown_answers,
 )
 from backends.slurm.donation import check_donation
-from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.limits import Terms, ask_terms, ceilings
 from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.ordering import check_ordering
 from backends.slurm.placing.exclusivity import NODE
 from backends.slurm.placing.restriction import restriction_of
-from backends.slurm.questions import Questions, read
+from backends.slurm.questions import Questions, asking_environment, read, submitting_environment
 from backends.slurm.rows import Partition
-from backends.slurm.unknown import unknown_answers
 
 _MOST = 12
 """Features that are named."""

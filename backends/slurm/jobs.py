@@ -12,9 +12,8 @@ import msgspec
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
 from backends.slurm.questions import Questions
-from backends.slurm.reasons import never
+from backends.slurm.reasons import job_state, never
 from backends.slurm.rows import AccountingRow, QueueRow
-from backends.slurm.states import job_state
 
 log = logging.getLogger(__name__)
 

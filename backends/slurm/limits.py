@@ -10,8 +10,8 @@ import msgspec
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
-from backends.slurm.accounting import Allowance, Association
 from backends.slurm.nodes import PartitionNodes
+from backends.slurm.parse import Allowance, Association
 from backends.slurm.questions import Questions
 from backends.slurm.rows import Partition
 

@@ -6,9 +6,10 @@ Raises (every method):
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -21,7 +22,8 @@ from backends.machines.base import Machine
 from backends.observed.rows import ReservationRow
 from backends.sharing import SharedLook
 from backends.slurm import parse
-from backends.slurm.accounting import (
+from backends.slurm.ordering import shrink_margin, slot_margin
+from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
     Allowance,
@@ -29,13 +31,46 @@ from backends.slurm.accounting import (
     parse_associations,
     parse_qos,
 )
-from backends.slurm.environment import asking_environment, submitting_environment
-from backends.slurm.ordering import shrink_margin, slot_margin
+from backends.slurm.placing.gres import License, parse_license_rows
 from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
-from backends.slurm.placing.licenses import License, parse_license_rows
 from backends.slurm.placing.node_details import NodeDetail, parse_node_details
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
+
+_CLIENT_OPTIONS = re.compile(r"(SLURM|SBATCH|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL|SACCTMGR|SALLOC|SRUN)_")
+_REACH = frozenset({"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SACKD_JWT"})
+"""Say which cluster is asked, and as whom; never handed to a pilot."""
+
+_ANSWERS = {
+    "LC_ALL": "C",
+    "SLURM_TIME_FORMAT": "%s",  # epoch seconds, so that no time zone has to be guessed
+    "SLURM_BITSTR_LEN": "0",  # the indices of job arrays in full
+}
+
+_INHERITED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|LD_LIBRARY_PATH|SLURM_CONF"
+    # What the `module` command of a prologue needs.
+    r"|BASH_ENV|BASH_FUNC_\w+(%%|\(\))|MODULE\w+|LMOD_\w+|LOADEDMODULES|_LMFILES_"
+)
+
+
+def asking_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """For questions: nothing that changes what the commands print but what we set ourselves."""
+    return {**_without_options(own), **_ANSWERS}
+
+
+def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """For sbatch, which hands its environment on to the job: only what a script needs.
+
+    `--export=NONE` would do nearly that, but takes PATH and `module` away, and a list of names makes
+    some versions run a login shell of the user on the node.
+    """
+    return {key: value for key, value in _without_options(own).items() if _INHERITED.fullmatch(key)}
+
+
+def _without_options(own: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in own.items() if key in _REACH or not _CLIENT_OPTIONS.match(key)}
+
 
 T = TypeVar("T")
 

@@ -20,13 +20,12 @@ from backends.observed.state import queue_state as state_of
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.ordering import Ordering
 from backends.slurm.placing.exclusivity import NOTHING
+from backends.slurm.placing.gres import License, free_from
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.placing.licenses import License, free_from
 from backends.slurm.placing.needs import Needs
 from backends.slurm.placing.restriction import parse_licenses
-from backends.slurm.reasons import is_considered
+from backends.slurm.reasons import is_considered, job_state
 from backends.slurm.rows import QueueRow
-from backends.slurm.states import job_state
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +49,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     """Ours."""
     unknown: Sequence[str] = ()
-    """See `backends.slurm.unknown`."""
+    """See `backends.slurm.checking`."""
 
 
 def queue_state(seen: Seen) -> QueueState:

@@ -16,7 +16,7 @@ import pytest
 
 import adaptor
 import adaptor_donation_agents
-from adaptor_donation_agents.changeable import changeable_by_others
+from adaptor_donation_agents.install_hooks import changeable_by_others
 from tests.cli.invoking import Cli
 from tests.donation_agents.donated_nodes import DonatedNodes, wait_until
 

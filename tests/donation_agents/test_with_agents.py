@@ -10,7 +10,7 @@ import pytest
 from adaptor.donation.situation import NodeUse
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, JobState, NodeReport
-from adaptor_donation_agents.with_agents import WithAgents
+from adaptor_donation_agents.agents import WithAgents
 from backends.base import Backend, PilotOrder, SchedulerError
 from tests.donation_agents.donated_nodes import DonatedNodes
 from tests.donation_agents.patience import be_patient

@@ -13,9 +13,8 @@ from adaptor import __version__
 from adaptor.errors import AdaptorError
 from adaptor.processes.talk import Talk
 from adaptor.protocol.decoding import decoded
-from adaptor.protocol.files.frames import FrameError, receive, send
 from adaptor.protocol.files.local import FilesDone, FilesError, FileWork
-from adaptor.protocol.files.server import Failed, Greeting, Reply
+from adaptor.protocol.files.server import Failed, FrameError, Greeting, Reply, receive, send
 
 _reply: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 _encode = msgspec.msgpack.Encoder().encode

@@ -34,7 +34,7 @@ _MOST_FILES = 4
 INLINE, FILE = b"v", b"V"
 """First byte of a payload: what follows is the pickle, or the name of a file in the output folder with it."""
 VALUE, ERROR, ERROR_OF_CHILDREN, TEXT = b"v", b"e", b"c", b"t"
-"""First byte of an answer, as `adaptor.protocol.calls` says."""
+"""First byte of an answer, as `adaptor.protocol.messages` says."""
 _LONGEST_ERROR = 500
 _PART = 64 * 1024
 """Bytes received at a time."""

@@ -23,7 +23,7 @@ from backends.pbs.fields import (
     parse_user_limit,
     parse_vnodes,
 )
-from backends.pbs.openpbs.selecting import AMOUNT, gpu_type
+from backends.pbs.openpbs.jobs import AMOUNT, gpu_type
 from backends.pbs.records import Record, comma_list
 from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
 

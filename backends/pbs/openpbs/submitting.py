@@ -10,8 +10,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
-from backends.pbs.openpbs.jobs import TAG
-from backends.pbs.openpbs.selecting import GPU_TYPES
+from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
 from backends.pbs.rows import Preemption
 from backends.pbs.shape import Shape
 

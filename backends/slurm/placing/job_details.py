@@ -51,7 +51,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     wish: Wish | None = None
     """Of a waiting job."""
     exclusive: str = NOTHING
-    """What it does not share with others (`backends.slurm.placing.exclusivity`)."""
+    """What it does not share with others (`backends.slurm.rows`)."""
     licenses: str = ""
     user: str = ""
     """By name; empty: not told."""

@@ -14,11 +14,11 @@ from adaptor_torque import parse, submitting
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import Answer, Commands, chunks
 from backends.observed.rows import ReservationRow
+from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.fields import number_of
-from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import Shape
-from backends.pbs.state.sizes import machines_of
+from backends.pbs.state.nodes import machines_of
 
 _UNKNOWN_JOB = 153
 """The exit status of qstat where a job that it was asked for is not known: PBSE_UNKJOBID, 15001."""

@@ -9,8 +9,8 @@ import pytest
 
 from adaptor.reports import JobState
 from backends.commands import Answer
-from backends.gridengine import own
-from backends.gridengine.own import ended_report, report_of
+from backends.gridengine import reading
+from backends.gridengine.reading import ended_report, report_of
 from backends.gridengine.rows import Ended, GridJob
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
 
@@ -75,7 +75,7 @@ def test_a_job_without_a_record_is_unknown_until_it_must_be_there(monkeypatch: p
     site = backend(RecordedCell())
     (found,) = site.jobs(["22"], "no such tag")
     assert (found.state, found.tag) == (JobState.UNKNOWN, "adaptor-1.8")
-    monkeypatch.setattr(own, "_LAG", -1.0)
+    monkeypatch.setattr(reading, "_LAG", -1.0)
     (found,) = site.jobs(["22"], "no such tag")
     assert (found.state, found.start) == (JobState.CANCELLED, None)
 
@@ -91,7 +91,7 @@ def test_a_job_that_was_deleted_while_it_waited_is_cancelled_at_once() -> None:
 
 def test_where_records_cannot_be_read_an_end_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     site = backend(RecordedCell(qacct=Answer(1, "", "accounting: Permission denied")))
-    monkeypatch.setattr(own, "_LAG", -1.0)
+    monkeypatch.setattr(reading, "_LAG", -1.0)
     (found,) = site.jobs(["11"], "no such tag")
     assert found.state is JobState.UNKNOWN
 

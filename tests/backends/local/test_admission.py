@@ -13,7 +13,7 @@ from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SubmitRefused
 from backends.local.admission import Machine, admit, this_machine
-from backends.local.planning import Share
+from backends.local.queue import Share
 
 GIB = 1024**3
 

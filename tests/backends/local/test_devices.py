@@ -11,8 +11,7 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from adaptor.resources import Part, TaskSize
-from backends.local.checking import check_site
-from backends.local.devices import devices, of_worker
+from backends.local.admission import check_site, devices, of_worker
 from tests.backends.local.local_site import LocalSite
 
 SAY = (

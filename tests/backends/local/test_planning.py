@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import schedule
 from adaptor.model import PendingJob, QueueState, RunningJob
-from backends.local.planning import NOTHING, Share, starts
+from backends.local.queue import NOTHING, Share, starts
 
 NOW = 100.0
 MACHINE = Share(4, 8, 2)

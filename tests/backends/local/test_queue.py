@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from adaptor.model import PendingJob
 from adaptor.reports import JobState
 from backends.local.admission import Machine
-from backends.local.planning import Share
-from backends.local.queue import queue_state
-from backends.local.records import End, Entry, Job, Start
+from backends.local.queue import Share, queue_state
+from backends.local.store import End, Entry, Job, Start
 
 NOW = 1000.0
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from adaptor.processes.notes import END, JOB, START, write_once
 from adaptor.reports import JobState
-from backends.local.planning import Share
-from backends.local.records import End, Entry, Job, Start, as_note
-from backends.local.store import Store
+from backends.local.queue import Share
+from backends.local.store import End, Entry, Job, Start, Store, as_note
 from tests.fuzzing import damaged, fuzz, survives
 
 RECORDS: dict[str, Job | Start | End] = {

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from backends.machines.base import Answer
-from backends.pbs.openpbs.own import JOB
+from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.records import Record, parse_dsv
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "openpbs"

@@ -20,7 +20,7 @@ from backends.machines.base import Answer, Machine
 from backends.machines.here import HERE
 from backends.observed.state import HIDDEN
 from backends.pbs.backend import PbsBackend
-from backends.pbs.margin import OPENPBS_MARGIN
+from backends.pbs.dialect import OPENPBS_MARGIN
 from backends.pbs.openpbs.submitting import accepted_id
 from tests.backends.hung import HereWithHung
 from tests.backends.pbs.openpbs_recordings import FIXTURES, answers, dsv_line, flat, recorded_jobs

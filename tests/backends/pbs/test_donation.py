@@ -22,9 +22,9 @@ from backends.donation import donation_terms
 from backends.observed.rows import ReservationRow
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.openpbs import submitting as openpbs
+from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
-from backends.pbs.openpbs.own import JOB
 from backends.pbs.reading import Answers, Terms
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer

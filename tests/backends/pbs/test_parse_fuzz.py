@@ -12,7 +12,7 @@ from adaptor_torque import parse as torque
 from adaptor_torque import parse as torque_fields
 from backends.pbs import fields
 from backends.pbs.openpbs import hardware, jobs
-from backends.pbs.openpbs.selecting import parse_select, placing
+from backends.pbs.openpbs.jobs import parse_select, placing
 from backends.pbs.records import parse_dsv, parse_long, variables
 from tests.fuzzing import damaged, fuzz, recorded, survives
 

@@ -16,7 +16,7 @@ from backends.base import PilotOrder
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.shape import Shape, shape_of
-from backends.pbs.state.sizes import misfit
+from backends.pbs.state.nodes import misfit
 from backends.rules import site_rules
 
 GB = 2**30

@@ -19,8 +19,7 @@ from pathlib import Path
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.machines.here import HERE
-from backends.slurm.environment import asking_environment
-from backends.slurm.questions import Questions
+from backends.slurm.questions import Questions, asking_environment
 from tests.backends.slurm.answers import FIXTURES, MARK
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import DEFAULT_PARTITIONS, MIXED, Partition

@@ -17,7 +17,6 @@ from backends.base import SchedulerError
 from backends.ceilings import limits_of
 from backends.findings import Finding, check_limits
 from backends.slurm import parse
-from backends.slurm.accounting import parse_associations, parse_qos
 from backends.slurm.checking import (
     check_accounting,
     check_nodes,
@@ -27,6 +26,7 @@ from backends.slurm.checking import (
 from backends.slurm.discover import describe_cluster
 from backends.slurm.limits import Terms, ceilings
 from backends.slurm.nodes import PartitionNodes, find_site
+from backends.slurm.parse import parse_associations, parse_qos
 
 Recorded = Callable[[str], str]
 SITE = SiteConfig(backend="slurm", partition="batch")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.reports import JobState
-from backends.slurm.reasons import is_considered, never
-from backends.slurm.states import JOB_STATES, job_state
+from backends.slurm.reasons import JOB_STATES, is_considered, job_state, never
 
 ALL = [
     "BOOT_FAIL",

@@ -9,10 +9,10 @@ import pytest
 
 from adaptor.config.schema import SiteConfig
 from backends.slurm.backend import SlurmBackend
+from backends.slurm.checking import unknown_answers, unknown_release
 from backends.slurm.discover import check_site
 from backends.slurm.nodes import in_service
 from backends.slurm.questions import MOST_DISPUTED, Questions, read
-from backends.slurm.unknown import unknown_answers, unknown_release
 from tests.backends.slurm.answers import FIXTURES, RELEASES, Answers, recorded
 from tests.backends.slurm.record import LIE
 

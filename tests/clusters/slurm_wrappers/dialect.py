@@ -23,7 +23,7 @@ from backends.base import PilotOrder
 from backends.commands import Answer, Commands, chunks
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import Shape
-from backends.pbs.state.sizes import machines_of
+from backends.pbs.state.nodes import machines_of
 from tests.clusters.slurm_wrappers import parse, submitting
 from tests.clusters.slurm_wrappers.notes import Notes
 from tests.clusters.slurm_wrappers.text import listed_ids

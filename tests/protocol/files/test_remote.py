@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from adaptor import __version__
-from adaptor.protocol.files import frames
+from adaptor.protocol.files import server
 from adaptor.protocol.files.local import FilesDone, FilesError, FileWork
 from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.protocol.files.server import Failed, Greeting
@@ -133,10 +133,10 @@ def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> 
     pipes = process.stdin.fileno(), process.stdout.fileno()
 
     def asked(data: bytes) -> bytes:
-        frames.send(pipes[0], data, time.monotonic() + 20)
-        return frames.receive(pipes[1], time.monotonic() + 20) or b""
+        server.send(pipes[0], data, time.monotonic() + 20)
+        return server.receive(pipes[1], time.monotonic() + 20) or b""
 
-    assert frames.receive(pipes[1], time.monotonic() + 20)
+    assert server.receive(pipes[1], time.monotonic() + 20)
     work = msgspec.msgpack.encode(FileWork(make=[b"one/below", b"~/two"]))
     made = msgspec.msgpack.decode(asked(work), type=FilesDone).made
     assert made == [bytes(tmp_path / "one" / "below"), bytes(tmp_path / "two")]
@@ -150,12 +150,12 @@ def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> 
 def test_large_frames_pass_although_pipes_are_small() -> None:
     reading, writing = os.pipe()
     data = os.urandom(3_000_000)
-    sender = threading.Thread(target=frames.send, args=(writing, data), daemon=True)
+    sender = threading.Thread(target=server.send, args=(writing, data), daemon=True)
     sender.start()
-    assert frames.receive(reading, time.monotonic() + 20) == data
+    assert server.receive(reading, time.monotonic() + 20) == data
     sender.join()
     os.close(writing)
-    assert frames.receive(reading) is None
+    assert server.receive(reading) is None
     os.close(reading)
 
 
@@ -164,6 +164,6 @@ def test_a_frame_that_ends_in_the_middle(text: bytes) -> None:
     reading, writing = os.pipe()
     os.write(writing, text)
     os.close(writing)
-    with pytest.raises(frames.FrameError, match="middle"):
-        frames.receive(reading, time.monotonic() + 20)
+    with pytest.raises(server.FrameError, match="middle"):
+        server.receive(reading, time.monotonic() + 20)
     os.close(reading)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from backends.observed.rows import Amounts
 from backends.pbs.fields import amounts_of
 from backends.pbs.openpbs.hardware import nodes_of
-from backends.pbs.openpbs.jobs import everyones_jobs
-from backends.pbs.openpbs.selecting import gpu_type, parse_select, placing
+from backends.pbs.openpbs.jobs import everyones_jobs, gpu_type, parse_select, placing
 from backends.pbs.records import Record, parse_long
 from backends.pbs.rows import PbsChunk, PbsNode
 

@@ -8,10 +8,10 @@ import pytest
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from backends.pbs.fields import parse_time
-from backends.pbs.jobs import report_of, sentence
+from backends.pbs.openpbs.dialect import job_state
 from backends.pbs.openpbs.jobs import own_job
-from backends.pbs.openpbs.own import job_state
 from backends.pbs.rows import PbsJob
+from backends.pbs.state.queue import report_of, sentence
 from tests.backends.pbs.openpbs_recordings import job_record, recorded_jobs
 
 Q, R, DONE, FAILED = JobState.QUEUED, JobState.RUNNING, JobState.COMPLETED, JobState.FAILED

@@ -11,8 +11,7 @@ from adaptor.resources import Node
 from backends.pbs.openpbs.hardware import nodes_of
 from backends.pbs.records import parse_long
 from backends.pbs.shape import Shape
-from backends.pbs.state.nodes import find_site
-from backends.pbs.state.sizes import machines_of, misfit
+from backends.pbs.state.nodes import find_site, machines_of, misfit
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
 from tests.backends.pbs.pbs_rows import QUEUES, node
 from tests.backends.pbs.state.test_queue import BUSY, recorded_state

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from backends.base import SchedulerError
-from backends.slurm.placing.licenses import License, free_from, parse_license_rows
+from backends.slurm.placing.gres import License, free_from, parse_license_rows
 
 TEXT = "LicenseName=matlab Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
 

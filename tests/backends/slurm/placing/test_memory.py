@@ -9,8 +9,7 @@ import pytest
 
 from adaptor.resources import Node
 from backends.slurm import parse
-from backends.slurm.nodes import PartitionNodes
-from backends.slurm.placing.memory import MemoryTerms, gives_whole_nodes, memory_terms
+from backends.slurm.nodes import MemoryTerms, PartitionNodes, gives_whole_nodes, memory_terms
 
 MIB = 2**20
 
