@@ -35,7 +35,7 @@ _HEARTBEAT = 5.0
 _CONNECT_AGAIN = 2.0
 
 
-class SimulatedWorker:
+class SwarmWorker:
     """Times are epoch seconds."""
 
     def __init__(self, access: Access, pilot: int, slots: int, task: float) -> None:
@@ -124,7 +124,7 @@ class SimulatedWorker:
 def main() -> None:
     path, seconds, task, slots, *pilots = sys.argv[1:]
     access = read_access(Path(path))
-    workers = [SimulatedWorker(access, int(pilot), int(slots), float(task)) for pilot in pilots]
+    workers = [SwarmWorker(access, int(pilot), int(slots), float(task)) for pilot in pilots]
     until = time.time() + float(seconds)
     while (now := time.time()) < until:
         for worker in workers:

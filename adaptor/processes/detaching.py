@@ -6,11 +6,11 @@ import os
 import signal
 from collections.abc import Callable
 
-Answer = Callable[[str], None]
+SayToParent = Callable[[str], None]
 """Sends the answer to the process that waits in `in_background`; call it once."""
 
 
-def in_background(work: Callable[[Answer], None]) -> str:
+def in_background(work: Callable[[SayToParent], None]) -> str:
     """Do `work` in a detached process. Returns its answer; empty if it died before it answered."""
     reader, writer = os.pipe()
     if os.fork() == 0:

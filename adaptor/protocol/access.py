@@ -33,7 +33,7 @@ class AccessError(AdaptorError):
     """An access file is missing, damaged, or open to other users."""
 
 
-class Identity(msgspec.Struct, frozen=True):
+class Credentials(msgspec.Struct, frozen=True):
     """A certificate and its secret key, as PEM texts."""
 
     certificate: str
@@ -47,7 +47,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""
     server: str
     """The daemon's certificate (PEM)."""
-    own: Identity
+    own: Credentials
 
 
 def host_and_port(address: str) -> tuple[str, int]:

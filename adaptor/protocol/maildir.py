@@ -53,7 +53,7 @@ _CONNECTION_ALONE = re.compile(_CONNECTION, re.ASCII)
 _DAEMON_FILE = re.compile(r"(?P<run>[0-9a-f]{8})\.(?P<number>\d{8,12})", re.ASCII)
 
 
-class Connection(msgspec.Struct, frozen=True):
+class SpoolConnection(msgspec.Struct, frozen=True):
     """One connection of one worker."""
 
     pilot: int
@@ -94,7 +94,7 @@ def file_name(writer: str, number: int) -> str:
     return f"{writer}.{number:08d}"
 
 
-def parse_worker_file(name: str) -> tuple[Connection, int] | None:
+def parse_worker_file(name: str) -> tuple[SpoolConnection, int] | None:
     """Connection and number of a file from a worker; None for any other name."""
     match = _WORKER_FILE.fullmatch(name)
     return (_connection(match), int(match["number"])) if match else None
@@ -106,13 +106,13 @@ def parse_daemon_file(name: str) -> tuple[str, int] | None:
     return (match["run"], int(match["number"])) if match else None
 
 
-def parse_connection(name: str) -> Connection | None:
+def parse_connection(name: str) -> SpoolConnection | None:
     match = _CONNECTION_ALONE.fullmatch(name)
     return _connection(match) if match else None
 
 
-def _connection(match: re.Match[str]) -> Connection:
-    return Connection(int(match["pilot"]), match["token"], int(match["n"]))
+def _connection(match: re.Match[str]) -> SpoolConnection:
+    return SpoolConnection(int(match["pilot"]), match["token"], int(match["n"]))
 
 
 def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) -> bool:
@@ -222,7 +222,7 @@ class Outgoing:
         self.written += 1
 
 
-class Pace:
+class LookPace:
     """The pause between two looks, seconds: short while messages pass, longer while none does. Pure."""
 
     def __init__(self, slowest: float = SLOWEST) -> None:

@@ -59,7 +59,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to read what workers have written."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ExchangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The reply to an exchange."""
 
     files: list[WorkerFile] = []
@@ -96,7 +96,7 @@ class Spool:
             self._located = True
         return self._folder
 
-    def run(self, exchange: Exchange) -> Outcome:
+    def run(self, exchange: Exchange) -> ExchangeOutcome:
         """Carry out one exchange, in the order that `Exchange` gives."""
         self.locate()
         inbox, outbox = from_workers(self._folder), self._folder / "out"
@@ -112,7 +112,7 @@ class Spool:
         names = self._listed(done, inbox)
         if exchange.pilots is not None:
             self._sweep(frozenset(exchange.pilots), names, self._listed(done, outbox))
-        collected = self._collect(names) if exchange.collect else Outcome()
+        collected = self._collect(names) if exchange.collect else ExchangeOutcome()
         return msgspec.structs.replace(
             collected,
             gone=sorted({*invalid, *_connections(done.homeless)}),
@@ -166,12 +166,12 @@ class Spool:
         if ended:
             self._do(FileWork(remove=_encoded(*ended)))
 
-    def _collect(self, names: list[str]) -> Outcome:
+    def _collect(self, names: list[str]) -> ExchangeOutcome:
         remarks: list[str] = []
         inbox = from_workers(self._folder)
         paths = _encoded(*(inbox / name for name in self._worker_files(names, remarks)))
         if not paths:
-            return Outcome(remarks=remarks)
+            return ExchangeOutcome(remarks=remarks)
         done = self._do(FileWork(read=paths[:_MOST_FILES], most=LARGEST, whole=True))
         files: list[WorkerFile] = []
         foreign: list[bytes] = []
@@ -184,7 +184,7 @@ class Spool:
                 files.append(WorkerFile(Path(os.fsdecode(end.path)).name, end.data))
         if foreign:
             self._do(FileWork(remove=foreign))
-        return Outcome(files=files, more=done.read < len(paths), remarks=remarks)
+        return ExchangeOutcome(files=files, more=done.read < len(paths), remarks=remarks)
 
     def _worker_files(self, names: list[str], remarks: list[str]) -> list[str]:
         """Names of all worker files, sorted by number."""

@@ -45,7 +45,7 @@ from adaptor.worker.runner import Runner
 from adaptor.worker.scripts import Scripts
 from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import NEVER, Timers
 
 UNREACHABLE = 75
@@ -89,7 +89,7 @@ class Agent:
         for handle in (self._wakeup.fd, *runner.fds):
             self._news.register(handle, select.EPOLLIN)
         self._link = Link(settings.access, identity, self._news.fileno(), self._log.say)
-        self._tasks = Tasks(slots, runner, files, self._timers)
+        self._tasks = WorkerTasks(slots, runner, files, self._timers)
         self._devices = devices
         self._terms = _UNTIL_WELCOME
         self._reporter = Reporter(self._tasks, self._terms.heartbeat)

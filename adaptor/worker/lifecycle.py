@@ -15,7 +15,7 @@ import msgspec
 from adaptor.private_files import open_log, write_private
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Leaving, Report, Result, Welcome
 from adaptor.worker.settings import Settings
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 
 GAP = 0.005
 """Seconds between two reports, at least."""
@@ -119,7 +119,7 @@ class Reporter:
     `now` is monotonic seconds throughout.
     """
 
-    def __init__(self, tasks: Tasks, heartbeat: float) -> None:
+    def __init__(self, tasks: WorkerTasks, heartbeat: float) -> None:
         self.heartbeat = heartbeat
         self._tasks = tasks
         self._last = float("-inf")

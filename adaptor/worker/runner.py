@@ -15,7 +15,7 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
-from adaptor.worker.calls.warm import Answer
+from adaptor.worker.calls.warm import CallAnswer
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
@@ -400,7 +400,7 @@ class Runner:
         key = attempt_of(pid)
         return self._by_key.get(key) if key else None
 
-    def _answered(self, pid: int, answer: Answer) -> Result:
+    def _answered(self, pid: int, answer: CallAnswer) -> Result:
         """A call has ended, and its process waits for the next one."""
         running = self._by_pid.pop(pid)
         key = running.held.key
@@ -426,7 +426,7 @@ class Runner:
             answer=answer.value,
         )
 
-    def _settle_files(self, running: Running, answer: Answer) -> None:
+    def _settle_files(self, running: Running, answer: CallAnswer) -> None:
         """Either the call has its output files for good, or the next one gets them, or nobody needs them."""
         pid = running.child.pid
         named = self.warm.names(pid) is not None and running.unnamed is None

@@ -16,9 +16,9 @@ from adaptor.protocol.maildir import (
     LATENCY,
     QUICKEST,
     UNREAD,
-    Connection,
+    LookPace,
     Outgoing,
-    Pace,
+    SpoolConnection,
     file_name,
     folder_at,
     for_worker,
@@ -51,7 +51,7 @@ class SpoolConnector:
     def connect(self, access: Access, address: str) -> SpoolTransport:
         """Raises TransportError: there is no such spool, or it cannot be written."""
         self._connections += 1
-        connection = Connection(self._pilot, self._token, self._connections).name
+        connection = SpoolConnection(self._pilot, self._token, self._connections).name
         try:
             folder = folder_at(address)
             # Its messages are for the daemon of this user alone.
@@ -79,8 +79,8 @@ class SpoolTransport:
         self._worker = worker
         self._seal = seal
         self._outgoing = Outgoing()
-        self._answers = Answers(for_worker(folder, connection), connection, seal, say)
-        self._pace = Pace()
+        self._answers = FilesOfDaemon(for_worker(folder, connection), connection, seal, say)
+        self._pace = LookPace()
         self._next_look = self._next_file = time.monotonic()
         self._poll = select.poll()
         self._poll.register(wakeup, select.POLLIN)
@@ -149,7 +149,7 @@ class SpoolTransport:
         return True
 
 
-class Answers:
+class FilesOfDaemon:
     """The daemon's files for one connection: read in order, verified and removed."""
 
     def __init__(self, folder: Path, connection: str, seal: Seal, say: Say) -> None:

@@ -94,7 +94,7 @@ _LATE_INTERVAL = 1.0
 """Seconds between two looks for queued leases that can no longer start in time."""
 
 
-class Tasks:
+class WorkerTasks:
     """All that a worker holds. `now` is monotonic seconds throughout."""
 
     def __init__(self, slots: Slots, runner: Runner, files: NodeFiles, timers: Timers) -> None:

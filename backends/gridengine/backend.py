@@ -13,7 +13,7 @@ from backends.base import TAG_START, ChangeRefused, PilotOrder, SchedulerError, 
 from backends.ceilings import limits_of
 from backends.commands import CommandHung, chunks
 from backends.gridengine.reading import Master, Own
-from backends.gridengine.state import Seen, ceilings, pes_of, queue_state, refusal
+from backends.gridengine.state import GridSeen, ceilings, pes_of, queue_state, refusal
 from backends.gridengine.submitting import accepted_id, arguments_of, choose_pe, deleted_waiting
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -46,7 +46,7 @@ class GridEngineBackend:
         self._master = master or Master(site, machine)
         self._own = Own(self._master)
         self._second_look = SecondLook()
-        self._seen: Seen | None = None
+        self._seen: GridSeen | None = None
 
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.
@@ -133,7 +133,7 @@ class GridEngineBackend:
         known = ceilings(seen.cell, queue, seen.nodes(queue.name))
         return limits_of(known, self._site.limits.max_pending_requests)
 
-    def _known(self) -> Seen:
+    def _known(self) -> GridSeen:
         """As it was when the queue was last read."""
         if self._seen is None:
             self._seen = self._master.see()

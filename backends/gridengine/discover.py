@@ -13,7 +13,7 @@ from backends.describing import Described, described
 from backends.findings import Finding, check_age, check_limits, check_service, check_sizes, error, ok, warning
 from backends.gridengine.reading import Master
 from backends.gridengine.rows import GridQueue
-from backends.gridengine.state import Seen, ceilings, pes_of
+from backends.gridengine.state import GridSeen, ceilings, pes_of
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 
@@ -85,7 +85,7 @@ def _findings(site: SiteConfig, master: Master) -> Iterator[Finding]:
     yield check_age("waiting raises a job's place (weight_waiting_time)", loses_age=True)
 
 
-def _check_pes(seen: Seen, queue: GridQueue) -> Finding:
+def _check_pes(seen: GridSeen, queue: GridQueue) -> Finding:
     """That requests may go over several hosts."""
     pes = pes_of(seen.cell, queue)
     told = f"parallel environments of queue {queue.name}: "

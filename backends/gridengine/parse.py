@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from backends.base import SchedulerError
-from backends.gridengine.rows import Ended, GridJob, GridQueue, Instance, Pe
+from backends.gridengine.rows import EndedRecord, GridJob, GridQueue, Instance, Pe
 from backends.numbers import finite, whole
 from backends.observed.rows import Amounts, ReservationRow
 
@@ -204,13 +204,13 @@ def default_memory(text: str) -> int | None:
 
 
 @_told
-def ended(text: str) -> list[Ended]:
+def ended(text: str) -> list[EndedRecord]:
     """Of `qacct -j`, in its order."""
     found = []
     for values in _blocks(text, "qname"):
         limit = re.search(r"h_rt=([\d:]+)", values.get("category", ""))
         found.append(
-            Ended(
+            EndedRecord(
                 number=values["jobnumber"],
                 name=values["jobname"],
                 owner=values["owner"],

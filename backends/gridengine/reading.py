@@ -11,8 +11,8 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
 from backends.commands import Commands
 from backends.gridengine import parse
-from backends.gridengine.rows import Cell, Ended, GridJob
-from backends.gridengine.state import Seen, state_of
+from backends.gridengine.rows import Cell, EndedRecord, GridJob
+from backends.gridengine.state import GridSeen, state_of
 from backends.machines.base import Machine
 from backends.observed.rows import ReservationRow
 from backends.sharing import SharedLook
@@ -37,11 +37,11 @@ class Master:
         self.look = SharedLook(self.see)
         self._cell: tuple[float, Cell] | None = None
 
-    def see(self) -> Seen:
+    def see(self) -> GridSeen:
         """Everything, of everyone."""
         now, cell = time.time(), self.cell()
         text = self._qstat("-F", "slots,h_vmem", "-u", "*")
-        return Seen(
+        return GridSeen(
             now=now,
             cell=cell,
             instances=parse.instances(text),
@@ -53,7 +53,7 @@ class Master:
         """In the system, and those that have ended lately, as far as the qmaster knows them (state `z`)."""
         return parse.jobs(self._qstat("-u", self.commands.user(), "-s", "prsz"))
 
-    def records(self, since: float, user: str = "") -> list[Ended] | None:
+    def records(self, since: float, user: str = "") -> list[EndedRecord] | None:
         """Ended jobs of everyone, or of a user, that started since then; None: we may not read them."""
         begin = time.strftime("%Y%m%d%H%M", time.gmtime(since))
         answer = self.commands.run("qacct", *(("-o", user) if user else ()), "-b", begin, "-j")
@@ -161,7 +161,7 @@ def report_of(job: GridJob) -> JobReport:
     )
 
 
-def ended_report(job: Ended) -> JobReport:
+def ended_report(job: EndedRecord) -> JobReport:
     """Of a record."""
     return JobReport(
         id=job.number,
@@ -175,7 +175,7 @@ def ended_report(job: Ended) -> JobReport:
     )
 
 
-def _end(job: Ended) -> JobState:
+def _end(job: EndedRecord) -> JobState:
     """Grid Engine does not say who ended a job: one that had its time has met its limit."""
     told = job.failed == _BY_SIGNAL or job.exit_status == TOLD
     if (told or job.failed == _AT_LIMIT) and job.start and job.end - job.start >= job.limit:

@@ -98,7 +98,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of `h_vmem` for each slot of a job that names none; None: it is not given as slots are."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class EndedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of qacct. Times in epoch seconds, 0 where it never ran."""
 
     number: str

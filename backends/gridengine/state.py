@@ -30,7 +30,7 @@ _MOST_ELEMENTS = 2000
 _UNKNOWN = "unknown job state '{}' (qstat): what such jobs hold counts as held until their limit"
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class GridSeen(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at the instant `now`, whatever the queue."""
 
     now: float
@@ -98,7 +98,7 @@ def _node(own: Instance, used: int, memory: int) -> SiteNode:
     return SiteNode(name=own.host, host=own.host, has=has, held=held)
 
 
-def queue_state(seen: Seen, queue: GridQueue) -> QueueState:
+def queue_state(seen: GridSeen, queue: GridQueue) -> QueueState:
     """What a planner needs to know of a queue."""
     site = seen.nodes(queue.name)
     return observed.queue_state(
@@ -123,7 +123,7 @@ def state_of(job: GridJob) -> Literal["waiting", "running", "ending", "suspended
     return "ending" if "d" in letters else "suspended" if letters & set("sSTN") else "running"
 
 
-def job_row(job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
+def job_row(job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
     """A job beside the site's requests."""
     state = state_of(job)
     queues = tuple(dict.fromkeys(queue for queue, _ in job.parts)) or _open_to(job, seen)
@@ -150,7 +150,7 @@ def job_row(job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
     )
 
 
-def _open_to(job: GridJob, seen: Seen) -> tuple[str, ...]:
+def _open_to(job: GridJob, seen: GridSeen) -> tuple[str, ...]:
     """The queues from which a waiting job may start."""
     return tuple(
         name
@@ -161,7 +161,7 @@ def _open_to(job: GridJob, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _wanting(row: JobRow, job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
+def _wanting(row: JobRow, job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
     """With what a waiting job needs of each host."""
     if row.state != "waiting":
         return row

@@ -8,7 +8,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.units import counted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.gridengine.rows import Pe
 from backends.observed.site import SiteNodes
 
@@ -75,7 +75,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, queue: str, pe: Pe | None,
     return [*options, *site.extra_args, str(script)]
 
 
-def accepted_id(answer: Answer) -> str:
+def accepted_id(answer: CommandAnswer) -> str:
     """The job's id.
 
     Raises:
@@ -96,7 +96,7 @@ def accepted_id(answer: Answer) -> str:
     raise SubmitUncertain(problem)
 
 
-def deleted_waiting(answer: Answer) -> list[str]:
+def deleted_waiting(answer: CommandAnswer) -> list[str]:
     """The ids that qdel says it has deleted, which waited and will never run.
 
     Raises:

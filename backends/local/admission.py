@@ -14,7 +14,7 @@ from adaptor.resources import TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
 from backends.findings import Finding, error, ok, warning
-from backends.local.queue import Share
+from backends.local.queue import QueueShare
 
 _CHOSEN = "CUDA_VISIBLE_DEVICES"
 _NONE = frozenset({"", "-1", "NoDevFiles"})
@@ -57,7 +57,7 @@ def of_worker(held: Collection[str] | None, inherited: Mapping[str, str]) -> dic
     return {**kept, **dict.fromkeys(VARIABLES, ",".join(held)), "ADAPTOR_GPUS": str(len(held))}
 
 
-class Machine(msgspec.Struct, frozen=True):
+class LocalMachine(msgspec.Struct, frozen=True):
     """What the local site has."""
 
     processors: int
@@ -67,14 +67,14 @@ class Machine(msgspec.Struct, frozen=True):
     """The ids of its GPUs."""
 
     @property
-    def share(self) -> Share:
-        return Share(self.processors, self.memory, len(self.devices))
+    def share(self) -> QueueShare:
+        return QueueShare(self.processors, self.memory, len(self.devices))
 
 
 class Admission(msgspec.Struct, frozen=True):
     """What a job takes, and what its worker may use."""
 
-    holds: Share
+    holds: QueueShare
     memory: int
     """Bytes: what it holds, or of a job that does not say, as much as goes with its processors."""
 
@@ -84,17 +84,17 @@ def usable_processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None = None) -> Machine:
+def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None = None) -> LocalMachine:
     """This machine, with as many processors as the user says; None: as many as we may run on.
 
     Args:
         gpus: see `backends.local.devices.devices`.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Machine(processors or usable_processors(), memory, devices(gpus))
+    return LocalMachine(processors or usable_processors(), memory, devices(gpus))
 
 
-def admit(order: PilotOrder, machine: Machine) -> Admission:
+def admit(order: PilotOrder, machine: LocalMachine) -> Admission:
     """What the order's tasks need together.
 
     Raises:
@@ -104,14 +104,14 @@ def admit(order: PilotOrder, machine: Machine) -> Admission:
     if p < 1 or tr < 1:
         raise SubmitRefused(f"a request of {p} processors for {tr} s: both must be 1 or more")
     tasks = p // task.processors
-    needs = Share(p, tasks * (task.memory or 0), task.gpus_for(tasks) if task.gpus else 0)
+    needs = QueueShare(p, tasks * (task.memory or 0), task.gpus_for(tasks) if task.gpus else 0)
     problem = _too_large(task, needs, machine)
     if problem:
         raise SubmitRefused(problem)
     return Admission(needs, needs.memory or machine.memory * p // machine.processors)
 
 
-def _too_large(task: TaskSize, needs: Share, machine: Machine) -> str:
+def _too_large(task: TaskSize, needs: QueueShare, machine: LocalMachine) -> str:
     """Why the machine can never give this, with the way out; empty where it can."""
     if task.nodes > 1:
         return f"each task needs {task.nodes} nodes, and the local site is one machine; use another site"

@@ -21,7 +21,7 @@ from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
 from backends.local.prologue import with_prologue
 from backends.local.queue import free_devices, queue_state, report
-from backends.local.store import Entry, Job, Start, Store
+from backends.local.store import Job, JobEntry, Start, Store
 from backends.local.supervision import end_lost, launch
 
 _log = logging.getLogger(__name__)
@@ -142,13 +142,13 @@ class LocalBackend:
     def _marker(self, id: int) -> str:
         return f"{self._directory}/{id}"
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[JobEntry]:
         entries, damaged = self._store.entries()
         for id in damaged:
             end_trees(self._marker(id))
         return entries
 
-    def _advance(self, lock: int) -> list[Entry]:
+    def _advance(self, lock: int) -> list[JobEntry]:
         """End what is lost, start what can start; all jobs as they are then."""
         entries = self._entries()
         if end_lost(entries, self._store, time.time()):

@@ -11,11 +11,11 @@ import msgspec
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import Gpus, Node, Part
-from backends.local.admission import Machine
-from backends.local.store import Entry
+from backends.local.admission import LocalMachine
+from backends.local.store import JobEntry
 
 
-class Share(msgspec.Struct, frozen=True):
+class QueueShare(msgspec.Struct, frozen=True):
     """What a job holds, or the machine has."""
 
     processors: int
@@ -23,10 +23,12 @@ class Share(msgspec.Struct, frozen=True):
     """Bytes; 0 of a job that does not say what it needs, which is not counted."""
     gpus: int = 0
 
-    def __add__(self, other: Share) -> Share:
-        return Share(self.processors + other.processors, self.memory + other.memory, self.gpus + other.gpus)
+    def __add__(self, other: QueueShare) -> QueueShare:
+        return QueueShare(
+            self.processors + other.processors, self.memory + other.memory, self.gpus + other.gpus
+        )
 
-    def fits(self, machine: Share) -> bool:
+    def fits(self, machine: QueueShare) -> bool:
         return (
             self.processors <= machine.processors
             and self.memory <= machine.memory
@@ -34,11 +36,14 @@ class Share(msgspec.Struct, frozen=True):
         )
 
 
-NOTHING = Share(0)
+NOTHING = QueueShare(0)
 
 
 def starts(
-    now: float, machine: Share, running: Iterable[tuple[float, Share]], waiting: Sequence[tuple[float, Share]]
+    now: float,
+    machine: QueueShare,
+    running: Iterable[tuple[float, QueueShare]],
+    waiting: Sequence[tuple[float, QueueShare]],
 ) -> list[float]:
     """When each waiting job starts.
 
@@ -64,7 +69,7 @@ class _Plan:
         self._times = [now]
         self._held = [NOTHING]
 
-    def hold(self, start: float, end: float, share: Share) -> None:
+    def hold(self, start: float, end: float, share: QueueShare) -> None:
         first, last = self._cut(start), self._cut(end)
         for place in range(first, last):
             self._held[place] += share
@@ -77,7 +82,7 @@ class _Plan:
             self._held.insert(place, self._held[place - 1])
         return place
 
-    def earliest(self, limit: float, share: Share, machine: Share) -> float:
+    def earliest(self, limit: float, share: QueueShare, machine: QueueShare) -> float:
         start = self._times[0]
         for place, held in enumerate(self._held):
             if self._times[place] >= start + limit:
@@ -93,7 +98,7 @@ _OVERDUE = 1.0
 """Seconds for which a job is thought to go on that is past its limit and being ended."""
 
 
-def queue_state(entries: Iterable[Entry], machine: Machine, now: float) -> QueueState:
+def queue_state(entries: Iterable[JobEntry], machine: LocalMachine, now: float) -> QueueState:
     """Running jobs, and waiting ones with their planned starts: `now` for those that can start.
 
     `entries` are in order of their ids. A waiting job that is larger than the site is left out.
@@ -130,14 +135,14 @@ def queue_state(entries: Iterable[Entry], machine: Machine, now: float) -> Queue
     )
 
 
-def free_devices(entries: Iterable[Entry], machine: Machine) -> list[str]:
+def free_devices(entries: Iterable[JobEntry], machine: LocalMachine) -> list[str]:
     """Those that no running job holds."""
     running = (entry.start for entry in entries if entry.state is JobState.RUNNING)
     held = {id for start in running if start is not None for id in start.devices or ()}
     return [id for id in machine.devices if id not in held]
 
 
-def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobReport:
+def report(entry: JobEntry, planned_start: float | None, machine: LocalMachine) -> JobReport:
     """`planned_start`: epoch seconds; None for a job that does not wait or can never start."""
     job = entry.job
     return JobReport(
@@ -153,11 +158,11 @@ def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobRe
     )
 
 
-def _waits(entry: Entry) -> bool:
+def _waits(entry: JobEntry) -> bool:
     return entry.state is JobState.QUEUED
 
 
-def _never(needs: Share, machine: Machine) -> str:
+def _never(needs: QueueShare, machine: LocalMachine) -> str:
     """Why a job can never start on a site that was made smaller; empty where it can."""
     has = machine.share
     if needs.fits(has):
@@ -171,7 +176,7 @@ def _never(needs: Share, machine: Machine) -> str:
     return "it needs more memory than this machine has now"
 
 
-def _parts(share: Share) -> tuple[Part, ...]:
+def _parts(share: QueueShare) -> tuple[Part, ...]:
     return (Part(node=NODE, processors=share.processors, memory=share.memory, gpus=_gpus(share.gpus)),)
 
 

@@ -20,7 +20,7 @@ from adaptor.processes.notes import END, JOB, START, note_path, write_once
 from adaptor.protocol.decoding import decoded
 from adaptor.reports import JobState
 from backends.base import SchedulerError
-from backends.local.queue import Share
+from backends.local.queue import QueueShare
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     p: int
     tr: int
-    holds: Share
+    holds: QueueShare
     """What it takes from the site."""
     memory: int
     """Bytes that its worker may use."""
@@ -55,7 +55,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The GPUs that it holds, by their ids; None: the site has none."""
 
 
-class End(msgspec.Struct, frozen=True, kw_only=True):
+class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
     """`<id>.end.json`: how it ended."""
 
     ended: float
@@ -65,12 +65,12 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class JobEntry(msgspec.Struct, frozen=True):
     """All notes on one job."""
 
     job: Job
     start: Start | None = None
-    end: End | None = None
+    end: JobEnd | None = None
 
     @property
     def state(self) -> JobState:
@@ -110,7 +110,7 @@ class Entry(msgspec.Struct, frozen=True):
         return () if supervisor is None else (supervisor["host"],)
 
 
-def as_note(record: Job | Start | End) -> dict[str, Any]:
+def as_note(record: Job | Start | JobEnd) -> dict[str, Any]:
     return dict(msgspec.to_builtins(record))
 
 
@@ -118,7 +118,7 @@ _log = logging.getLogger(__name__)
 
 _NOTE = re.compile(r"(\d+)\.(job|start|end)\.json(\.damaged)?")
 _LOCK_PAUSE = 0.01
-_Record = TypeVar("_Record", Job, Start, End)
+_Record = TypeVar("_Record", Job, Start, JobEnd)
 
 
 class Store:
@@ -128,7 +128,7 @@ class Store:
         """`patience`: seconds to wait for the lock. Makes the directory (0700) where it is missing."""
         self._directory = directory
         self._patience = patience
-        self._ended: dict[int, Entry] = {}  # notes never change: an ended job is read once
+        self._ended: dict[int, JobEntry] = {}  # notes never change: an ended job is read once
         self._newest = 0
         with _told(f"{directory}: the local site's folder cannot be made"):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -157,11 +157,11 @@ class Store:
     def note(self, id: int, kind: str) -> Path:
         return note_path(self._directory, id, kind)
 
-    def entries(self) -> tuple[list[Entry], list[int]]:
+    def entries(self) -> tuple[list[JobEntry], list[int]]:
         """All jobs in order of their ids, and the ids of those just set aside as damaged."""
         kinds = self._kinds()
         damaged: list[int] = []
-        entries: list[Entry] = []
+        entries: list[JobEntry] = []
         for id in sorted(id for id, there in kinds.items() if JOB in there):
             entry = self._ended.get(id) or self._read(id, kinds[id])
             if entry is None:
@@ -185,12 +185,12 @@ class Store:
                     kinds.setdefault(int(match[1]), set()).add(match[2])
         return kinds
 
-    def _read(self, id: int, kinds: set[str]) -> Entry | None:
+    def _read(self, id: int, kinds: set[str]) -> JobEntry | None:
         try:
-            return Entry(
+            return JobEntry(
                 _decode(self.note(id, JOB), Job),
                 _decode(self.note(id, START), Start) if START in kinds else None,
-                _decode(self.note(id, END), End) if END in kinds else None,
+                _decode(self.note(id, END), JobEnd) if END in kinds else None,
             )
         except (OSError, msgspec.DecodeError) as error:
             _log.warning(
@@ -210,7 +210,7 @@ class Store:
         self._kinds()
         return self._newest + 1
 
-    def write(self, id: int, kind: str, record: Job | Start | End) -> bool:
+    def write(self, id: int, kind: str, record: Job | Start | JobEnd) -> bool:
         """Write a note; False where there is one already."""
         try:
             write_once(self.note(id, kind), as_note(record))

@@ -16,7 +16,7 @@ from adaptor.processes.notes import END
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobState
 from backends.base import SchedulerError
-from backends.local.store import End, Entry, Job, Store
+from backends.local.store import Job, JobEnd, JobEntry, Store
 
 _CODE = Path(backends.__file__).parents[1]
 
@@ -56,7 +56,7 @@ _SLACK = 60.0
 """Seconds after its limit and grace for which a job of another machine is given the benefit of the doubt."""
 
 
-def end_lost(entries: list[Entry], store: Store, now: float) -> bool:
+def end_lost(entries: list[JobEntry], store: Store, now: float) -> bool:
     """Write down the end of lost jobs and end what they left behind; whether there were any.
 
     Raises:
@@ -67,12 +67,12 @@ def end_lost(entries: list[Entry], store: Store, now: float) -> bool:
         # Its supervisor may have written the end after the notes were read and before it left.
         if not store.note(entry.job.id, END).exists():
             end_trees(entry.job.marker)
-            end = End(ended=min(now, entry.limit), state=JobState.NODE_FAILED, reason=why)
+            end = JobEnd(ended=min(now, entry.limit), state=JobState.NODE_FAILED, reason=why)
             store.write(entry.job.id, END, end)
     return bool(lost)
 
 
-def _why_lost(entry: Entry, now: float) -> str:
+def _why_lost(entry: JobEntry, now: float) -> str:
     supervisor = entry.start.supervisor if entry.start is not None else None
     if entry.state is not JobState.RUNNING or supervisor is None or is_alive(supervisor):
         return ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptor.processes import supervisor as execution
-from adaptor.processes.detaching import Answer, in_background
+from adaptor.processes.detaching import SayToParent, in_background
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, read_note, write_once, write_patiently
@@ -84,7 +84,7 @@ def main(note: Path, lock: int, devices: list[str] | None) -> int:
     return 1
 
 
-def _supervise(note: Path, lock: int, devices: list[str] | None, answer: Answer) -> None:
+def _supervise(note: Path, lock: int, devices: list[str] | None, answer: SayToParent) -> None:
     started = time.time()
     try:
         job = read_note(note)

@@ -13,7 +13,7 @@ from adaptor.protocol.files.local import Files
 from backends.base import SchedulerError
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CommandAnswer(msgspec.Struct, frozen=True):
     """What a command printed, and its exit status."""
 
     status: int
@@ -46,7 +46,7 @@ class Machine(Protocol):
     def variables(self) -> dict[str, str]:
         """The environment of a user's commands there, with the site's own additions."""
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         """The answer of a command that sees exactly these variables and no input.
 
         Raises:

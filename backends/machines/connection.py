@@ -161,7 +161,7 @@ class _Login(SshMachine):
         return isinstance(self._session, ShellSession) and self._session.alive()
 
 
-class Connection:
+class SshConnection:
     """Made when it is first needed, and again, after a pause that grows, when it was lost."""
 
     def __init__(self, config: SshConfig) -> None:

@@ -15,8 +15,8 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import Answer, CommandHung
-from backends.machines.connection import Connection
+from backends.machines.base import CommandAnswer, CommandHung
+from backends.machines.connection import SshConnection
 from backends.machines.files import WithFiles
 from backends.machines.here import put_an_end_to
 from backends.machines.script import SHELL, Printed, command_lines, printed, script, talk
@@ -43,7 +43,7 @@ class Distant(WithFiles):
         server = module_command(python, "adaptor.protocol.files.server")
         super().__init__(RemoteFiles(lambda: self.start(server), timeout))
         self.where = f"on {config.host}"
-        self.connection = Connection(config)
+        self.connection = SshConnection(config)
         self._additions = dict(additions)
         self._timeout = timeout
         self._own: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Distant(WithFiles):
     def variables(self) -> dict[str, str]:
         return {**self._variables_there(), **self._additions}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         lines = command_lines(arguments, variables, self._variables_there(), timeout)
         done = self._execute(arguments[0], lines, b"", timeout + _SLACK)
         if done.status in _TIMED_OUT:
@@ -62,7 +62,9 @@ class Distant(WithFiles):
                 f"{arguments[0]} did not answer within {format_duration(timeout)} {self.where} "
                 "(command_timeout)"
             )
-        return Answer(done.status, done.output.decode(errors="replace"), done.errors.decode(errors="replace"))
+        return CommandAnswer(
+            done.status, done.output.decode(errors="replace"), done.errors.decode(errors="replace")
+        )
 
     def start(self, arguments: Sequence[str]) -> Talk:
         mark = _mark()
@@ -110,7 +112,7 @@ class Distant(WithFiles):
         """What these lines of shell print; they must succeed. Raises SchedulerError."""
         done = self._execute(problem, lines, data, self._timeout)
         if done.status:
-            complaint = Answer(done.status, "", done.errors.decode(errors="replace")).complaint
+            complaint = CommandAnswer(done.status, "", done.errors.decode(errors="replace")).complaint
             raise SchedulerError(f"{problem} {self.where}: {complaint}")
         return done
 

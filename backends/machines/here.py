@@ -17,7 +17,7 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files.local import LOCAL_FILES
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import Answer, CommandHung
+from backends.machines.base import CommandAnswer, CommandHung
 from backends.machines.files import WithFiles
 
 
@@ -34,7 +34,7 @@ class Here(WithFiles):
     def variables(self) -> dict[str, str]:
         return {**os.environ, **self._additions}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         program = arguments[0]
         # plumbum adds to the environment but cannot take away from it; `env -u` can.
         inherited = {*local.env.keys(), *os.environ} - set(variables)
@@ -56,7 +56,9 @@ class Here(WithFiles):
             raise CommandHung(
                 f"{program} did not answer within {format_duration(timeout)} (command_timeout)"
             ) from error
-        return Answer(process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"))
+        return CommandAnswer(
+            process.returncode, output.decode(errors="replace"), errors.decode(errors="replace")
+        )
 
     def start(self, arguments: Sequence[str]) -> Talk:
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)

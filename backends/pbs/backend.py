@@ -27,14 +27,14 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.state import SecondLook
 from backends.pbs.constraints import site_traits
-from backends.pbs.dialect import Dialect
+from backends.pbs.dialect import PbsDialect
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.limits import ceilings, refusal, with_least
-from backends.pbs.reading import Server, Terms, ask, choose
+from backends.pbs.reading import PbsTerms, SharedServer, ask, choose
 from backends.pbs.rows import PbsQueue
-from backends.pbs.shape import Shape, shape_of
+from backends.pbs.shape import PbsShape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
-from backends.pbs.state.queue import Seen, queue_state, report_of, was_put_back_to_yield
+from backends.pbs.state.queue import PbsSeen, queue_state, report_of, was_put_back_to_yield
 from backends.scripts import render
 
 
@@ -45,8 +45,8 @@ class PbsBackend:
         self,
         site: SiteConfig,
         machine: Machine = HERE,
-        choose: Callable[[SiteConfig, Commands], Dialect] = choose,
-        server: Server | None = None,
+        choose: Callable[[SiteConfig, Commands], PbsDialect] = choose,
+        server: SharedServer | None = None,
     ) -> None:
         """Asks PBS nothing yet.
 
@@ -57,12 +57,12 @@ class PbsBackend:
         """
         self._site = site
         self._machine = machine
-        self._server = server or Server(site, machine, choose)
+        self._server = server or SharedServer(site, machine, choose)
         self._dialect = self._server.dialect
         self._look = self._server.look
         self._asker = f"queue of {site.partition} {site.account} {site.qos}"
         self._second_look = SecondLook()
-        self._terms: Terms | None = None
+        self._terms: PbsTerms | None = None
 
     @property
     def time_resolution(self) -> int:
@@ -199,7 +199,7 @@ class PbsBackend:
         """See `backends.base.Backend`; `backends.pbs.limits` says where each comes from."""
         return limits_of(ceilings(self._ask_terms()), self._site.limits.max_pending_requests)
 
-    def _shape(self, order: PilotOrder) -> Shape:
+    def _shape(self, order: PilotOrder) -> PbsShape:
         """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
         shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
         if not order.node:
@@ -207,14 +207,14 @@ class PbsBackend:
         self._refuse_what_never_fits(order, shape)
         return shape
 
-    def _observe(self, asker: str) -> Seen:
+    def _observe(self, asker: str) -> PbsSeen:
         seen = self._look.take(asker)
         self._terms = terms = seen.terms(self._site.partition, self._traits())
         standstill = terms.standstill
         if standstill:
             raise PartitionClosed(f"{standstill}: no job starts at the moment")
         whole_nodes = self._site.whole_nodes or terms.site.exclusive
-        return Seen(
+        return PbsSeen(
             now=seen.now,
             site=terms.site,
             jobs=seen.jobs,
@@ -225,20 +225,20 @@ class PbsBackend:
             loses_age=terms.server.loses_age,
         )
 
-    def _ask_terms(self) -> Terms:
+    def _ask_terms(self) -> PbsTerms:
         return ask(self._dialect()).terms(self._site.partition, self._traits())
 
     def _traits(self) -> dict[str, str]:
         """Raises SchedulerError: PBS cannot be asked for such nodes."""
         return site_traits(self._dialect().name, self._site)
 
-    def _known_terms(self) -> Terms:
+    def _known_terms(self) -> PbsTerms:
         """As they were when the queue was last read."""
         if self._terms is None:
             self._terms = self._ask_terms()
         return self._terms
 
-    def _refuse_what_never_fits(self, order: PilotOrder, shape: Shape) -> None:
+    def _refuse_what_never_fits(self, order: PilotOrder, shape: PbsShape) -> None:
         """PBS takes a request for more than there is; a routing queue drops it without a word."""
         terms = self._known_terms()
         request, site = order.request, terms.site

@@ -40,9 +40,9 @@ class PbsType(BackendType):
     ) -> dict[str, Backend]:
         """They share one reading of the server."""
         from backends.pbs.backend import PbsBackend
-        from backends.pbs.reading import Server, choose
+        from backends.pbs.reading import SharedServer, choose
 
-        server = Server(next(iter(sites.values())), machine, choose)
+        server = SharedServer(next(iter(sites.values())), machine, choose)
         return {queue: PbsBackend(site, machine, server=server) for queue, site in sites.items()}
 
     def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]:

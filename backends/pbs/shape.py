@@ -12,7 +12,7 @@ from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
 
 
-class Shape(msgspec.Struct, frozen=True):
+class PbsShape(msgspec.Struct, frozen=True):
     """So many chunks of so many processors; a chunk lies on one node."""
 
     chunks: int
@@ -41,7 +41,7 @@ class Shape(msgspec.Struct, frozen=True):
         )
 
 
-def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> Shape:
+def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> PbsShape:
     """The donated node, whole nodes, or one chunk per task that runs at a time.
 
     Small chunks fit into every gap. Tasks that share a GPU are one chunk.
@@ -53,7 +53,7 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
     task, p = order.task, order.request.p
     kind = task.gpu_type if task.gpus else ""
     if order.node:
-        return Shape(1, p, None, True, order.node, _gpus_of(order, machines), kind)
+        return PbsShape(1, p, None, True, order.node, _gpus_of(order, machines), kind)
     if task.nodes > 1:
         # Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`.
         sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
@@ -64,15 +64,15 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         chunks = math.ceil(p / processors_per_node)
         return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
     if order.spread:
-        return Shape(order.spread, p // order.spread, scatter=True)
+        return PbsShape(order.spread, p // order.spread, scatter=True)
     together = min(task.tasks_per_gpu, max(1, p // task.processors))
     each = task.processors * together
     return _of_tasks(together, p // each, each, task, whole_nodes=False)
 
 
-def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole_nodes: bool) -> Shape:
+def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole_nodes: bool) -> PbsShape:
     """Chunks each of which holds so many tasks."""
-    return Shape(
+    return PbsShape(
         chunks,
         processors,
         None if task.memory is None else tasks * task.memory,

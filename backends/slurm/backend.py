@@ -19,7 +19,7 @@ from backends.observed.state import SecondLook
 from backends.scripts import render
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
-from backends.slurm.jobs import OwnJobs, remaining_nodes
+from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.nodes import (
     Look,
@@ -33,9 +33,9 @@ from backends.slurm.ordering import TIME_RESOLUTION, ordering
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
-from backends.slurm.placing.shape import Shape, misfit, shape_of
-from backends.slurm.questions import Cluster, Reading
-from backends.slurm.queue import Seen, queue_state
+from backends.slurm.placing.shape import SlurmShape, misfit, shape_of
+from backends.slurm.questions import SharedCluster, SlurmReading
+from backends.slurm.queue import SlurmSeen, queue_state
 from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
 from backends.slurm.submitting import (
     accepted_id,
@@ -59,7 +59,9 @@ class SlurmBackend:
     can_release = True
     can_reshape = True
 
-    def __init__(self, site: SiteConfig, machine: Machine = HERE, cluster: Cluster | None = None) -> None:
+    def __init__(
+        self, site: SiteConfig, machine: Machine = HERE, cluster: SharedCluster | None = None
+    ) -> None:
         """
         Args:
             machine: where Slurm's commands are run and the scripts lie.
@@ -67,11 +69,11 @@ class SlurmBackend:
         """
         self._site = site
         self._machine = machine
-        self._cluster = cluster or Cluster(site, machine)
+        self._cluster = cluster or SharedCluster(site, machine)
         self._questions = self._cluster.questions
         self._look = self._cluster.look
         self._asker = f"queue of {site.partition} {site.account} {site.qos}"
-        self._own_jobs = OwnJobs(self._questions, whole_nodes=site.whole_nodes)
+        self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
         self._second_look = SecondLook()
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
@@ -192,12 +194,12 @@ class SlurmBackend:
             ceilings(ask_terms(self._questions), self._site, site), self._site.limits.max_pending_requests
         )
 
-    def _observe(self) -> Seen:
+    def _observe(self) -> SlurmSeen:
         seen = self._look.take(self._asker)
         site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.name, site.available)
         partitions = self._cluster.partitions()
-        return Seen(
+        return SlurmSeen(
             now=seen.now,
             site=site,
             jobs=seen.jobs,
@@ -235,7 +237,7 @@ class SlurmBackend:
         """As it was seen last."""
         return self._latest or self._site_nodes()
 
-    def _allowed(self, rows: list[NodeRow], seen: Reading) -> list[NodeRow]:
+    def _allowed(self, rows: list[NodeRow], seen: SlurmReading) -> list[NodeRow]:
         """Those on which the keys of the site let pilots on donated nodes run."""
         restriction = restriction_of(donation_terms(self._site))
         if restriction == EVERYWHERE:
@@ -254,7 +256,7 @@ class SlurmBackend:
         names = [node.name for node in self._known_site().machines]
         return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
 
-    def _shape(self, order: PilotOrder) -> Shape:
+    def _shape(self, order: PilotOrder) -> SlurmShape:
         """Raises SubmitRefused: Slurm would let it wait for ever."""
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None

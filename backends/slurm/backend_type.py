@@ -46,9 +46,9 @@ class SlurmType(BackendType):
     ) -> dict[str, Backend]:
         """They share one reading of the cluster."""
         from backends.slurm.backend import SlurmBackend
-        from backends.slurm.questions import Cluster
+        from backends.slurm.questions import SharedCluster
 
-        cluster = Cluster(next(iter(sites.values())), machine)
+        cluster = SharedCluster(next(iter(sites.values())), machine)
         return {partition: SlurmBackend(site, machine, cluster) for partition, site in sites.items()}
 
     def describe_sites(self) -> str:

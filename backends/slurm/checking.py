@@ -9,11 +9,11 @@ from adaptor.reports import JobState
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
-from backends.slurm.limits import Terms, find_association
+from backends.slurm.limits import SlurmTerms, find_association
 from backends.slurm.nodes import PartitionNodes, is_known
 from backends.slurm.placing.exclusivity import KNOWN, NODE, NOTHING
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
-from backends.slurm.questions import MOST_DISPUTED, Questions, Reading
+from backends.slurm.questions import MOST_DISPUTED, Questions, SlurmReading
 from backends.slurm.reasons import job_state
 from backends.slurm.rows import Partition
 from backends.slurm.submitting import where_options
@@ -22,7 +22,9 @@ OLDEST, NEWEST = "22.05", "26.05"
 """The releases of which answers are recorded in the tests; 24.11 is the third."""
 
 
-def unknown_answers(settings: Mapping[str, str], seen: Reading, partitions: Iterable[Partition]) -> list[str]:
+def unknown_answers(
+    settings: Mapping[str, str], seen: SlurmReading, partitions: Iterable[Partition]
+) -> list[str]:
     """One sentence for each kind of answer, with its consequence."""
     release = unknown_release(settings)
     return [*([release] if release else []), *_states(seen), *_exclusivity(seen, partitions), *_records(seen)]
@@ -41,7 +43,7 @@ def unknown_release(settings: Mapping[str, str]) -> str:
     )
 
 
-def _states(seen: Reading) -> Iterator[str]:
+def _states(seen: SlurmReading) -> Iterator[str]:
     for state in sorted({row.state for row in seen.jobs if job_state(row.state) is JobState.UNKNOWN}):
         yield (
             f"unknown job state {state[:40]!r} (squeue): what such jobs hold counts as held without an end, "
@@ -51,7 +53,7 @@ def _states(seen: Reading) -> Iterator[str]:
         yield f"unknown node state {state[:40]!r} (sinfo): such nodes count as out of service"
 
 
-def _exclusivity(seen: Reading, partitions: Iterable[Partition]) -> Iterator[str]:
+def _exclusivity(seen: SlurmReading, partitions: Iterable[Partition]) -> Iterator[str]:
     for word in sorted({detail.exclusive for detail in seen.job_details.found.values()} - KNOWN):
         yield f"unknown exclusivity {word[:40]!r} (scontrol show job): such jobs count as holding whole nodes"
     for word in sorted({partition.exclusive for partition in partitions} - KNOWN):
@@ -61,7 +63,7 @@ def _exclusivity(seen: Reading, partitions: Iterable[Partition]) -> Iterator[str
         )
 
 
-def _records(seen: Reading) -> Iterator[str]:
+def _records(seen: SlurmReading) -> Iterator[str]:
     if seen.job_details.unread:
         yield (
             "unknown form of records (scontrol show job): such jobs count as having the same number of "
@@ -157,7 +159,7 @@ def _features(nodes: PartitionNodes) -> str:
     return f"features {', '.join(features) or 'none'}; gres {', '.join(gpus) or 'none'}"
 
 
-def check_accounting(site: SiteConfig, terms: Terms, nodes: PartitionNodes) -> Iterator[Finding]:
+def check_accounting(site: SiteConfig, terms: SlurmTerms, nodes: PartitionNodes) -> Iterator[Finding]:
     """That account and QOS exist for this user."""
     if not terms.associations:
         if site.account or site.qos:

@@ -23,7 +23,7 @@ from backends.slurm.checking import (
     unknown_answers,
 )
 from backends.slurm.donation import check_donation
-from backends.slurm.limits import Terms, ask_terms, ceilings
+from backends.slurm.limits import SlurmTerms, ask_terms, ceilings
 from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.ordering import check_ordering
 from backends.slurm.placing.exclusivity import NODE
@@ -43,7 +43,9 @@ sites:
 """
 
 
-def describe_cluster(settings: Mapping[str, str], partitions: Iterable[PartitionNodes], terms: Terms) -> str:
+def describe_cluster(
+    settings: Mapping[str, str], partitions: Iterable[PartitionNodes], terms: SlurmTerms
+) -> str:
     """The text of a configuration: the first partition as a site, the others as comments."""
     first, *others = partitions
     yields = settings.get("PreemptType") == "preempt/partition_prio"
@@ -57,7 +59,7 @@ def describe_cluster(settings: Mapping[str, str], partitions: Iterable[Partition
     return described(head, sites, "partitions", choices, _donation_lines(first, terms) if yields else ())
 
 
-def _described(nodes: PartitionNodes, terms: Terms) -> Described:
+def _described(nodes: PartitionNodes, terms: SlurmTerms) -> Described:
     partition = terms.partitions[nodes.name]
     default = "; the default partition" if partition.default else ""
     state = "" if nodes.available == "up" else f"; {nodes.available} at the moment"
@@ -90,7 +92,7 @@ def _makes_room(partition: Partition, other: Partition) -> bool:
     return partition.tier < other.tier and partition.preempt_mode in ("CANCEL", "REQUEUE")
 
 
-def _donation_lines(nodes: PartitionNodes, terms: Terms) -> list[str]:
+def _donation_lines(nodes: PartitionNodes, terms: SlurmTerms) -> list[str]:
     """How idle nodes could be donated, where jobs of another partition make room for those of this one."""
     own = terms.partitions[nodes.name]
     there = [each for each in terms.partitions.values() if each.name in nodes.members]

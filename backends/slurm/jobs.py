@@ -24,7 +24,7 @@ LOOK_BACK = "now-14days"
 _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 
 
-class OwnJobs:
+class OwnSlurmJobs:
     """Answers `Backend.jobs`."""
 
     def __init__(self, questions: Questions, *, whole_nodes: bool = False) -> None:

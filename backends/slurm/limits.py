@@ -11,30 +11,30 @@ from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
 from backends.slurm.nodes import PartitionNodes
-from backends.slurm.parse import Allowance, Association
+from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.questions import Questions
 from backends.slurm.rows import Partition
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmTerms(msgspec.Struct, frozen=True, kw_only=True):
     """All that limits are made of."""
 
     partitions: dict[str, Partition]
     associations: list[Association] = []
     """Of our user; empty where there is no accounting."""
-    qos: dict[str, Allowance] = {}
+    qos: dict[str, QosAllowance] = {}
 
 
-def ask_terms(questions: Questions) -> Terms:
+def ask_terms(questions: Questions) -> SlurmTerms:
     """Raises SchedulerError: no answer about the partitions; accounting may be absent."""
     partitions = {partition.name: partition for partition in questions.partitions()}
     try:
-        return Terms(partitions=partitions, associations=questions.associations(), qos=questions.qos())
+        return SlurmTerms(partitions=partitions, associations=questions.associations(), qos=questions.qos())
     except SchedulerError:
-        return Terms(partitions=partitions)
+        return SlurmTerms(partitions=partitions)
 
 
-def ceilings(terms: Terms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
+def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
     """Raises SchedulerError: Slurm does not know the partition."""
     partition = terms.partitions.get(nodes.name)
     if partition is None:
@@ -70,13 +70,13 @@ def _partition_time(partition: Partition) -> Bound:
     return Bound(partition.max_time, f"MaxTime of partition {partition.name}")
 
 
-def _bounds(allowances: Iterable[Allowance], kind: str) -> list[Bound]:
+def _bounds(allowances: Iterable[QosAllowance], kind: str) -> list[Bound]:
     """What they say of this kind, where they say anything."""
     found = [Bound(getattr(each, kind), each.source) for each in allowances]
     return [bound for bound in found if not math.isinf(bound.value)]
 
 
-def _allowances(terms: Terms, site: SiteConfig, partition: Partition) -> list[Allowance]:
+def _allowances(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list[QosAllowance]:
     """Those of the association and of the QOS that a request of the site is made under."""
     mine = find_association(terms.associations, site, partition.name)
     names = {site.qos or (mine.default_qos if mine else "") or "normal", partition.qos}

@@ -25,7 +25,7 @@ ASSOCIATION_FIELDS = "Account,Partition,QOS,DefaultQOS,MaxSubmit,MaxWall,MaxTRES
 QOS_FIELDS = "Name,MaxSubmitPU,MaxWall,MaxTRES,MaxTRESPU"
 
 
-class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """What an association or a QOS allows; `math.inf` where it says nothing."""
 
     source: str
@@ -46,7 +46,7 @@ class Association(msgspec.Struct, frozen=True, kw_only=True):
     qos: tuple[str, ...]
     """Those that may be used."""
     default_qos: str
-    allowance: Allowance
+    allowance: QosAllowance
 
 
 def parse_associations(text: str) -> list[Association]:
@@ -54,7 +54,7 @@ def parse_associations(text: str) -> list[Association]:
     return [_association(line) for line in text.splitlines() if line]
 
 
-def parse_qos(text: str) -> dict[str, Allowance]:
+def parse_qos(text: str) -> dict[str, QosAllowance]:
     """`sacctmgr -n -P show qos` with QOS_FIELDS, by name. Raises SchedulerError."""
     return dict(_qos(line) for line in text.splitlines() if line)
 
@@ -70,7 +70,7 @@ def _association(line: str) -> Association:
     )
 
 
-def _qos(line: str) -> tuple[str, Allowance]:
+def _qos(line: str) -> tuple[str, QosAllowance]:
     name, submitted, wall, per_job, per_user = _split(line, 5)
     return name, _allowance(f"QOS {name}", submitted, wall, per_job, per_user)
 
@@ -82,10 +82,10 @@ def _split(line: str, fields: int) -> list[str]:
     return words
 
 
-def _allowance(source: str, submitted: str, wall: str, *resources: str) -> Allowance:
+def _allowance(source: str, submitted: str, wall: str, *resources: str) -> QosAllowance:
     try:
         counted = [_resources(text) for text in resources]
-        return Allowance(
+        return QosAllowance(
             source=source,
             submitted=finite(submitted) if submitted else math.inf,
             seconds=parse_limit(wall),

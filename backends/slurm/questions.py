@@ -26,8 +26,8 @@ from backends.slurm.ordering import shrink_margin, slot_margin
 from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
-    Allowance,
     Association,
+    QosAllowance,
     parse_associations,
     parse_qos,
 )
@@ -154,7 +154,7 @@ class Questions:
         found = parse_associations(self._sacctmgr("assoc", ASSOCIATION_FIELDS, "where", user))
         return sorted(found, key=lambda each: each.account != default)
 
-    def qos(self) -> dict[str, Allowance]:
+    def qos(self) -> dict[str, QosAllowance]:
         return parse_qos(self._sacctmgr("qos", QOS_FIELDS))
 
     def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
@@ -197,7 +197,7 @@ def _unknown_to_jobs() -> str:
     return f"adaptor-{secrets.token_hex(8)}"
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmReading(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked from the instant `now` on."""
 
     now: float
@@ -213,7 +213,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         return [held for held in self.reservations if held.name != own]
 
 
-def read(questions: Questions, *, licenses: bool = False) -> Reading:
+def read(questions: Questions, *, licenses: bool = False) -> SlurmReading:
     """The nodes before the jobs: what starts in between is then not taken for a hidden job.
 
     Raises:
@@ -221,7 +221,7 @@ def read(questions: Questions, *, licenses: bool = False) -> Reading:
     """
     now = time.time()
     nodes, node_details, jobs = questions.nodes(), questions.node_details(), questions.queue()
-    return Reading(
+    return SlurmReading(
         now=now,
         nodes=nodes,
         node_details=node_details,
@@ -236,7 +236,7 @@ _SETTINGS_KEPT = 600.0
 """Seconds for which Slurm's own configuration is taken to stay as it is."""
 
 
-class Cluster:
+class SharedCluster:
     """Slurm as one site sees it, in whatever partition."""
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:

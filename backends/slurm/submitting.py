@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 
 from adaptor.config.schema import SiteConfig
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.slurm.fields import expand, fold
 from backends.slurm.parse import job_id_of
 from backends.slurm.placing.gres import gres_counts
 from backends.slurm.placing.restriction import options
-from backends.slurm.placing.shape import Shape
+from backends.slurm.placing.shape import SlurmShape
 
 _NEVER_ARRIVED = ("connect failure", "Connection refused", "Name or service not known")
 """The request did not reach slurmctld."""
@@ -121,7 +121,7 @@ def gave_no_answer(errors: str) -> bool:
     return any(words in errors for words in (*_NO_ANSWER, *_NEVER_ARRIVED))
 
 
-def accepted_id(answer: Answer) -> str:
+def accepted_id(answer: CommandAnswer) -> str:
     """The job's id.
 
     Raises:
@@ -144,7 +144,7 @@ def accepted_id(answer: Answer) -> str:
     raise SubmitRefused(f"Slurm refused the request: {answer.complaint}")
 
 
-def changes(id: str, order: PilotOrder, shape: Shape, *, shrinks: bool) -> list[str]:
+def changes(id: str, order: PilotOrder, shape: SlurmShape, *, shrinks: bool) -> list[str]:
     """The arguments of `scontrol` that change a queued job; of whole nodes only the time limit changes.
 
     Seen on Slurm 22.05, 24.11 and 26.05: an owner may change both ways, and the job keeps its age. `NumTasks`
@@ -160,7 +160,7 @@ def changes(id: str, order: PilotOrder, shape: Shape, *, shrinks: bool) -> list[
     return ["update", f"JobId={id}", *keys]
 
 
-def check_changed(answer: Answer) -> None:
+def check_changed(answer: CommandAnswer) -> None:
     """
     Raises:
         ChangeRefused: Slurm said no.

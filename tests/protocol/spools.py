@@ -9,9 +9,9 @@ from pathlib import Path
 
 from adaptor.processes.talk import Talk
 from adaptor.protocol.files.remote import RemoteFiles
-from adaptor.protocol.maildir import Connection, file_name, from_workers
+from adaptor.protocol.maildir import SpoolConnection, file_name, from_workers
 
-CONNECTION = Connection(7, "0123abcd", 1)
+CONNECTION = SpoolConnection(7, "0123abcd", 1)
 
 
 class Talks:
@@ -38,7 +38,9 @@ def distant(timeout: float = 120.0) -> RemoteFiles:
     return RemoteFiles(Talks().start, timeout)
 
 
-def put_worker_file(spool: Path, data: bytes, number: int = 1, connection: Connection = CONNECTION) -> str:
+def put_worker_file(
+    spool: Path, data: bytes, number: int = 1, connection: SpoolConnection = CONNECTION
+) -> str:
     """Write as a worker does; the file's name."""
     name = file_name(connection.name, number)
     (from_workers(spool) / name).write_bytes(data)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.private_files import write_private
-from adaptor.protocol.access import Access, AccessError, Identity, read_access, write_access
+from adaptor.protocol.access import Access, AccessError, Credentials, read_access, write_access
 
 ACCESS = Access(
     addresses=("tcp://login1:4711", "tcp://10.0.0.1:4711"),
     server="s" * 40,
-    own=Identity("p" * 40, "SECRET" * 6 + "SECR"),
+    own=Credentials("p" * 40, "SECRET" * 6 + "SECR"),
 )
 
 

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor import api
-from adaptor.protocol.access import Access, AccessError, Identity, read_access
+from adaptor.protocol.access import Access, AccessError, Credentials, read_access
 from adaptor.protocol.files import server
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.maildir import (
@@ -98,7 +98,7 @@ def folder() -> object:
 
 
 ACCESS = msgspec.json.encode(
-    Access(addresses=("tcp://h:1",), server="s" * 40, own=Identity("p" * 40, "k" * 40))
+    Access(addresses=("tcp://h:1",), server="s" * 40, own=Credentials("p" * 40, "k" * 40))
 )
 
 

@@ -18,10 +18,10 @@ from adaptor.protocol.maildir import (
     QUICKEST,
     TARGET,
     UNREAD,
-    Connection,
+    LookPace,
     NotOursError,
     Outgoing,
-    Pace,
+    SpoolConnection,
     address_of,
     file_name,
     folder_at,
@@ -43,7 +43,7 @@ numbers = st.integers(1, 10**12 - 1)
 
 @given(st.integers(0, 10**18 - 1), tokens, st.integers(1, 10**9 - 1), numbers)
 def test_worker_files_are_found_again(pilot: int, token: str, n: int, number: int) -> None:
-    connection = Connection(pilot, token, n)
+    connection = SpoolConnection(pilot, token, n)
     assert parse_connection(connection.name) == connection
     assert parse_worker_file(file_name(connection.name, number)) == (connection, number)
 
@@ -230,7 +230,7 @@ def test_memory_is_limited() -> None:
 
 
 def test_the_pace_slows_down_to_its_limit_and_speeds_up_again() -> None:
-    pace = Pace(slowest=1.0)
+    pace = LookPace(slowest=1.0)
     pauses = [pace.pause]
     for _ in range(20):
         pace.slow_down()

@@ -11,7 +11,7 @@ from adaptor.protocol.files.local import LOCAL_FILES
 from adaptor.protocol.maildir import (
     LARGEST,
     UNREAD,
-    Connection,
+    SpoolConnection,
     file_name,
     for_worker,
     from_workers,
@@ -56,7 +56,7 @@ def test_the_spool_is_private(folder: Path, spool: Spool) -> None:
 
 
 def test_worker_files_come_by_number_until_they_are_done(folder: Path, spool: Spool) -> None:
-    other = Connection(8, "89abcdef", 2)
+    other = SpoolConnection(8, "89abcdef", 2)
     names = [
         put_worker_file(folder, b"2", 2),
         put_worker_file(folder, b"1", 1),
@@ -99,7 +99,7 @@ def test_an_exchange_that_does_not_collect_brings_nothing(folder: Path, spool: S
 
 
 def test_what_ended_pilots_left_is_swept_away_and_worker_files_stay(folder: Path, spool: Spool) -> None:
-    gone = Connection(8, "0123abcd", 1)
+    gone = SpoolConnection(8, "0123abcd", 1)
     for connection in (CONNECTION, gone):
         for_worker(folder, connection.name).mkdir()
         (for_worker(folder, connection.name) / file_name(RUN, 1)).write_bytes(b"x")

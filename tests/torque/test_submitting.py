@@ -14,13 +14,13 @@ from adaptor.resources import TaskSize
 from adaptor_torque.parse import parse_wanted
 from adaptor_torque.submitting import accepted_id, arguments_of, nodes_wanted, short_name
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
-from backends.pbs.shape import Shape
+from backends.commands import CommandAnswer
+from backends.pbs.shape import PbsShape
 
 FOLDER = Path("/home/ada/pilots/7")
 
 
-def arguments(site: SiteConfig, shape: Shape) -> list[str]:
+def arguments(site: SiteConfig, shape: PbsShape) -> list[str]:
     order = PilotOrder(
         tag="adaptor-ab12.hpc.7",
         request=Request(6, 1805),
@@ -33,7 +33,7 @@ def arguments(site: SiteConfig, shape: Shape) -> list[str]:
 
 
 def test_a_plain_request() -> None:
-    found = arguments(SiteConfig(backend="pbs"), Shape(6, 1, None, whole_nodes=False))
+    found = arguments(SiteConfig(backend="pbs"), PbsShape(6, 1, None, whole_nodes=False))
     assert " ".join(found) == (
         "-N adaptor.7 -S /bin/bash -r n -j oe -o /home/ada/pilots/7/pbs-pilot.out "
         "-l nodes=1:ppn=4+1:ppn=2 -l walltime=1805 -v ADAPTOR_TAG=adaptor-ab12.hpc.7 "
@@ -45,7 +45,7 @@ def test_what_a_site_adds() -> None:
     site = SiteConfig(
         backend="pbs", partition="batch", account="astro", qos="high", extra_args=("-l", "feature=ib")
     )
-    found = " ".join(arguments(site, Shape(3, 2, 10**9, whole_nodes=False)))
+    found = " ".join(arguments(site, PbsShape(3, 2, 10**9, whole_nodes=False)))
     assert "-l nodes=1:ppn=4+1:ppn=2 -l walltime=1805" in found
     assert "-l mem=3000000000b -q batch -A astro -l qos=high -l feature=ib /home" in found
 
@@ -53,23 +53,23 @@ def test_what_a_site_adds() -> None:
 @pytest.mark.parametrize(
     ("shape", "wanted"),
     [
-        (Shape(1, 1, None, whole_nodes=False), "1:ppn=1"),
-        (Shape(8, 1, None, whole_nodes=False), "2:ppn=4"),
-        (Shape(9, 1, None, whole_nodes=False), "2:ppn=4+1:ppn=1"),
-        (Shape(2, 3, None, whole_nodes=False), "2:ppn=3"),
-        (Shape(1, 6, None, whole_nodes=False), "1:ppn=6"),  # Torque has to say that no node is that large
-        (Shape(3, 4, None, whole_nodes=True), "3:ppn=4"),
-        (Shape(3, 2, None, whole_nodes=False, gpus=1), "1:ppn=4:gpus=2+1:ppn=2:gpus=1"),
-        (Shape(1, 4, None, whole_nodes=True, node="n3", gpus=2), "n3:ppn=4:gpus=2"),
+        (PbsShape(1, 1, None, whole_nodes=False), "1:ppn=1"),
+        (PbsShape(8, 1, None, whole_nodes=False), "2:ppn=4"),
+        (PbsShape(9, 1, None, whole_nodes=False), "2:ppn=4+1:ppn=1"),
+        (PbsShape(2, 3, None, whole_nodes=False), "2:ppn=3"),
+        (PbsShape(1, 6, None, whole_nodes=False), "1:ppn=6"),  # Torque has to say that no node is that large
+        (PbsShape(3, 4, None, whole_nodes=True), "3:ppn=4"),
+        (PbsShape(3, 2, None, whole_nodes=False, gpus=1), "1:ppn=4:gpus=2+1:ppn=2:gpus=1"),
+        (PbsShape(1, 4, None, whole_nodes=True, node="n3", gpus=2), "n3:ppn=4:gpus=2"),
     ],
 )
-def test_node_specifications(shape: Shape, wanted: str) -> None:
+def test_node_specifications(shape: PbsShape, wanted: str) -> None:
     assert nodes_wanted(shape, per_node=4 // shape.processors) == wanted
 
 
 @given(st.integers(1, 500), st.integers(1, 64), st.integers(1, 128))
 def test_a_specification_has_every_processor_and_splits_no_task(chunks: int, each: int, size: int) -> None:
-    wanted = nodes_wanted(Shape(chunks, each, None, whole_nodes=False), per_node=size // each)
+    wanted = nodes_wanted(PbsShape(chunks, each, None, whole_nodes=False), per_node=size // each)
     assert sum(part.count * part.each.processors for part in parse_wanted(wanted)) == chunks * each
     per_node = [int(part.rpartition("=")[2]) for part in wanted.split("+")]
     assert all(count % each == 0 for count in per_node)
@@ -87,7 +87,7 @@ def test_every_name_is_one_that_torque_takes(tag: str) -> None:
 
 
 def test_the_id_is_found_among_greetings() -> None:
-    assert accepted_id(Answer(0, "Welcome to the cluster.\n12.head.example.org\n", "")) == (
+    assert accepted_id(CommandAnswer(0, "Welcome to the cluster.\n12.head.example.org\n", "")) == (
         "12.head.example.org"
     )
 
@@ -106,7 +106,7 @@ def test_the_id_is_found_among_greetings() -> None:
 )
 def test_refusals(complaint: str) -> None:
     with pytest.raises(SubmitRefused, match=r"Torque refused the request: qsub"):
-        accepted_id(Answer(170, "", f"{complaint}\n"))
+        accepted_id(CommandAnswer(170, "", f"{complaint}\n"))
 
 
 @pytest.mark.parametrize(
@@ -118,21 +118,21 @@ def test_refusals(complaint: str) -> None:
 )
 def test_requests_that_never_arrived(complaint: str) -> None:
     with pytest.raises(SchedulerError) as error:
-        accepted_id(Answer(111, "", f"{complaint}\n"))
+        accepted_id(CommandAnswer(111, "", f"{complaint}\n"))
     assert not isinstance(error.value, SubmitRefused | SubmitUncertain)
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(0, "thank you\n", ""),
-        Answer(1, "", "qsub: submit error (Error reading data from socket)\n"),
-        Answer(1, "", "qsub: submit error (Request not allowed: Server shutting down)\n"),
-        Answer(1, "", "Connection to server timed out. Trying again"),
-        Answer(1, "", ""),
-        Answer(-9, "", "qsub: submit error (Unknown queue)\n"),
+        CommandAnswer(0, "thank you\n", ""),
+        CommandAnswer(1, "", "qsub: submit error (Error reading data from socket)\n"),
+        CommandAnswer(1, "", "qsub: submit error (Request not allowed: Server shutting down)\n"),
+        CommandAnswer(1, "", "Connection to server timed out. Trying again"),
+        CommandAnswer(1, "", ""),
+        CommandAnswer(-9, "", "qsub: submit error (Unknown queue)\n"),
     ],
 )
-def test_answers_that_leave_it_open(answer: Answer) -> None:
+def test_answers_that_leave_it_open(answer: CommandAnswer) -> None:
     with pytest.raises(SubmitUncertain):
         accepted_id(answer)

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from adaptor.daemon.ports.rooms import Rooms
 from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.listener import Caller, Listener, Room, listen
+from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, listen
 
 _BATCH = 200
 """Messages handled before what they cause is written and sent."""
@@ -80,7 +80,14 @@ class Port:
     """The connections of one port by their peers' identities, and the messages that wait to be heard."""
 
     def __init__(
-        self, where: tuple[str, int], whose: str, party: Party, room: Room, largest: int, *, named: bool
+        self,
+        where: tuple[str, int],
+        whose: str,
+        party: Party,
+        room: ConnectionRoom,
+        largest: int,
+        *,
+        named: bool,
     ) -> None:
         """`named`: whether the first message of a peer is its identity; else it gets one."""
         self.party, self.largest, self.named = party, largest, named

@@ -15,15 +15,15 @@ from adaptor.daemon.ports.server import Message
 from adaptor.protocol.maildir import (
     QUICKEST,
     SLOWEST,
-    Connection,
+    LookPace,
     Outgoing,
-    Pace,
+    SpoolConnection,
     address_of,
     file_name,
     parse_worker_file,
 )
 from adaptor.protocol.seal import Envelope, Seal, SealError
-from adaptor.protocol.spool import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
+from adaptor.protocol.spool import DaemonFile, Exchange, ExchangeOutcome, Spool, SpoolError, WorkerFile
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _SWEEP = 30.0
 class Channel:
     """The messages in both directions over one connection of a worker."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: SpoolConnection) -> None:
         self.connection = connection
         self.worker = b""
         """The worker's name, known from its first file on."""
@@ -81,12 +81,12 @@ class SpoolEndpoint:
         self._pilots = pilots
         self._complain = complain
         self._run = secrets.token_hex(4)
-        self._channels: dict[Connection, Channel] = {}
+        self._channels: dict[SpoolConnection, Channel] = {}
         self._current: dict[bytes, Channel] = {}
         """By worker: the channel of its newest connection."""
         self._taken: list[str] = []
         """Worker files that the next exchange removes."""
-        self._pace = Pace(_SLOWEST_ALONE)
+        self._pace = LookPace(_SLOWEST_ALONE)
         self._problem = ""
         self._failures = Backoff(first=2, most=30)
         self._next_sweep = 0.0
@@ -161,7 +161,7 @@ class SpoolEndpoint:
         files = [file for each in self._channels.values() if (file := each.next_file(self._run, self._seal))]
         return Exchange(remove=self._taken, write=files, pilots=pilots, collect=collect)
 
-    async def _exchange(self, exchange: Exchange) -> Outcome | None:
+    async def _exchange(self, exchange: Exchange) -> ExchangeOutcome | None:
         """None: the spool cannot be used."""
         try:
             outcome = await asyncio.to_thread(self._spool.run, exchange)
@@ -195,7 +195,7 @@ class SpoolEndpoint:
             log.warning("the spool cannot be used: %s", problem)
             self._complain(f"its spool cannot be used: {problem}")
 
-    def _forget(self, connections: list[Connection]) -> None:
+    def _forget(self, connections: list[SpoolConnection]) -> None:
         for connection in connections:
             channel = self._channels.pop(connection)
             if self._current.get(channel.worker) is channel:
@@ -210,7 +210,7 @@ class SpoolEndpoint:
                 messages += self._open(*parsed, file)
         return messages
 
-    def _open(self, connection: Connection, number: int, file: WorkerFile) -> list[Message]:
+    def _open(self, connection: SpoolConnection, number: int, file: WorkerFile) -> list[Message]:
         try:
             envelope = self._seal.open(f"in/{file.name}", file.data)
         except SealError as error:

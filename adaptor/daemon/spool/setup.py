@@ -7,11 +7,18 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import AdaptorError
 from adaptor.protocol.files.local import Files
-from adaptor.protocol.maildir import LATENCY, Connection, file_name, from_workers, remove_folder, write_next
+from adaptor.protocol.maildir import (
+    LATENCY,
+    SpoolConnection,
+    file_name,
+    from_workers,
+    remove_folder,
+    write_next,
+)
 from adaptor.protocol.spool import Exchange, Spool, SpoolError
 from backends.findings import Finding, error, ok
 
-_TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
+_TRIAL_FILE = file_name(SpoolConnection(0, "00000000", 1).name, 1)
 
 
 def spool_of(config: SiteConfig) -> str | None:

@@ -14,9 +14,9 @@ from adaptor.errors import AdaptorError
 from adaptor.processes.talk import Talk
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.files.local import FilesDone, FilesError, FileWork
-from adaptor.protocol.files.server import Failed, FrameError, Greeting, Reply, receive, send
+from adaptor.protocol.files.server import Failed, FilesReply, FrameError, Greeting, receive, send
 
-_reply: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+_reply: msgspec.msgpack.Decoder[FilesReply] = msgspec.msgpack.Decoder(FilesReply)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -74,7 +74,7 @@ class RemoteFiles:
             self._check_greeting(self._receive(self._talk, time.monotonic() + self._timeout))
         return self._talk
 
-    def _check_greeting(self, greeting: Reply) -> None:
+    def _check_greeting(self, greeting: FilesReply) -> None:
         if isinstance(greeting, Greeting) and greeting.version == __version__:
             return
         self._end()
@@ -84,7 +84,7 @@ class RemoteFiles:
             )
         raise FilesError("the file server does not greet")
 
-    def _receive(self, talk: Talk, deadline: float) -> Reply:
+    def _receive(self, talk: Talk, deadline: float) -> FilesReply:
         try:
             data = receive(_descriptor(talk.process.stdout), deadline)
             if data is None:

@@ -101,7 +101,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     message: str
 
 
-Reply = Greeting | Failed | FilesDone
+FilesReply = Greeting | Failed | FilesDone
 
 _work = msgspec.msgpack.Decoder(FileWork)
 _encode = msgspec.msgpack.Encoder().encode
@@ -114,7 +114,7 @@ def serve(reading: int, writing: int) -> None:
         send(writing, _encode(_reply_to(data)))
 
 
-def _reply_to(data: bytes) -> Reply:
+def _reply_to(data: bytes) -> FilesReply:
     try:
         return LOCAL_FILES.run(decoded(_work.decode, data))
     except FilesError as error:

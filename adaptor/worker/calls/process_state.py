@@ -18,7 +18,7 @@ _SHORT = 0.005
 """Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
 
 
-class Files:
+class CallFiles:
     """The folder and the output files of calls: those that one has not used are the next one's."""
 
     def __init__(self, null: int) -> None:
@@ -126,7 +126,7 @@ class Variables:
         os.environ.update(told)
 
 
-class Memory:
+class CallMemory:
     """The peak of the resident memory of each call; short calls in a row share one."""
 
     def __init__(self) -> None:

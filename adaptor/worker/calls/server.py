@@ -22,7 +22,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # there, its source is run before this one
-    from adaptor.worker.calls.process_state import Files, Memory, Variables, used
+    from adaptor.worker.calls.process_state import CallFiles, CallMemory, Variables, used
 
 CALL = struct.Struct("!II")
 """Before each message to this process: the lengths of its JSON and of the payload."""
@@ -58,8 +58,8 @@ def serve(connection: socket.socket) -> None:
         return
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    own, memory = os.getpid(), Memory()
-    files, variables = Files(null), Variables()
+    own, memory = os.getpid(), CallMemory()
+    files, variables = CallFiles(null), Variables()
     while (received := messages.next()) is not None:
         call, payload, handles = received
         if handles:

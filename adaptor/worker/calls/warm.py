@@ -41,7 +41,7 @@ _OF_ONE_CALL = ("ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT", "ADAPTOR_DEADLINE")
 """Variables that the process does not begin with: what it leaves running belongs to no one task."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class CallPlace(msgspec.Struct, frozen=True):
     """What a process is started for, and what it keeps."""
 
     bag: int
@@ -49,7 +49,7 @@ class Place(msgspec.Struct, frozen=True):
     gpus: tuple[int, ...]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CallAnswer(msgspec.Struct, frozen=True):
     """How a call ended."""
 
     refused: bool
@@ -80,7 +80,7 @@ class KeptFiles(msgspec.Struct, frozen=True):
 class WarmProcess:
     """One process; it runs one call at a time."""
 
-    def __init__(self, place: Place, child: Child, connection: socket.socket) -> None:
+    def __init__(self, place: CallPlace, child: Child, connection: socket.socket) -> None:
         self.place = place
         self.child = child
         self.connection = connection
@@ -122,7 +122,7 @@ class WarmProcess:
         """Whether it has kept files that a call can use."""
         return self.kept is not None and self.kept.cwd == held.cwd
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> CallAnswer | None:
         """The answer, once it is there as a whole."""
         with contextlib.suppress(BlockingIOError):
             while not (self.cut_off or self._is_whole()):
@@ -137,7 +137,7 @@ class WarmProcess:
         refused, error, value, cpu, peak, alone, reaped, kept = ANSWER.unpack_from(self._got)
         middle, end = ANSWER.size + error, ANSWER.size + error + value
         text = self._got[ANSWER.size : middle].decode(errors="replace")
-        found = Answer(refused, text, bytes(self._got[middle:end]), cpu, peak, alone, reaped, kept)
+        found = CallAnswer(refused, text, bytes(self._got[middle:end]), cpu, peak, alone, reaped, kept)
         del self._got[:end]
         return found
 
@@ -180,7 +180,7 @@ class WarmProcess:
             with theirs:
                 words = [*interpreter.command, "-c", _BOOT]
                 child = start_python(held, words, own, files, theirs.fileno())
-            made = cls(Place(held.key.bag, held.cpus, held.gpus), child, ours)
+            made = cls(CallPlace(held.key.bag, held.cpus, held.gpus), child, ours)
             made._begin(interpreter)
         except BaseException:
             ours.close()

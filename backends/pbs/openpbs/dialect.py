@@ -1,4 +1,4 @@
-"""OpenPBS's words; implements `backends.pbs.dialect.Dialect`."""
+"""OpenPBS's words; implements `backends.pbs.dialect.PbsDialect`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
-from backends.commands import Answer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks
 from backends.observed.rows import ReservationRow
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
@@ -21,9 +21,9 @@ from backends.pbs.openpbs.submitting import (
     check_changed,
     must_be_rerunnable,
 )
-from backends.pbs.records import Record, parse_dsv, parse_long
+from backends.pbs.records import PbsRecord, parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
 
 LETTERS = {
     "B": JobState.RUNNING,
@@ -88,7 +88,7 @@ _UNKNOWN = (153, 35, 36)
 """How qstat ends where it knows a job no more, where it has finished, and where there is no history."""
 
 
-class OwnJobs:
+class OwnPbsJobs:
     """Asks of ours alone, by their ids: nothing that others write into their jobs can be in the answer."""
 
     def __init__(self, commands: Commands) -> None:
@@ -124,20 +124,20 @@ class OwnJobs:
             return []
         return _accepted("qselect", answer).split()
 
-    def _details(self, ids: list[str]) -> list[Record]:
+    def _details(self, ids: list[str]) -> list[PbsRecord]:
         answer = self._commands.run("qstat", *(["-x"] if self._history else []), "-f", "-F", "dsv", *ids)
         if self._history and self._lacks_history(answer):
             return self._details(ids)
         return parse_dsv(_accepted("qstat", answer), JOB)
 
-    def _lacks_history(self, answer: Answer) -> bool:
+    def _lacks_history(self, answer: CommandAnswer) -> bool:
         """Whether nothing was answered because PBS remembers no ended jobs; then it is not asked of any."""
         if _NO_HISTORY in answer.errors:
             self._history = False
         return not self._history
 
 
-def _accepted(program: str, answer: Answer) -> str:
+def _accepted(program: str, answer: CommandAnswer) -> str:
     if answer.status and answer.status not in _UNKNOWN:
         raise SchedulerError(f"{program} failed with status {answer.status}: {answer.complaint}")
     return answer.output
@@ -162,7 +162,7 @@ class OpenPbs:
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._own = OwnJobs(commands)
+        self._own = OwnPbsJobs(commands)
         self._groups: list[str] | None = None
         """Of this user, once a queue has asked for them."""
         self._type_resource = GPU_TYPES[0]
@@ -222,7 +222,7 @@ class OpenPbs:
     def state_of(self, job: PbsJob) -> JobState:
         return job_state(job)
 
-    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         rerunnable = must_be_rerunnable(self._how_jobs_yield()) if order.node else False
         return arguments_of(
             order, site, shape, script, type_resource=self._type_resource, rerunnable=rerunnable
@@ -234,18 +234,18 @@ class OpenPbs:
         self._yielding = known
         return known[0]
 
-    def changes(self, order: PilotOrder, shape: Shape) -> list[str]:
+    def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
         """See Dialect."""
         return changes_of(order, shape, type_resource=self._type_resource)
 
-    def check_changed(self, answer: Answer) -> None:
+    def check_changed(self, answer: CommandAnswer) -> None:
         """See Dialect."""
         check_changed(answer)
 
-    def accepted_id(self, answer: Answer) -> str:
+    def accepted_id(self, answer: CommandAnswer) -> str:
         return accepted_id(answer)
 
-    def is_over(self, answer: Answer) -> bool:
+    def is_over(self, answer: CommandAnswer) -> bool:
         lines = [line for line in answer.errors.splitlines() if line.strip()]
         return bool(lines) and all(any(words in line for words in _GONE_WORDS) for line in lines)
 

@@ -15,7 +15,7 @@ from adaptor.model import Request
 from backends.base import SchedulerError
 from backends.numbers import whole
 from backends.pbs.fields import parse_amounts, parse_duration, parse_hosts, parse_time, parse_vnodes
-from backends.pbs.records import Record, variables
+from backends.pbs.records import PbsRecord, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob
 
 AMOUNT = re.compile(r"\d+(\.\d+)?([kmgtp]?[bw])?", re.IGNORECASE)
@@ -76,7 +76,7 @@ _WAITING = re.compile(r"Queued:(\d+)")
 _ENDED = frozenset("FX")
 
 
-def own_job(record: Record) -> PbsJob:
+def own_job(record: PbsRecord) -> PbsJob:
     """Raises SchedulerError: it is not what PBS prints of a job."""
     try:
         return _job(record)
@@ -85,12 +85,12 @@ def own_job(record: Record) -> PbsJob:
         raise SchedulerError(f"{what}: {str(error)[:200]}") from error
 
 
-def has_tag(record: Record) -> bool:
+def has_tag(record: PbsRecord) -> bool:
     """Whether the job was submitted by the adaptor."""
     return bool(_tag(record))
 
 
-def everyones_jobs(records: Iterable[Record]) -> list[PbsJob]:
+def everyones_jobs(records: Iterable[PbsRecord]) -> list[PbsJob]:
     """Jobs of anyone; one that we do not understand is left out (and counts as hidden if it runs)."""
     found = []
     for record in records:
@@ -101,7 +101,7 @@ def everyones_jobs(records: Iterable[Record]) -> list[PbsJob]:
     return found
 
 
-def _job(record: Record) -> PbsJob:
+def _job(record: PbsRecord) -> PbsJob:
     """Raises ValueError, KeyError: a value is not what PBS prints."""
     values = record.values
     state = values["job_state"]
@@ -137,7 +137,7 @@ def _job(record: Record) -> PbsJob:
     )
 
 
-def _tag(record: Record) -> str:
+def _tag(record: PbsRecord) -> str:
     return dict(variables(record.values.get("Variable_List", ""))).get(TAG, "")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
 from backends.pbs.rows import Preemption
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
 
 LONGEST_NAME = 230
 """Characters of a job's name (PBS_MAXJOBNAME)."""
@@ -45,7 +45,7 @@ CANNOT_YIELD = (
 def arguments_of(
     order: PilotOrder,
     site: SiteConfig,
-    shape: Shape,
+    shape: PbsShape,
     script: Path,
     *,
     type_resource: str = GPU_TYPES[0],
@@ -79,7 +79,7 @@ def arguments_of(
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 
-def changes_of(order: PilotOrder, shape: Shape, *, type_resource: str = GPU_TYPES[0]) -> list[str]:
+def changes_of(order: PilotOrder, shape: PbsShape, *, type_resource: str = GPU_TYPES[0]) -> list[str]:
     """The arguments of qalter for a queued job, without its id.
 
     `select` is always among them: PBS then leaves a job that has started as it is. So are both walltimes: PBS
@@ -90,8 +90,8 @@ def changes_of(order: PilotOrder, shape: Shape, *, type_resource: str = GPU_TYPE
     return [word for resource in resources for word in ("-l", resource)]
 
 
-def check_changed(answer: Answer) -> None:
-    """See `backends.pbs.dialect.Dialect`."""
+def check_changed(answer: CommandAnswer) -> None:
+    """See `backends.pbs.dialect.PbsDialect`."""
     if answer.status == 0:
         return
     problem = f"qalter failed with status {answer.status}: {answer.complaint}"
@@ -102,7 +102,7 @@ def check_changed(answer: Answer) -> None:
     raise ChangeRefused(f"PBS did not change the request: {answer.complaint}")
 
 
-def _select(shape: Shape, type_resource: str) -> str:
+def _select(shape: PbsShape, type_resource: str) -> str:
     """mpiprocs: the file of nodes gets one line for each processor, as Torque's has."""
     words = [f"select={shape.chunks}", f"ncpus={shape.processors}", f"mpiprocs={shape.processors}"]
     if shape.memory is not None:
@@ -117,7 +117,7 @@ def _select(shape: Shape, type_resource: str) -> str:
     return ":".join(words)
 
 
-def _place(shape: Shape) -> str:
+def _place(shape: PbsShape) -> str:
     if shape.node:
         return "place=exclhost"  # all vnodes of the machine
     if shape.whole_nodes:
@@ -135,8 +135,8 @@ def _from_to(least: int, most: int) -> list[str]:
     return [f"min_walltime={least}", f"max_walltime={most}", f"walltime={most}"]
 
 
-def accepted_id(answer: Answer) -> str:
-    """See `backends.pbs.dialect.Dialect`. The exit status is PBS's error number modulo 256."""
+def accepted_id(answer: CommandAnswer) -> str:
+    """See `backends.pbs.dialect.PbsDialect`. The exit status is PBS's error number modulo 256."""
     if answer.status == 0:
         # The last line that is an id; sites print greetings before it.
         for line in reversed(answer.output.splitlines()):

@@ -14,7 +14,7 @@ from backends.describing import size_in_words
 from backends.observed.rows import Amounts, ReservationRow, named_as
 from backends.observed.site import SiteNode, SiteNodes
 from backends.pbs.rows import PbsNode, PbsQueue
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
 
 
 def machines_of(nodes: Iterable[PbsNode], ours: Collection[str] | None = None) -> tuple[Node, ...]:
@@ -54,7 +54,7 @@ def _gpus(vnodes: Iterable[PbsNode]) -> Gpus:
     return tuple(sorted((type, count) for type, count in found.items() if count > 0))
 
 
-def misfit(shape: Shape, machines: Iterable[Node], queue: str) -> str:
+def misfit(shape: PbsShape, machines: Iterable[Node], queue: str) -> str:
     """Why a request of this shape would never start, even with all nodes idle; empty where it would.
 
     Args:
@@ -84,7 +84,7 @@ def _largest_first(size: tuple[int, int | None, Gpus]) -> tuple[int, int, bool, 
     return -processors, -(memory or 0), memory is None, gpus
 
 
-def _chunks(node: Node, shape: Shape) -> int:
+def _chunks(node: Node, shape: PbsShape) -> int:
     held = tasks_on(node, shape.size)
     return min(1, held) if shape.whole_nodes else held
 

@@ -26,7 +26,7 @@ from backends.pbs.state.nodes import QueueNodes
 _Places = frozenset[str] | None
 
 
-class Needs:
+class PbsNeeds:
     """Of the jobs at one site. Jobs that may run on the same machines share one set of them."""
 
     def __init__(self, site: QueueNodes, *, whole_nodes: bool = False) -> None:
@@ -97,7 +97,7 @@ _STATES: Mapping[str, _State] = {
 }
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class PbsSeen(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at the instant `now`."""
 
     now: float
@@ -112,9 +112,9 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     loses_age: bool = True
 
 
-def queue_state(seen: Seen) -> QueueState:
+def queue_state(seen: PbsSeen) -> QueueState:
     """What a planner needs to know."""
-    needs = Needs(seen.site, whole_nodes=seen.whole_nodes)
+    needs = PbsNeeds(seen.site, whole_nodes=seen.whole_nodes)
     return state_of(
         Observation(
             now=seen.now,
@@ -155,7 +155,7 @@ def job_row(job: PbsJob, now: float, queues: Mapping[str, PbsQueue] = {}) -> Job
     )
 
 
-def _wanting(row: JobRow, job: PbsJob, needs: Needs) -> JobRow:
+def _wanting(row: JobRow, job: PbsJob, needs: PbsNeeds) -> JobRow:
     """With what a waiting job needs; one that may only come to nodes of others wants nothing of ours."""
     if row.state != "waiting" or (need := needs.of(job)) is None:
         return row

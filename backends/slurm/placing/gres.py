@@ -70,7 +70,7 @@ def _from(
     return float("inf")
 
 
-Counts = Mapping[tuple[str, str], int]
+GresCounts = Mapping[tuple[str, str], int]
 """By name and type; `("gpu", "")` where the type has no name."""
 
 _NONE = frozenset({"", "(null)", "N/A", "n/a", "NONE", "none"})
@@ -112,7 +112,7 @@ def _item(text: str) -> tuple[str, str, int]:
     return name, "".join(rest), count
 
 
-def gpus_of(counts: Counts) -> Gpus:
+def gpus_of(counts: GresCounts) -> Gpus:
     """The GPUs among them; shards of a GPU and all else are left out."""
     return as_gpus({type: count for (name, type), count in counts.items() if name == "gpu"})
 
@@ -138,7 +138,7 @@ def parse_gpus(text: str) -> Gpus:
     return gpus_of(gres_counts(text))
 
 
-def covers(have: Counts, wanted: Counts) -> bool:
+def covers(have: GresCounts, wanted: GresCounts) -> bool:
     """Whether a node that has these can give those; without a type any will do."""
     return all(
         sum(each for (other, kind), each in have.items() if other == name and type in ("", kind)) >= count

@@ -24,7 +24,7 @@ from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
 from backends.slurm.rows import QueueRow
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     """What a waiting job asks for. Memory in bytes; 0: it does not say."""
 
     tasks: int
@@ -48,7 +48,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
     """Of a running or suspended job."""
-    wish: Wish | None = None
+    wish: JobWish | None = None
     """Of a waiting job."""
     exclusive: str = NOTHING
     """What it does not share with others (`backends.slurm.rows`)."""
@@ -206,19 +206,19 @@ def _ids(text: str) -> int:
     return count
 
 
-def _wish(values: Mapping[str, str], row: QueueRow) -> Wish:
+def _wish(values: Mapping[str, str], row: QueueRow) -> JobWish:
     told = tuple(values.get(key, "") for key in _WISHED)
     return _made(told, (row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu))
 
 
 @functools.lru_cache(maxsize=1000)
-def _made(told: tuple[str, ...], gpus: tuple[str, str, str, str]) -> Wish:
+def _made(told: tuple[str, ...], gpus: tuple[str, str, str, str]) -> JobWish:
     """Remembered, since many jobs of a queue are alike."""
     numbers, cpus, tasks, per_task, memory_per_cpu, memory_per_node, features, required, excluded = told
     per_job, per_node, per_gpu_task, memory_per_gpu = gpus
     least, _, most = numbers.partition("-")
     processors, each = parse_count(cpus), _count(per_task, 1)
-    return Wish(
+    return JobWish(
         tasks=_count(tasks, max(1, processors // each)),
         processors_per_task=each,
         nodes=parse_count(least),

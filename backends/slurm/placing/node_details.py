@@ -11,7 +11,7 @@ from adaptor.resources import Gpus
 from backends.base import SchedulerError
 from backends.numbers import whole
 from backends.observed.rows import total, without
-from backends.slurm.placing.gres import Counts, gpus_of, gres_counts, parse_gpus, sharded_gpus
+from backends.slurm.placing.gres import GresCounts, gpus_of, gres_counts, parse_gpus, sharded_gpus
 
 
 class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 
     memory: int
     allocated_memory: int
-    gres: Counts
+    gres: GresCounts
     gpus: Gpus
     """Those that are not drained."""
     gpus_used: Gpus

@@ -14,7 +14,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.processes.python_commands import isolated_command
 from adaptor.reports import JobReport, JobState, NodeReport
-from adaptor_donation_agents.notes import Ended, Notes, report
+from adaptor_donation_agents.notes import AgentEnd, Notes, report
 from adaptor_donation_agents.records import NOTHING, REFUSED, Order, check_name
 from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandHung, Commands
@@ -58,7 +58,7 @@ class Agents:
         self._starting = Commands(dict, site.command_timeout, machine)
         patience = max(float(site.command_timeout), float(donation.reclaim_timeout) + _SLACK)
         self._ending = Commands(dict, patience, machine)
-        self._lost: dict[str, Ended] = {}
+        self._lost: dict[str, AgentEnd] = {}
         """By tag: agents that were looked for in vain."""
         self._told: set[str] = set()
         """Tags of agents whose end was reported."""
@@ -157,7 +157,7 @@ class Agents:
             problem = f"{node} is not reached: {error}"
         if problem:
             log.warning("the agent %s: %s", tag, problem)
-            self._lost[tag] = Ended(ended=time.time(), state=JobState.NODE_FAILED, reason=problem)
+            self._lost[tag] = AgentEnd(ended=time.time(), state=JobState.NODE_FAILED, reason=problem)
 
     def _cancel(self, node: str, tag: str) -> str:
         """Why it counts as lost; empty: it was ended, or is being ended."""

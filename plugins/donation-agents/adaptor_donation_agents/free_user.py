@@ -12,7 +12,7 @@ from adaptor.processes.environment import hides_processes, unknown_processes
 from adaptor.processes.identity import Process, boot, host, is_alive, is_there, process_of, users_of
 from adaptor.processes.trees import end_chains, end_trees, find, send, wait_for_death
 from adaptor_donation_agents.folders import UserFolder
-from adaptor_donation_agents.records import EndRequest, Use, end_request_file, read_use, use_file
+from adaptor_donation_agents.records import EndRequest, UseRecord, end_request_file, read_use, use_file
 
 _KEEPER = b"adaptor_donation_agents.keeper"
 
@@ -34,7 +34,7 @@ class Freed(NamedTuple):
     free: bool
     """Whether nothing of it lives. Everything of the user was examined, unless its keeper ended it."""
     problems: tuple[str, ...]
-    unclosed: Use | None
+    unclosed: UseRecord | None
     """The use, if its end note is still missing and none of its known processes lives."""
 
 
@@ -90,7 +90,7 @@ def _living(processes: list[Process]) -> list[int]:
     return [process.pid for process in processes if is_there(process)]
 
 
-def _since(use: Use | None) -> int | None:
+def _since(use: UseRecord | None) -> int | None:
     """The earliest start of a process of the use, in ticks since boot; None: it is of an earlier boot.
 
     `use` is None where no record can be believed.
@@ -100,7 +100,7 @@ def _since(use: Use | None) -> int | None:
     return use["keeper"]["ticks"] if use["keeper"]["boot"] == boot() else None
 
 
-def _elsewhere(use: Use | None) -> str:
+def _elsewhere(use: UseRecord | None) -> str:
     """Why a use that was not seen to end may live on another host; empty: it was on this one."""
     if use is None or use["keeper"]["host"] == host():
         return ""
@@ -135,7 +135,7 @@ def name_of(tag: str) -> str:
     return tag or "a use with a damaged record"
 
 
-def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
+def _recorded(folder: UserFolder, node: str) -> tuple[UseRecord | None, bool]:
     """The record of the use, and whether there is one, damaged or not."""
     try:
         use = read_use(folder, node)
@@ -144,7 +144,7 @@ def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
     return use, use is not None
 
 
-def _keeper(use: Use) -> Process | None:
+def _keeper(use: UseRecord) -> Process | None:
     """None: it is dead."""
     keeper = use["keeper"]
     if not is_alive(keeper):

@@ -20,7 +20,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.private_files import write_atomically
 from adaptor.units import counted
-from adaptor_donation_agents.hooks import Hooks, Wanted, make_hooks
+from adaptor_donation_agents.hooks import HookOptions, Hooks, make_hooks
 
 
 @click.command("install-hooks", short_help="Print or write the scripts that reclaim donated nodes.")
@@ -57,7 +57,7 @@ def install_hooks(
     """
     site, donation = _donating_site(name, config)
     interpreter = _interpreter(python or site.python, site)
-    hooks = make_hooks(site, Wanted(name, interpreter, _number_of(user), donation))
+    hooks = make_hooks(site, HookOptions(name, interpreter, _number_of(user), donation))
     warnings = _warnings(interpreter, site)
     folder = str(Path(write).expanduser().absolute()) if write else hooks.folder
     instructions = [line.replace("{folder}", folder) for line in hooks.instructions]

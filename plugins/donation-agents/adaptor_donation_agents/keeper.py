@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adaptor.processes.detaching import Answer, in_background
+from adaptor.processes.detaching import SayToParent, in_background
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, write_once, write_patiently
@@ -27,7 +27,7 @@ from adaptor_donation_agents.marks import taken_by
 from adaptor_donation_agents.records import (
     REFUSED,
     Order,
-    Use,
+    UseRecord,
     close,
     end,
     end_request_file,
@@ -57,7 +57,7 @@ class Claim(NamedTuple):
     """A node that this process may use until it ends or leaves `folder`."""
 
     folder: UserFolder
-    use: Use
+    use: UseRecord
     marker: str
 
 
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
     return REFUSED if answer else 1
 
 
-def _use_node(order: Order, notes: Path, answer: Answer) -> None:
+def _use_node(order: Order, notes: Path, answer: SayToParent) -> None:
     started = time.time()
     try:
         claimed = claim(order, notes, started)
@@ -154,7 +154,7 @@ def claim(order: Order, notes: Path, started: float) -> Claim:
             raise RefusedError(f"{node} is in use already")
         sign = marker(order["runtime"], os.geteuid(), node)
         _clean_up(folder, node, sign)
-        use = Use(tag=order["tag"], keeper=own_identity(), notes=str(notes), since=started)
+        use = UseRecord(tag=order["tag"], keeper=own_identity(), notes=str(notes), since=started)
         # First write the record, then look at the marks. A prolog marks first and then looks for records,
         # so one of the two sees the other.
         folder.write(use_file(node), dict(use))
@@ -172,7 +172,7 @@ def claim(order: Order, notes: Path, started: float) -> Claim:
     return Claim(folder, use, sign)
 
 
-def _write_start(notes: Path, tag: str, use: Use) -> None:
+def _write_start(notes: Path, tag: str, use: UseRecord) -> None:
     if note_path(notes, tag, END).exists():
         raise RefusedError(f"{tag} was withdrawn before it began")
     try:

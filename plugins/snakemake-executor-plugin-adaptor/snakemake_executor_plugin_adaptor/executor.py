@@ -96,7 +96,7 @@ POLL = 2.0
 IDLE = 0.2
 """Seconds between looks for jobs, while none runs."""
 
-Place = tuple[int, int]
+TaskPlace = tuple[int, int]
 """A bag and a task in it."""
 
 
@@ -123,7 +123,7 @@ class Executor(RemoteExecutor):
         self._bags: dict[BagKey, int] = {}
         self._heard: dict[int, int] = {}
         """By bag, the last event that was heard of."""
-        self._ended: dict[Place, TaskEvent] = {}
+        self._ended: dict[TaskPlace, TaskEvent] = {}
         """Of jobs whose end is not reported yet."""
         self._lock = threading.Lock()
 
@@ -229,6 +229,6 @@ class Executor(RemoteExecutor):
         self._client.close()
 
 
-def _place(job: SubmittedJobInfo) -> Place:
-    place: Place = (job.aux or {})["place"]
+def _place(job: SubmittedJobInfo) -> TaskPlace:
+    place: TaskPlace = (job.aux or {})["place"]
     return place

@@ -12,12 +12,12 @@ from adaptor.reports import JobState
 from adaptor.resources import Node
 from adaptor_torque import parse, submitting
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
-from backends.commands import Answer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks
 from backends.observed.rows import ReservationRow
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.fields import number_of
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
 from backends.pbs.state.nodes import machines_of
 
 _UNKNOWN_JOB = 153
@@ -27,7 +27,7 @@ _OVER = ("Unknown Job", "nonexistent job", "already in exit state", "Request inv
 
 
 class Torque:
-    """Implements `backends.pbs.dialect.Dialect`."""
+    """Implements `backends.pbs.dialect.PbsDialect`."""
 
     name = "Torque"
     time_resolution = TIME_RESOLUTION
@@ -83,20 +83,20 @@ class Torque:
     def state_of(self, job: PbsJob) -> JobState:
         return state_of(job)
 
-    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         return submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
 
-    def changes(self, order: PilotOrder, shape: Shape) -> list[str]:  # noqa: ARG002
+    def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:  # noqa: ARG002
         """See Dialect."""
         raise ChangeRefused("requests are not changed on Torque")
 
-    def check_changed(self, answer: Answer) -> None:
+    def check_changed(self, answer: CommandAnswer) -> None:
         """See Dialect."""
 
-    def accepted_id(self, answer: Answer) -> str:
+    def accepted_id(self, answer: CommandAnswer) -> str:
         return submitting.accepted_id(answer)
 
-    def is_over(self, answer: Answer) -> bool:
+    def is_over(self, answer: CommandAnswer) -> bool:
         return bool(answer.errors.strip()) and _only_over(answer)
 
     def _printed(self, *arguments: str) -> str:
@@ -106,7 +106,7 @@ class Torque:
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
         return answer.output
 
-    def _chunks_per_node(self, shape: Shape) -> int:
+    def _chunks_per_node(self, shape: PbsShape) -> int:
         """As many as most of the nodes hold that hold any."""
         if self._machines is None:
             self.nodes()
@@ -114,7 +114,7 @@ class Torque:
         return held.most_common(1)[0][0] if held else 1
 
 
-def _only_over(answer: Answer) -> bool:
+def _only_over(answer: CommandAnswer) -> bool:
     """Whether all that a command complains of are jobs that are gone."""
     lines = (line for line in answer.errors.splitlines() if line.strip())
     return all(any(words in line for words in _OVER) for line in lines)

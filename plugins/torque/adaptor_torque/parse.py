@@ -21,7 +21,7 @@ from backends.base import SchedulerError
 from backends.numbers import finite, whole
 from backends.observed.rows import Amounts
 from backends.pbs.fields import amounts_of, default_seconds, parse_duration, parse_size, parse_time
-from backends.pbs.records import Record, parse_long, variables
+from backends.pbs.records import PbsRecord, parse_long, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 
 _PROPERTY = "neednodes"
@@ -122,10 +122,10 @@ def parse_server(text: str) -> PbsServer:
     return found[0]
 
 
-def understood(records: Iterable[Record], make: Callable[[Record], Row]) -> list[Row]:
+def understood(records: Iterable[PbsRecord], make: Callable[[PbsRecord], Row]) -> list[Row]:
     """Raises SchedulerError: there are records, but nothing can be made of any."""
     rows: list[Row] = []
-    broken: list[Record] = []
+    broken: list[PbsRecord] = []
     for record in records:
         try:
             rows.append(make(record))
@@ -138,7 +138,7 @@ def understood(records: Iterable[Record], make: Callable[[Record], Row]) -> list
     return rows
 
 
-def job(record: Record) -> PbsJob:
+def job(record: PbsRecord) -> PbsJob:
     """Raises KeyError, ValueError: not a job of Torque."""
     values = record.values
     held = _held(values)
@@ -175,7 +175,7 @@ def job(record: Record) -> PbsJob:
     )
 
 
-def node(record: Record) -> PbsNode:
+def node(record: PbsRecord) -> PbsNode:
     """Raises KeyError, ValueError: not a node of Torque."""
     values = record.values
     held = parse_holders(values["jobs"]) if values.get("jobs") else {}
@@ -198,7 +198,7 @@ def node(record: Record) -> PbsNode:
     )
 
 
-def queue(record: Record) -> PbsQueue:
+def queue(record: PbsRecord) -> PbsQueue:
     """Raises KeyError, ValueError: not a queue of Torque."""
     values = record.values
     routes = values.get("route_destinations", "").replace(" ", "")
@@ -215,7 +215,7 @@ def queue(record: Record) -> PbsQueue:
     )
 
 
-def server(record: Record) -> PbsServer:
+def server(record: PbsRecord) -> PbsServer:
     """Raises ValueError: not a server of Torque."""
     values = record.values
     return PbsServer(

@@ -8,9 +8,9 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor_torque.parse import TAG
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.pbs.constraints import HOST
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
 
 LOG = "pbs-pilot.out"
 """In the pilot's folder: what the script prints, and Torque about it."""
@@ -21,7 +21,9 @@ _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "cannot be l
 _SAID_NO = ("submit error", "administratively rejected", "illegal", "usage:", "can not be run as root")
 
 
-def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, per_node: int) -> list[str]:
+def arguments_of(
+    order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path, per_node: int
+) -> list[str]:
     """All arguments of qsub.
 
     Args:
@@ -46,7 +48,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path
     return [*options, *site.extra_args, str(script)]
 
 
-def nodes_wanted(shape: Shape, per_node: int) -> str:
+def nodes_wanted(shape: PbsShape, per_node: int) -> str:
     """The specification for `-l nodes=`: full nodes, and one with the rest.
 
     Whether `nodes=4:ppn=1` may lie on one node is each scheduler's own affair; this form means the same
@@ -60,7 +62,7 @@ def nodes_wanted(shape: Shape, per_node: int) -> str:
     return "+".join([_part(host or str(full), each, shape), *([_part("1", rest, shape)] if rest else [])])
 
 
-def _part(nodes: str, chunks: int, shape: Shape) -> str:
+def _part(nodes: str, chunks: int, shape: PbsShape) -> str:
     """Args: chunks: on each of these nodes."""
     gpus = f":gpus={chunks * shape.gpus}" if shape.gpus else ""
     properties = "".join(f":{value}" for name, value in shape.traits if name != HOST)
@@ -73,7 +75,7 @@ def short_name(tag: str) -> str:
     return f"adaptor.{re.sub(r'[^A-Za-z0-9_-]', '_', own)}"[:_LONGEST_NAME]
 
 
-def accepted_id(answer: Answer) -> str:
+def accepted_id(answer: CommandAnswer) -> str:
     """The job's id.
 
     Raises:

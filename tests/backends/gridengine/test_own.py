@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from adaptor.reports import JobState
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.gridengine import reading
 from backends.gridengine.reading import ended_report, report_of
-from backends.gridengine.rows import Ended, GridJob
+from backends.gridengine.rows import EndedRecord, GridJob
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
 
 
-def record(**changes: Any) -> Ended:
+def record(**changes: Any) -> EndedRecord:
     """Of a job of 100 s that ended by itself after 50."""
     usual = {"number": "1", "name": "adaptor-1.1", "owner": "bob", "host": "n1", "start": 10.0, "end": 60.0}
-    return Ended(**{**usual, "failed": 0, "exit_status": 0, "slots": 1, "limit": 100.0, **changes})
+    return EndedRecord(**{**usual, "failed": 0, "exit_status": 0, "slots": 1, "limit": 100.0, **changes})
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_job_that_was_deleted_while_it_waited_is_cancelled_at_once() -> None:
 
 
 def test_where_records_cannot_be_read_an_end_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = backend(RecordedCell(qacct=Answer(1, "", "accounting: Permission denied")))
+    site = backend(RecordedCell(qacct=CommandAnswer(1, "", "accounting: Permission denied")))
     monkeypatch.setattr(reading, "_LAG", -1.0)
     (found,) = site.jobs(["11"], "no such tag")
     assert found.state is JobState.UNKNOWN

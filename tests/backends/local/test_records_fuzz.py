@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 
 from adaptor.processes.notes import END, JOB, START, write_once
 from adaptor.reports import JobState
-from backends.local.queue import Share
-from backends.local.store import End, Entry, Job, Start, Store, as_note
+from backends.local.queue import QueueShare
+from backends.local.store import Job, JobEnd, JobEntry, Start, Store, as_note
 from tests.fuzzing import damaged, fuzz, survives
 
-RECORDS: dict[str, Job | Start | End] = {
+RECORDS: dict[str, Job | Start | JobEnd] = {
     JOB: Job(
-        id=1, tag="adaptor-1", p=1, tr=60, holds=Share(1), memory=1, submitted=1.0, directory="/x",
+        id=1, tag="adaptor-1", p=1, tr=60, holds=QueueShare(1), memory=1, submitted=1.0, directory="/x",
         worker=("a",), environment={"A": "b"}, grace=1.0, marker="m",
     ),
     START: Start(started=2.0, supervisor={"host": "n1", "boot": "b", "pid": 1, "ticks": 1}, devices=("0",)),
-    END: End(ended=3.0, state=JobState.COMPLETED, exit_code=0),
+    END: JobEnd(ended=3.0, state=JobState.COMPLETED, exit_code=0),
 }  # fmt: skip
 TEXTS = [msgspec.json.encode(as_note(record)).decode() for record in RECORDS.values()]
 
 
-def summary(entry: Entry) -> tuple[object, ...]:
+def summary(entry: JobEntry) -> tuple[object, ...]:
     return entry.state, entry.started, entry.ended, entry.limit, entry.reason, entry.nodes
 
 

@@ -126,9 +126,9 @@ def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
     sshd: ThrowawaySshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connecting, looked = threading.Event(), threading.Event()
-    give_up = connection.Connection._give_up_connecting
+    give_up = connection.SshConnection._give_up_connecting
 
-    def look(self: connection.Connection) -> None:
+    def look(self: connection.SshConnection) -> None:
         give_up(self)
         looked.set()
 
@@ -142,7 +142,7 @@ def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
             raise SchedulerError("it was killed")
 
     monkeypatch.setattr(connection, "_Login", Late)
-    monkeypatch.setattr(connection.Connection, "_give_up_connecting", look)
+    monkeypatch.setattr(connection.SshConnection, "_give_up_connecting", look)
     machine = reached(sshd)
     thread, caught = in_background(machine.variables)
     connecting.wait()

@@ -25,7 +25,7 @@ from backends.pbs.openpbs import submitting as openpbs
 from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
-from backends.pbs.reading import Answers, Terms
+from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import shape_of
@@ -37,8 +37,8 @@ SCRIPT = Path("/home/u/7/pilot.sh")
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
-def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> Terms:
-    return Answers(server=PbsServer(name="s", version="1"), queues=dict(queues), nodes=nodes).terms(name)
+def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> PbsTerms:
+    return PbsAnswers(server=PbsServer(name="s", version="1"), queues=dict(queues), nodes=nodes).terms(name)
 
 
 def look(

@@ -12,7 +12,7 @@ import re
 from adaptor_torque.parse import understood
 from backends.observed.rows import Amounts
 from backends.pbs.fields import parse_duration, parse_time
-from backends.pbs.records import Record, parse_long
+from backends.pbs.records import PbsRecord, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from tests.clusters.slurm_wrappers.text import as_torque
 
@@ -37,7 +37,7 @@ def parse_queues(text: str, limits: str) -> list[PbsQueue]:
     """`qstat -Q -f` and `qstat -q`. Raises SchedulerError: there are records, but none is a queue's."""
     bounds = {line[:_NAME_COLUMN].strip(): line[_NAME_COLUMN:].split() for line in limits.splitlines()}
 
-    def queue(record: Record) -> PbsQueue:
+    def queue(record: PbsRecord) -> PbsQueue:
         columns = bounds.get(record.id[:_NAME_COLUMN], [])
         # Memory, CPU time, walltime, nodes, running, queued, an empty limit, and two letters.
         walltime, nodes = columns[2:4] if len(columns) == 9 else ("--", "--")
@@ -58,7 +58,7 @@ def parse_held_counts(text: str) -> dict[str, int]:
     return {node: int(count) for node, _, count in pairs}
 
 
-def _job(record: Record) -> PbsJob:
+def _job(record: PbsRecord) -> PbsJob:
     """Raises KeyError, ValueError: not a job."""
     values = record.values
     held = parse_held_counts(values["exec_host"]) if "exec_host" in values else {}
@@ -90,7 +90,7 @@ def _state(letter: str, priority: int) -> str:
     return "H" if letter == "Q" and priority == 0 else letter
 
 
-def _node(record: Record) -> PbsNode:
+def _node(record: PbsRecord) -> PbsNode:
     """Raises KeyError, ValueError: not a node."""
     values = record.values
     said = dict(word.partition("=")[::2] for word in values.get("status", "").split(","))

@@ -17,12 +17,12 @@ import pytest
 from adaptor.daemon.ports.rooms import Rooms, rooms_for
 from adaptor.daemon.ports.server import Message, Server
 from adaptor.protocol.keys import Keys, load_or_make_keys
-from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, Room
+from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, ConnectionRoom
 from tests.e2e.lab import until
 from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 
 MB = 2**20
-_ROOM = Room(proven=3, silent=4, begun=4, patience=1.0)
+_ROOM = ConnectionRoom(proven=3, silent=4, begun=4, patience=1.0)
 FEW = Rooms(workers=_ROOM, clients=_ROOM)
 PLENTY = rooms_for(20_000, 1)
 MORE_THAN_ARE_LEFT = 9

@@ -11,14 +11,14 @@ import pytest
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.protocol.maildir import (
     UNREAD,
-    Connection,
+    SpoolConnection,
     file_name,
     for_worker,
     from_workers,
     parse_daemon_file,
 )
 from adaptor.protocol.seal import Envelope, Seal
-from adaptor.protocol.spool import Exchange, Outcome, Spool, SpoolError
+from adaptor.protocol.spool import Exchange, ExchangeOutcome, Spool, SpoolError
 
 SEAL = Seal("the workers' key")
 WORKER = b"7-n1-42"
@@ -29,7 +29,7 @@ class Failing(Spool):
 
     problem = ""
 
-    def run(self, exchange: Exchange) -> Outcome:
+    def run(self, exchange: Exchange) -> ExchangeOutcome:
         if self.problem:
             raise SpoolError(self.problem)
         return super().run(exchange)
@@ -64,14 +64,14 @@ class Scene:
             for worker, _ in batch:
                 self.endpoint.send(worker, self.answer)
 
-    def connection(self, n: int = 1, token: str = "0123abcd", pilot: int = 7) -> Connection:
-        connection = Connection(pilot, token, n)
+    def connection(self, n: int = 1, token: str = "0123abcd", pilot: int = 7) -> SpoolConnection:
+        connection = SpoolConnection(pilot, token, n)
         for_worker(self.folder, connection.name).mkdir(exist_ok=True)
         return connection
 
     def write(
         self,
-        connection: Connection,
+        connection: SpoolConnection,
         number: int,
         *words: bytes,
         worker: bytes = WORKER,
@@ -87,7 +87,7 @@ class Scene:
         asyncio.run(self.endpoint.exchange())
         return [word for _, word in self.heard[before:]]
 
-    def answers(self, connection: Connection) -> list[bytes]:
+    def answers(self, connection: SpoolConnection) -> list[bytes]:
         """What lies in a connection, in order."""
         words = []
         for path in sorted(for_worker(self.folder, connection.name).iterdir()):

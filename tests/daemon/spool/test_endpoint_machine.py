@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from adaptor.daemon.spool import endpoint as endpoint_module
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
-from adaptor.protocol.access import Access, Identity
+from adaptor.protocol.access import Access, Credentials
 from adaptor.protocol.maildir import address_of, from_workers
 from adaptor.protocol.seal import Seal
 from adaptor.protocol.spool import Spool
@@ -110,7 +110,7 @@ class SpoolMachine(RuleBasedStateMachine):
         )
 
     def _connect(self) -> Transport:
-        access = Access(addresses=(), server="", own=Identity("", "key"))
+        access = Access(addresses=(), server="", own=Credentials("", "key"))
         return self.connector.connect(access, address_of(self.spool))
 
     def _word(self) -> bytes:

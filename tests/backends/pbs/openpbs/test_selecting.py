@@ -10,7 +10,7 @@ from backends.observed.rows import Amounts
 from backends.pbs.fields import amounts_of
 from backends.pbs.openpbs.hardware import nodes_of
 from backends.pbs.openpbs.jobs import everyones_jobs, gpu_type, parse_select, placing
-from backends.pbs.records import Record, parse_long
+from backends.pbs.records import PbsRecord, parse_long
 from backends.pbs.rows import PbsChunk, PbsNode
 
 MB = 2**20
@@ -65,13 +65,13 @@ def test_places(place: str, told: str) -> None:
 
 def test_a_job_whose_request_is_not_understood_holds_what_it_holds() -> None:
     values = {"job_state": "R", "Resource_List.select": "1:ncpus=many", "exec_vnode": "(n1:ncpus=2:ngpus=1)"}
-    (job,) = everyones_jobs([Record("1.s", values)])
+    (job,) = everyones_jobs([PbsRecord("1.s", values)])
     assert (job.chunks, job.nodes) == ((), {"n1": amounts_of(2, 0, 1)})
 
 
 def test_what_the_scheduler_itself_reads_counts_where_we_see_it() -> None:
     values = {"job_state": "Q", "Resource_List.select": "1:ncpus=2", "schedselect": "1:ncpus=2:mem=1mb"}
-    (job,) = everyones_jobs([Record("1.s", values)])
+    (job,) = everyones_jobs([PbsRecord("1.s", values)])
     assert job.chunks == (PbsChunk(each=Amounts(2, MB)),)
 
 

@@ -11,7 +11,7 @@ from backends.observed.rows import Amounts
 from backends.pbs.fields import amounts_of
 from backends.pbs.rows import PbsChunk, PbsJob, PbsQueue
 from backends.pbs.state.nodes import QueueNodes, find_site
-from backends.pbs.state.queue import Needs
+from backends.pbs.state.queue import PbsNeeds
 from tests.backends.pbs.pbs_rows import job, node
 from tests.backends.pbs.state.test_queue import look
 
@@ -49,13 +49,13 @@ def chunk(processors: int, count: int = 1, **traits: str) -> PbsChunk:
     ],
 )
 def test_where_a_job_may_run(queue: str, traits: dict[str, str], nodes: set[str] | None) -> None:
-    need = Needs(site()).of(asking(chunk(4, **traits), queue=queue))
+    need = PbsNeeds(site()).of(asking(chunk(4, **traits), queue=queue))
     assert need is not None
     assert need.nodes == (None if nodes is None else frozenset(nodes))
 
 
 def test_jobs_with_the_same_answer_share_one_set() -> None:
-    needs = Needs(site())
+    needs = PbsNeeds(site())
     by_queue = needs.of(asking(chunk(1), queue="gpu"))
     by_trait = needs.of(asking(chunk(2, gpu_type="a100")))
     assert by_queue is not None
@@ -65,7 +65,7 @@ def test_jobs_with_the_same_answer_share_one_set() -> None:
 
 
 def test_chunks_of_several_shapes_and_places() -> None:
-    needs = Needs(find_site(NODES[:1], QUEUES, "workq"))
+    needs = PbsNeeds(find_site(NODES[:1], QUEUES, "workq"))
     several = (chunk(3, 2), PbsChunk(each=amounts_of(1, 100, 2)))
     assert needs.of(asking(*several)) == Need(
         chunks=2, processors=3, others=(Need(chunks=1, processors=1, memory=100, gpus=2),)
@@ -100,7 +100,7 @@ def test_a_job_that_may_only_run_elsewhere_takes_nothing_of_ours() -> None:
     nodes = [node("n1"), node("n2", host="n2", traits=GPU)]
     elsewhere = asking(chunk(1, host="n9"), queue="workq")
     assert [each.processors for each in look(nodes, [elsewhere]).pending] == [4]  # nobody knows n9
-    queues = Needs(find_site(NODES, QUEUES, "gpu"))
+    queues = PbsNeeds(find_site(NODES, QUEUES, "gpu"))
     need = queues.of(asking(chunk(1), queue="big"))
     assert need is not None
     assert not queues.concern_us(Need(chunks=1, processors=1, nodes=frozenset({"n1"})))
