@@ -88,3 +88,9 @@ def chunks(ids: Collection[str]) -> Iterator[list[str]]:
     ordered = list(ids)
     for first in range(0, len(ordered), CHUNK):
         yield ordered[first : first + CHUNK]
+
+
+def only_says(text: str, words: Collection[str]) -> bool:
+    """Whether every line holds one of these; False where there is no line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(any(each in line for each in words) for line in lines)

@@ -17,14 +17,6 @@ from backends.gridengine.state import GridSeen, ceilings, pes_of
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 
-_HEAD = """\
-# Written by `adaptor site init` for Grid Engine ({version}).
-# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
-# lower it as you like. `adaptor site check` compares this file with the qmaster.
-
-sites:
-"""
-
 
 def describe_sites(timeout: float = 30.0) -> str:
     """The YAML text of a configuration for the Grid Engine that answers here, with comments.
@@ -50,7 +42,7 @@ def describe_sites(timeout: float = 30.0) -> str:
         )
         for name in names
     ]
-    return described(_HEAD.format(version=master.version()), sites, "queues", names)
+    return described(f"Grid Engine ({master.version()})", "qmaster", sites, "queues", names)
 
 
 def check_site(site: SiteConfig, machine: Machine) -> list[Finding]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import calendar
 import functools
 import math
 import re
-import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 from xml.etree import ElementTree
@@ -15,7 +13,7 @@ import msgspec
 
 from backends.base import SchedulerError
 from backends.gridengine.rows import EndedRecord, GridJob, GridQueue, Instance, Pe
-from backends.numbers import finite, whole
+from backends.numbers import clock_seconds, finite, utc_time, whole
 from backends.observed.rows import Amounts, ReservationRow
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmMgGtT]?)")
@@ -28,10 +26,7 @@ def seconds_of(text: str) -> float:
     text = text.partition(",[")[0].strip()
     if text.upper() in ("INFINITY", "NONE", ""):
         return math.inf
-    seconds = 0.0
-    for part in text.split(":"):
-        seconds = seconds * 60 + (finite(part) if part else 0.0)
-    return finite(str(seconds))
+    return clock_seconds(re.sub(r"(?<=:)(?=:|$)|^(?=:)", "0", text))  # parts may be empty
 
 
 def bytes_of(text: str) -> int:
@@ -46,8 +41,7 @@ def time_of(text: str) -> float:
     """Epoch seconds from `2026-11-25T21:45:38` or ctime(3), both in UTC; 0 from `-/-`."""
     if text.startswith("-/-"):
         return 0.0
-    form = "%Y-%m-%dT%H:%M:%S" if text[:1].isdigit() else "%a %b %d %H:%M:%S %Y"
-    return float(calendar.timegm(time.strptime(text.partition(".")[0].strip(), form)))
+    return utc_time(text.partition(".")[0].strip())
 
 
 def count_of(text: str) -> int:

@@ -18,10 +18,9 @@ from backends.base import (
     PilotOrder,
     SchedulerError,
     SubmitRefused,
-    SubmitUncertain,
 )
 from backends.ceilings import limits_of
-from backends.commands import CommandHung, Commands, chunks
+from backends.commands import Commands, chunks
 from backends.donation import donation_terms, shortened
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -35,7 +34,7 @@ from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import PbsShape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
 from backends.pbs.state.queue import PbsSeen, queue_state, report_of, was_put_back_to_yield
-from backends.scripts import render
+from backends.scripts import render, submit
 
 
 class PbsBackend:
@@ -123,12 +122,12 @@ class PbsBackend:
         shape, order = self._shape(order), self._with_least(order)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
-        command = dialect.arguments(order, terms, shape, script)
+        command = ["qsub", *dialect.arguments(order, terms, shape, script)]
         text = render(
             dialect.template,
             processors=order.request.p,
             seconds=str(order.request.tr),
-            command=["qsub", *command],
+            command=command,
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
@@ -136,12 +135,8 @@ class PbsBackend:
             memory="" if shape.memory is None else str(shape.memory),
             gpus=str(shape.gpus or ""),
         )
-        self._machine.write_private(script, text.encode())
         self._look.forget()
-        try:
-            answer = self._server.submitting.run("qsub", *command)
-        except CommandHung as error:
-            raise SubmitUncertain(str(error)) from error
+        answer = submit(self._machine, self._server.submitting, command, script, text)
         return dialect.accepted_id(answer)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:

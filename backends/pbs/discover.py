@@ -26,14 +26,6 @@ from backends.pbs.reading import PbsTerms, ask, asking_environment, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues
 
-_HEAD = """\
-# Written by `adaptor site init` for the PBS server {server} ({dialect} {version}).
-# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
-# lower it as you like. `adaptor site check` compares this file with the server.
-
-sites:
-"""
-
 __all__ = ["Finding", "check_site", "describe_sites"]
 
 
@@ -58,9 +50,12 @@ def describe_sites(timeout: float = 30.0) -> str:
 def describe_server(dialect: str, sites: Sequence[PbsTerms]) -> str:
     """The text of a configuration: the first queue as a site, the others as comments."""
     server = sites[0].server
-    head = _HEAD.format(server=server.name, dialect=dialect, version=server.version)
     return described(
-        head, [_described(terms) for terms in sites], "queues", [terms.site.name for terms in sites]
+        f"the PBS server {server.name} ({dialect} {server.version})",
+        "server",
+        [_described(terms) for terms in sites],
+        "queues",
+        [terms.site.name for terms in sites],
     )
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import limits_of
-from backends.commands import CommandHung, chunks
+from backends.commands import chunks, only_says
 from backends.donation import donation_terms, shortened
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.state import SecondLook
-from backends.scripts import render
+from backends.scripts import render, submit
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
@@ -49,6 +49,7 @@ from backends.slurm.submitting import (
     where_options,
 )
 
+_IS_OVER = ("Invalid job id", "already completing or completed")
 TEMPLATE = Path(__file__).with_name("pilot.template")
 
 
@@ -126,24 +127,20 @@ class SlurmBackend:
             )
             order = shortened(order, (partition.max_time if partition is not None else math.inf))
         script = order.directory / "pilot.sh"
-        command = [*self._arguments(order), str(script)]
+        command = ["sbatch", *self._arguments(order), str(script)]
         text = render(
             TEMPLATE,
             processors=order.request.p,
             minutes=str(minutes_of(order)),
             shrinks=str(self.shrink_margin is not None).lower(),
-            command=["sbatch", *command],
+            command=command,
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
-            gres=step_gres(command),
+            gres=step_gres(command[1:]),
         )
-        self._machine.write_private(script, text.encode())
         self._look.forget()
-        try:
-            answer = self._cluster.submitting.run("sbatch", *command)
-        except CommandHung as error:
-            raise SubmitUncertain(str(error)) from error
+        answer = submit(self._machine, self._cluster.submitting, command, script, text)
         return accepted_id(answer)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
@@ -155,7 +152,7 @@ class SlurmBackend:
         self._look.forget()
         for part in chunks(ids):
             answer = self._cluster.commands.run("scancel", *part)
-            if answer.status and not _is_over(answer.errors):
+            if answer.status and not only_says(answer.errors, _IS_OVER):
                 raise SchedulerError(f"scancel failed with status {answer.status}: {answer.complaint}")
 
     def reshape(self, id: str, order: PilotOrder) -> None:
@@ -271,10 +268,3 @@ class SlurmBackend:
             return 0
         there = [node for node in self._known_site().machines if node.name == order.node]
         return sum(node.gpus_of(order.task.gpu_type) for node in there)
-
-
-def _is_over(complaints: str) -> bool:
-    """Whether scancel only says that there is nothing left to cancel."""
-    lines = complaints.splitlines()
-    harmless = ("Invalid job id", "already completing or completed")
-    return bool(lines) and all(any(words in line for words in harmless) for line in lines)

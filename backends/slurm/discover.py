@@ -34,14 +34,6 @@ from backends.slurm.rows import Partition
 _MOST = 12
 """Features that are named."""
 
-_HEAD = """\
-# Written by `adaptor site init` for the Slurm cluster {cluster} (version {version}).
-# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
-# lower it as you like. `adaptor site check` compares this file with the cluster.
-
-sites:
-"""
-
 
 def describe_cluster(
     settings: Mapping[str, str], partitions: Iterable[PartitionNodes], terms: SlurmTerms
@@ -49,14 +41,15 @@ def describe_cluster(
     """The text of a configuration: the first partition as a site, the others as comments."""
     first, *others = partitions
     yields = settings.get("PreemptType") == "preempt/partition_prio"
-    head = _HEAD.format(
-        cluster=settings.get("ClusterName", "?"), version=settings.get("SLURM_VERSION", "unknown")
-    )
+    version = settings.get("SLURM_VERSION", "unknown")
+    cluster = f"the Slurm cluster {settings.get('ClusterName', '?')} (version {version})"
     own = terms.partitions[first.name]
     named = (terms.partitions[each.name] for each in others)
     choices = [own.name, *(each.name for each in named if not (yields and _makes_room(each, own)))]
     sites = [_described(nodes, terms) for nodes in (first, *others)]
-    return described(head, sites, "partitions", choices, _donation_lines(first, terms) if yields else ())
+    return described(
+        cluster, "cluster", sites, "partitions", choices, _donation_lines(first, terms) if yields else ()
+    )
 
 
 def _described(nodes: PartitionNodes, terms: SlurmTerms) -> Described:

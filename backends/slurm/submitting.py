@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from adaptor.config.schema import SiteConfig
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer
+from backends.scripts import Submitter
 from backends.slurm.fields import expand, fold
 from backends.slurm.parse import job_id_of
 from backends.slurm.placing.gres import gres_counts
@@ -121,27 +122,14 @@ def gave_no_answer(errors: str) -> bool:
     return any(words in errors for words in (*_NO_ANSWER, *_NEVER_ARRIVED))
 
 
-def accepted_id(answer: CommandAnswer) -> str:
-    """The job's id.
-
-    Raises:
-        SubmitRefused: Slurm said no.
-        SubmitUncertain: the answer leaves open whether the request is queued.
-        SchedulerError: slurmctld was not reached, so the request is certainly not queued.
-    """
-    if answer.status == 0:
-        id = job_id_of(answer.output)
-        if id is None:
-            raise SubmitUncertain(f"sbatch printed no job id but {answer.output.strip()[:200]!r}")
-        return id
-    problem = f"sbatch failed with status {answer.status}: {answer.complaint}"
-    if any(words in answer.errors for words in _NO_ANSWER):
-        raise SubmitUncertain(problem)
-    if any(words in answer.errors for words in _NEVER_ARRIVED):
-        raise SchedulerError(problem)
-    if answer.status < 0 or "sbatch" not in answer.errors:
-        raise SubmitUncertain(problem)
-    raise SubmitRefused(f"Slurm refused the request: {answer.complaint}")
+accepted_id = Submitter(
+    program="sbatch",
+    scheduler="Slurm",
+    id_in=job_id_of,
+    refused=lambda answer: "sbatch" in answer.errors,
+    never_arrived=_NEVER_ARRIVED,
+    no_answer=_NO_ANSWER,
+).accepted_id
 
 
 def changes(id: str, order: PilotOrder, shape: SlurmShape, *, shrinks: bool) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
-from backends.commands import CommandAnswer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.observed.rows import ReservationRow
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
@@ -246,8 +246,7 @@ class OpenPbs:
         return accepted_id(answer)
 
     def is_over(self, answer: CommandAnswer) -> bool:
-        lines = [line for line in answer.errors.splitlines() if line.strip()]
-        return bool(lines) and all(any(words in line for words in _GONE_WORDS) for line in lines)
+        return only_says(answer.errors, _GONE_WORDS)
 
     def _elements(self, jobs: Iterable[PbsJob], nodes: Iterable[PbsNode]) -> list[PbsJob]:
         """The running jobs of arrays, one by one."""

@@ -12,12 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from backends.base import SchedulerError
-from backends.numbers import finite, whole
+from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
     default_seconds,
     parse_amounts,
-    parse_duration,
     parse_size,
     parse_time,
     parse_user_limit,
@@ -127,7 +126,7 @@ def _queue(record: PbsRecord, user: str, groups: Collection[str] | None) -> PbsQ
         shuts_out=shuts_out(values, user, groups),
         submit_hosts=submit_hosts(values),
         min_processors=finite(least.get("ncpus", "0")),
-        min_seconds=parse_duration(least.get("walltime", "0")),
+        min_seconds=clock_seconds(least.get("walltime", "0")),
         default_seconds=default_seconds(values),
         **_limits(values, user),
     )
@@ -144,7 +143,7 @@ def _server(record: PbsRecord, user: str) -> PbsServer:
         shows_all_jobs=values.get("query_other_jobs", "False") == "True",
         formula=values.get("job_sort_formula", ""),
         counts_eligible_time=values.get("eligible_time_enable") == "True",
-        history=parse_duration(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
+        history=clock_seconds(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
         default_seconds=default_seconds(values),
         **_limits(values, user),
     )
@@ -175,7 +174,7 @@ def _limits(values: Mapping[str, str], user: str) -> dict[str, float]:
     return {
         "max_processors": min(_most(most, "ncpus"), _user(values, user, *_OF_PROCESSORS)),
         "max_nodes": _most(most, "nodect"),
-        "max_seconds": parse_duration(most["walltime"]) if "walltime" in most else math.inf,
+        "max_seconds": clock_seconds(most["walltime"]) if "walltime" in most else math.inf,
         "max_queued": _user(values, user, "max_queued", "queued_jobs_threshold"),
         "max_run": _user(values, user, "max_run", "max_user_run", "max_running"),
     }

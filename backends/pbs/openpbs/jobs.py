@@ -13,8 +13,8 @@ import msgspec
 
 from adaptor.model import Request
 from backends.base import SchedulerError
-from backends.numbers import whole
-from backends.pbs.fields import parse_amounts, parse_duration, parse_hosts, parse_time, parse_vnodes
+from backends.numbers import clock_seconds, whole
+from backends.pbs.fields import parse_amounts, parse_hosts, parse_time, parse_vnodes
 from backends.pbs.records import PbsRecord, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob
 
@@ -186,7 +186,7 @@ def _int(values: Mapping[str, str], name: str) -> int | None:
 
 
 def _seconds(values: Mapping[str, str], name: str) -> float | None:
-    return parse_duration(values[name]) if name in values else None
+    return clock_seconds(values[name]) if name in values else None
 
 
 def _moment(values: Mapping[str, str], name: str) -> float | None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.commands import CommandAnswer
 from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
 from backends.pbs.rows import Preemption
 from backends.pbs.shape import PbsShape
+from backends.scripts import Submitter, last_line_with
 
 LONGEST_NAME = 230
 """Characters of a job's name (PBS_MAXJOBNAME)."""
-_ID = re.compile(r"\d+(\[\])?\.[\w.-]+")
 _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "Unknown Host", "pbsconf error")
 """The request did not reach the server."""
 _UNCERTAIN = frozenset({162, 163, 183, 208, 255})
@@ -135,17 +134,11 @@ def _from_to(least: int, most: int) -> list[str]:
     return [f"min_walltime={least}", f"max_walltime={most}", f"walltime={most}"]
 
 
-def accepted_id(answer: CommandAnswer) -> str:
-    """See `backends.pbs.dialect.PbsDialect`. The exit status is PBS's error number modulo 256."""
-    if answer.status == 0:
-        # The last line that is an id; sites print greetings before it.
-        for line in reversed(answer.output.splitlines()):
-            if _ID.fullmatch(line.strip()):
-                return line.strip()
-        raise SubmitUncertain(f"qsub printed no job id but {answer.output.strip()[:200]!r}")
-    problem = f"qsub failed with status {answer.status}: {answer.complaint}"
-    if any(words in answer.errors for words in _NEVER_ARRIVED):
-        raise SchedulerError(problem)
-    if answer.status < 0 or answer.status in _UNCERTAIN or "qsub:" not in answer.errors:
-        raise SubmitUncertain(problem)
-    raise SubmitRefused(f"PBS refused the request: {answer.complaint}")
+accepted_id = Submitter(
+    program="qsub",
+    scheduler="PBS",
+    id_in=last_line_with(r"\d+(\[\])?\.[\w.-]+"),
+    # The exit status is PBS's error number modulo 256.
+    refused=lambda answer: answer.status not in _UNCERTAIN and "qsub:" in answer.errors,
+    never_arrived=_NEVER_ARRIVED,
+).accepted_id

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from backends.base import SchedulerError
-from backends.numbers import finite, whole
+from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import Amounts
-from backends.pbs.fields import amounts_of, default_seconds, parse_duration, parse_size, parse_time
+from backends.pbs.fields import amounts_of, default_seconds, parse_size, parse_time
 from backends.pbs.records import PbsRecord, parse_long, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 
@@ -162,8 +162,8 @@ def job(record: PbsRecord) -> PbsJob:
         node_count=len(held) or nodes,
         exclusive=(values.get("node_exclusive", "").lower() == "true" or access in _WHOLE_NODES),
         chunks=tuple(_with_memory(chunk, memory) for chunk in asked),
-        limit=math.inf if walltime is None else parse_duration(walltime),
-        used=_maybe(parse_duration, values.get("resources_used.walltime")),
+        limit=math.inf if walltime is None else clock_seconds(walltime),
+        used=_maybe(clock_seconds, values.get("resources_used.walltime")),
         submitted=_maybe(parse_time, values.get("etime", values.get("qtime"))),
         start=None if waits else _maybe(parse_time, values.get("start_time")),
         end=_maybe(parse_time, values.get("comp_time")) if values["job_state"] == "C" else None,
@@ -234,7 +234,7 @@ def _limits(values: Mapping[str, str]) -> dict[str, Any]:
     """That a queue and the server may set (pbs_queue_attributes(7B), pbs_server_attributes(7B))."""
     longest = values.get("resources_max.walltime")
     return {
-        "max_seconds": math.inf if longest is None else parse_duration(longest),
+        "max_seconds": math.inf if longest is None else clock_seconds(longest),
         "max_processors": _least(values, "resources_max.procct", "resources_max.ncpus"),
         "max_nodes": _least(values, "resources_max.nodect", "resources_max.nodes"),
         "max_queued": _least(values, "max_user_queuable", "max_queuable"),

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor_torque.parse import TAG
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import PilotOrder
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import HOST
 from backends.pbs.shape import PbsShape
+from backends.scripts import Submitter, last_line_with
 
 LOG = "pbs-pilot.out"
 """In the pilot's folder: what the script prints, and Torque about it."""
 _LONGEST_NAME = 15
-_ID = re.compile(r"\d+(\[\])?\.\S+")
 _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "cannot be loaded", "trqauthd")
 """The request did not reach pbs_server."""
 _SAID_NO = ("submit error", "administratively rejected", "illegal", "usage:", "can not be run as root")
@@ -75,26 +75,18 @@ def short_name(tag: str) -> str:
     return f"adaptor.{re.sub(r'[^A-Za-z0-9_-]', '_', own)}"[:_LONGEST_NAME]
 
 
-def accepted_id(answer: CommandAnswer) -> str:
-    """The job's id.
+_UNCERTAIN = re.compile(r"[Ss]ocket|Time ?out|End of File|shutting down")
+"""qsub lost the server in the middle (the PBSE_SOCKET_… errors, PBSE_TIMEOUT)."""
 
-    Raises:
-        SubmitRefused: Torque said no.
-        SubmitUncertain: the answer leaves open whether the request is queued.
-        SchedulerError: pbs_server was not reached, so the request is certainly not queued.
-    """
-    if answer.status == 0:
-        ids = [line.strip() for line in answer.output.splitlines() if _ID.fullmatch(line.strip())]
-        if not ids:
-            raise SubmitUncertain(f"qsub printed no job id but {answer.output.strip()[:200]!r}")
-        return ids[-1]
-    problem = f"qsub failed with status {answer.status}: {answer.complaint}"
-    if any(words in answer.errors for words in _NEVER_ARRIVED):
-        raise SchedulerError(problem)
-    if (
-        answer.status > 0
-        and any(words in answer.errors for words in _SAID_NO)
-        and not re.search(r"[Ss]ocket|Time ?out|End of File|shutting down", answer.errors)
-    ):
-        raise SubmitRefused(f"Torque refused the request: {answer.complaint}")
-    raise SubmitUncertain(problem)
+
+def _refused(answer: CommandAnswer) -> bool:
+    return any(words in answer.errors for words in _SAID_NO) and not _UNCERTAIN.search(answer.errors)
+
+
+accepted_id = Submitter(
+    program="qsub",
+    scheduler="Torque",
+    id_in=last_line_with(r"\d+(\[\])?\.\S+"),
+    refused=_refused,
+    never_arrived=_NEVER_ARRIVED,
+).accepted_id

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from adaptor_torque import parse as torque
 from adaptor_torque import parse as torque_fields
+from backends.numbers import clock_seconds
 from backends.pbs import fields
 from backends.pbs.openpbs import hardware, jobs
 from backends.pbs.openpbs.jobs import parse_select, placing
@@ -82,7 +83,7 @@ VALUES = [
 ]
 PARSE_VALUE: list[Callable[[str], Any]] = [
     fields.parse_time,
-    fields.parse_duration,
+    clock_seconds,
     fields.parse_size,
     fields.parse_vnodes,
     fields.parse_hosts,

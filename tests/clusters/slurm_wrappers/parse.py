@@ -11,7 +11,7 @@ import re
 
 from adaptor_torque.parse import understood
 from backends.observed.rows import Amounts
-from backends.pbs.fields import parse_duration, parse_time
+from backends.pbs.fields import clock_seconds, parse_time
 from backends.pbs.records import PbsRecord, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from tests.clusters.slurm_wrappers.text import as_torque
@@ -45,7 +45,7 @@ def parse_queues(text: str, limits: str) -> list[PbsQueue]:
             name=record.id,
             enabled=record.values["enabled"] == "yes",
             started=record.values["started"] == "yes",
-            max_seconds=math.inf if walltime == "--" else parse_duration(walltime),
+            max_seconds=math.inf if walltime == "--" else clock_seconds(walltime),
             max_nodes=math.inf if nodes == "--" else float(nodes),
         )
 
@@ -63,7 +63,7 @@ def _job(record: PbsRecord) -> PbsJob:
     values = record.values
     held = parse_held_counts(values["exec_host"]) if "exec_host" in values else {}
     state = _state(values["job_state"], int(values["Priority"]))
-    limit = parse_duration(values["Resource_List.walltime"])
+    limit = clock_seconds(values["Resource_List.walltime"])
     begins = parse_time(values["mtime"]) if "mtime" in values else None
     return PbsJob(
         id=record.id,
