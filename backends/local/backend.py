@@ -19,10 +19,10 @@ from adaptor.reports import JobReport, JobState, NodeReport
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
-from backends.local.prologue import with_prologue
 from backends.local.queue import free_devices, queue_state, report
 from backends.local.store import Job, JobEntry, Start, Store
 from backends.local.supervision import end_lost, launch
+from backends.scripts import with_prologue
 
 _log = logging.getLogger(__name__)
 

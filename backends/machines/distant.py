@@ -15,9 +15,8 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import CommandAnswer, CommandHung
+from backends.machines.base import CommandAnswer, CommandHung, WithFiles
 from backends.machines.connection import SshConnection
-from backends.machines.files import WithFiles
 from backends.machines.here import put_an_end_to
 from backends.machines.script import SHELL, Printed, command_lines, printed, script, talk
 

@@ -17,8 +17,7 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files.local import LOCAL_FILES
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import CommandAnswer, CommandHung
-from backends.machines.files import WithFiles
+from backends.machines.base import CommandAnswer, CommandHung, WithFiles
 
 
 class Here(WithFiles):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
+from adaptor_torque.dialect import accepted_id, arguments_of, nodes_wanted, short_name
 from adaptor_torque.parse import parse_wanted
-from adaptor_torque.submitting import accepted_id, arguments_of, nodes_wanted, short_name
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.pbs.shape import PbsShape

@@ -19,9 +19,9 @@ from adaptor_donation_agents.records import NOTHING, REFUSED, Order, check_name
 from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandHung, Commands
 from backends.donation import agent_id, is_agent, node_and_tag, nodes_at_once
-from backends.local.prologue import with_prologue
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.scripts import with_prologue
 
 log = logging.getLogger(__name__)
 

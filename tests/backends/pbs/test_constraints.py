@@ -10,7 +10,7 @@ from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import ConfigError
 from adaptor.resources import TaskSize
-from adaptor_torque.submitting import nodes_wanted
+from adaptor_torque.dialect import nodes_wanted
 from backends.base import SchedulerError
 from backends.pbs.constraints import in_words, openpbs_traits, torque_traits
 from backends.pbs.openpbs.submitting import arguments_of

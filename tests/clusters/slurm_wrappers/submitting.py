@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor_torque.submitting import LOG
+from adaptor_torque.dialect import LOG
 from backends.base import PilotOrder, SubmitRefused
 from backends.commands import CommandAnswer
 from backends.pbs.shape import PbsShape
