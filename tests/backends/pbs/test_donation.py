@@ -15,7 +15,7 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
-from adaptor_torque import dialect as torque
+from adaptor_torque import dialect as torque_dialect
 from adaptor_torque import parse as torque
 from backends.base import PilotOrder, SchedulerError
 from backends.donation import donation_terms
@@ -195,6 +195,6 @@ def test_a_pilot_on_a_donated_node_asks_openpbs_for_one_whole_machine() -> None:
 
 
 def test_a_pilot_on_a_donated_node_asks_torque_for_all_processors_of_its_node() -> None:
-    found = torque.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT, 1)
+    found = torque_dialect.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT, 1)
     assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
     assert "-q scavenger -A phys" in " ".join(found)
