@@ -111,8 +111,8 @@ def open_ours(
 
     Args:
         folder: the open folder that the path is relative to.
-        links: whether it may be a link, whoever made it.
-        closed: whether nobody else may read or write it.
+        links: whether it may be a link, of any user.
+        closed: whether its mode must keep other users out.
         owner: the user whose file it must be instead.
 
     Raises:

@@ -176,7 +176,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
     give_up = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > give_up:
-            raise RuntimeError(f"waited {PATIENCE:g} s in vain: {what}")
+            raise RuntimeError(f"not within {PATIENCE:g} s: {what}")
         time.sleep(0.1)
 
 

@@ -39,7 +39,7 @@ _ENVIRONMENT = {f"MODULE_{number}": "/opt/software/some/path/of/a/module" * 2 fo
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """After so many bags."""
+    """Bags sent so far."""
 
     bags: int
     kept: int
@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
     parser.add_argument("--bags", type=int, default=2000)
     parser.add_argument("--tasks", type=int, default=20, help="of each bag")
-    parser.add_argument("--keep", default="", help="journal.keep, for instance 60s; default: for ever")
+    parser.add_argument("--keep", default="", help="journal.keep, for instance 60s; default: no limit")
     chosen = parser.parse_args()
     journal = f"journal: {{keep: {chosen.keep}}}" if chosen.keep else ""
     with private_place(_CONFIG.format(journal=journal)) as place:

@@ -35,7 +35,7 @@ _LONGEST_NAME = 200
 
 
 class CallOutcome(msgspec.Struct, frozen=True):
-    """What a call came to."""
+    """The outcome of a call: its value or its error."""
 
     value: Any = None
     error: BaseException | None = None

@@ -43,7 +43,7 @@ class CallFuture(Future[Any]):
         """Whether it was cancelled before it was sent."""
         self._on_cancel = on_cancel
         self._lock = threading.Lock()
-        self._told = False
+        self._notified = False
         """Whether those who wait know that it was cancelled, or that it has begun."""
 
     def cancel(self) -> bool:
@@ -56,16 +56,16 @@ class CallFuture(Future[Any]):
         """It is cancelled."""
         if super().cancel():
             with self._lock:
-                first, self._told = not self._told, True
+                first, self._notified = not self._notified, True
             if first:
                 self.set_running_or_notify_cancel()
 
     def begin(self) -> bool:
         """Before its result is set. Returns False if it was cancelled."""
         with self._lock:
-            if self._told:
+            if self._notified:
                 return False
-            self._told = True
+            self._notified = True
             return self.set_running_or_notify_cancel()
 
 

@@ -40,7 +40,7 @@ def run(
 
     Returns:
         Its exit code (negative: the signal that ended it), and the cause: WALLTIME, TOLD (by SIGTERM), or
-        empty if it ended by itself.
+        empty if it ended without being told to.
     """
     become_subreaper()
     supervisor = os.getpid()
@@ -100,7 +100,7 @@ def _become_worker(
 ) -> NoReturn:
     try:
         os.setsid()
-        # If the supervisor is killed, nobody ends the worker at its time limit: the kernel sends it SIGTERM.
+        # If the supervisor is killed, the kernel sends the worker SIGTERM: nothing else would end it in time.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != supervisor:
             os._exit(1)

@@ -1,4 +1,4 @@
-"""A long-lived process that is talked to through its pipes."""
+"""A long-lived process with pipes for its input and output."""
 
 from __future__ import annotations
 

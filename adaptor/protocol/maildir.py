@@ -124,7 +124,7 @@ def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) ->
         anyhow: even if `UNREAD` files of the writer lie there.
 
     Returns:
-        False: so many lie there, and nothing was written.
+        False: `UNREAD` files lie there, and nothing was written.
     """
     writer, _, number = name.rpartition(".")
     if not anyhow and int(number) > UNREAD and is_there(folder / file_name(writer, int(number) - UNREAD)):

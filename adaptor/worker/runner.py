@@ -427,7 +427,7 @@ class Runner:
         )
 
     def _settle_files(self, running: Running, answer: CallAnswer) -> None:
-        """Either the call has its output files for good, or the next one gets them, or nobody needs them."""
+        """Settle whether the call keeps its output files, or leaves them to the next one."""
         pid = running.child.pid
         named = self.warm.names(pid) is not None and running.unnamed is None
         if answer.kept:
@@ -462,7 +462,7 @@ class Runner:
 
 
 def ended_child() -> int | None:
-    """A child that has ended and that nobody has waited for yet."""
+    """A child that has ended and was not waited for yet."""
     try:
         ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -481,7 +481,7 @@ def attempt_of(pid: int) -> AttemptKey | None:
 
 
 def signal_process(pid: int, number: int) -> None:
-    """Signal a child that nobody has waited for."""
+    """Signal a child that was not waited for yet."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 

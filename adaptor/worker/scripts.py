@@ -31,7 +31,7 @@ _OF_PILOT = (
 
 
 class Scripts:
-    """In a folder of this node's own among the files of the pilot, open to nobody else."""
+    """In a folder for this node (0700) among the files of the pilot."""
 
     def __init__(self, folder: Path, node: str, worker: Mapping[str, str]) -> None:
         """`worker`: the worker's own environment."""

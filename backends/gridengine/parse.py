@@ -54,7 +54,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """What a user may put into a job's name, and XML must not have."""
 
 
-def _told(parse: Callable[[str], T]) -> Callable[[str], T]:
+def _explained(parse: Callable[[str], T]) -> Callable[[str], T]:
     """With an error that shows where the answer is not understood."""
 
     @functools.wraps(parse)
@@ -73,7 +73,7 @@ def _tree(text: str) -> ElementTree.Element:
     return ElementTree.fromstring(_CONTROL.sub("?", text))  # noqa: S314
 
 
-@_told
+@_explained
 def instances(text: str) -> list[Instance]:
     """Of `qstat -xml -f -F slots,h_vmem`."""
     return [_instance(element) for element in _tree(text).iter("Queue-List")]
@@ -96,7 +96,7 @@ def _instance(element: ElementTree.Element) -> Instance:
     )
 
 
-@_told
+@_explained
 def jobs(text: str) -> list[GridJob]:
     """Of `qstat -xml -f -r`: the parts of a job on several hosts are one."""
     tree = _tree(text)
@@ -145,7 +145,7 @@ def _own(element: ElementTree.Element | None) -> str:
     return "" if element is None else (element.text or "").strip()
 
 
-@_told
+@_explained
 def reservations(text: str) -> list[ReservationRow]:
     """Of `qrstat -xml -ar ID,…`."""
     found = []
@@ -159,7 +159,7 @@ def reservations(text: str) -> list[ReservationRow]:
     return found
 
 
-@_told
+@_explained
 def queues(text: str) -> list[GridQueue]:
     """Of `qconf -sq NAME,…`: those that run batch jobs, or parallel ones by their environments."""
     found = []
@@ -171,7 +171,7 @@ def queues(text: str) -> list[GridQueue]:
     return found
 
 
-@_told
+@_explained
 def pe(text: str) -> Pe:
     """Of `qconf -sp NAME`."""
     (values,) = _blocks(text, "pe_name")
@@ -183,21 +183,21 @@ def pe(text: str) -> Pe:
     )
 
 
-@_told
+@_explained
 def max_jobs(text: str) -> float:
     """Of `qconf -sconf`: jobs that one user may have."""
     found = re.search(r"^max_u_jobs\s+(\d+)", text, re.MULTILINE)
     return (count_of(found[1]) if found else 0) or math.inf
 
 
-@_told
+@_explained
 def default_memory(text: str) -> int | None:
     """Of `qconf -sc`: bytes of `h_vmem` of a job that names none; None: it is not given as slots are."""
     found = re.search(r"^h_vmem\s+\S+\s+\S+\s+\S+\s+\S+\s+(?:YES|HOST)\s+(\S+)", text, re.MULTILINE)
     return bytes_of(found[1]) if found else None
 
 
-@_told
+@_explained
 def ended(text: str) -> list[EndedRecord]:
     """Of `qacct -j`, in its order."""
     found = []

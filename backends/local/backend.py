@@ -98,7 +98,7 @@ class LocalBackend:
                     if entry.state is JobState.QUEUED:
                         self._store.write(entry.job.id, START, Start(started=time.time(), supervisor=None))
                     elif entry.state is JobState.RUNNING and supervisor is not None and is_alive(supervisor):
-                        with contextlib.suppress(ProcessLookupError):  # it ends by itself at this moment
+                        with contextlib.suppress(ProcessLookupError):  # it is ending
                             os.kill(supervisor["pid"], signal.SIGTERM)
 
     def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
@@ -111,7 +111,7 @@ class LocalBackend:
         )
 
     def ended_jobs(self) -> list[EndedJob]:
-        """None: nobody else has jobs here."""
+        """None: no other user has jobs here."""
         return []
 
     def advertised_limits(self) -> Limits:

@@ -130,7 +130,7 @@ class Store:
         self._patience = patience
         self._ended: dict[int, JobEntry] = {}  # notes never change: an ended job is read once
         self._newest = 0
-        with _told(f"{directory}: the local site's folder cannot be made"):
+        with _reported(f"{directory}: the local site's folder cannot be made"):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @contextlib.contextmanager
@@ -139,7 +139,7 @@ class Store:
 
         Closing it is all that is done to release it, so a supervisor that was given it keeps it.
         """
-        with _told(f"{self._directory}: the local site's lock cannot be had"):
+        with _reported(f"{self._directory}: the local site's lock cannot be had"):
             handle = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             give_up = time.monotonic() + self._patience
@@ -175,7 +175,7 @@ class Store:
     def _kinds(self) -> dict[int, set[str]]:
         kinds: dict[int, set[str]] = {}
         problem = f"{self._directory}: the local site's folder cannot be read"
-        with _told(problem), os.scandir(self._directory) as listing:
+        with _reported(problem), os.scandir(self._directory) as listing:
             names = [item.name for item in listing]
         for name in names:
             match = _NOTE.fullmatch(name)
@@ -199,7 +199,7 @@ class Store:
                 self._directory,
                 error,
             )
-            with _told(f"{self._directory}: a damaged note cannot be set aside"):
+            with _reported(f"{self._directory}: a damaged note cannot be set aside"):
                 for kind in kinds:
                     path = self.note(id, kind)
                     path.rename(path.with_name(f"{path.name}.damaged"))
@@ -225,7 +225,7 @@ class Store:
     def forget(self, ids: Collection[int]) -> None:
         """Remove the notes on jobs that have ended, and what a crash in the middle of that left behind."""
         strays = [id for id, there in self._kinds().items() if JOB not in there]
-        with _told(f"{self._directory}: the notes on old local jobs cannot be removed"):
+        with _reported(f"{self._directory}: the notes on old local jobs cannot be removed"):
             for id in (*ids, *strays):
                 for kind in (JOB, START, END):  # without its first note a job is not there
                     self.note(id, kind).unlink(missing_ok=True)
@@ -245,7 +245,7 @@ def _decode(path: Path, kind: type[_Record]) -> _Record:
 
 
 @contextlib.contextmanager
-def _told(problem: str) -> Iterator[None]:
+def _reported(problem: str) -> Iterator[None]:
     """An OSError as a SchedulerError that says what could not be done."""
     try:
         yield

@@ -21,7 +21,7 @@ from plumbum.machines.ssh_machine import SshMachine
 from adaptor.backoff import Backoff
 from adaptor.config.ssh import SshConfig
 from backends.base import SchedulerError
-from backends.machines.here import kill_group, put_an_end_to
+from backends.machines.here import kill_and_reap, kill_group
 
 _PLACE = "/tmp"  # noqa: S108  (each folder is new and 0700)
 _PREFIX = "adaptor-ssh-"
@@ -105,13 +105,13 @@ def _as_options(settings: dict[str, str]) -> list[str]:
 
 
 class _Login(SshMachine):
-    """Its session, which plumbum opens for itself, is the connection; the others are guests of it."""
+    """The session that plumbum opens is the connection; every other ssh goes through it."""
 
     def __init__(self, config: SshConfig, control: Path, started: Callable[[Any], None]) -> None:
         """Connects, within CONNECT_TIMEOUT.
 
         Args:
-            control: the socket by which others become guests.
+            control: the socket through which the others go.
             started: is given the process of the connection before it stands.
 
         Raises:
@@ -190,7 +190,7 @@ class SshConnection:
                 self._connect()
             return self.number
 
-    def guest(self, arguments: Sequence[str], stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    def open_process(self, arguments: Sequence[str], stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
         """Run fixed words there through the connection, with pipes. Raises SchedulerError."""
         # Without the connection these ssh must fail, not open one of their own.
         options = ["-F", os.devnull, "-T", *_as_options({"ControlMaster": "no", "ProxyCommand": "exit 1"})]
@@ -206,7 +206,7 @@ class SshConnection:
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            put_an_end_to(process)
+            kill_and_reap(process)
             raise SchedulerError(f"ssh {self._config.host}: no answer within {timeout:g} s") from error
         if process.returncode:
             raise SchedulerError(f"ssh {self._config.host}: {_last(errors)}")

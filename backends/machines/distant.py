@@ -17,7 +17,7 @@ from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.machines.base import CommandAnswer, CommandHung, WithFiles
 from backends.machines.connection import SshConnection
-from backends.machines.here import put_an_end_to
+from backends.machines.here import kill_and_reap
 from backends.machines.script import SHELL, Printed, command_lines, printed, script, talk
 
 _SLACK = 5.0
@@ -68,7 +68,7 @@ class Distant(WithFiles):
     def start(self, arguments: Sequence[str]) -> Talk:
         mark = _mark()
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
-        conversation = Talk(self.connection.guest(SHELL, errors), errors)
+        conversation = Talk(self.connection.open_process(SHELL, errors), errors)
         try:
             _send(conversation.process, talk(arguments, mark))
             _listen_for(conversation.process, mark, self._timeout)
@@ -117,11 +117,11 @@ class Distant(WithFiles):
 
     def _execute(self, what: str, lines: Sequence[str], data: bytes, timeout: float) -> Printed:
         mark = _mark()
-        process = self.connection.guest(SHELL, subprocess.PIPE)
+        process = self.connection.open_process(SHELL, subprocess.PIPE)
         try:
             output, errors = process.communicate(script(lines, mark) + data, timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            put_an_end_to(process)
+            kill_and_reap(process)
             raise CommandHung(f"{what}: no answer within {format_duration(timeout)} {self.where}") from error
         done = printed(output, errors, mark)
         if done is None:

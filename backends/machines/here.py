@@ -51,7 +51,7 @@ class Here(WithFiles):
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            put_an_end_to(process)
+            kill_and_reap(process)
             raise CommandHung(
                 f"{program} did not answer within {format_duration(timeout)} (command_timeout)"
             ) from error
@@ -88,8 +88,8 @@ def kill_group(process: Any) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def put_an_end_to(process: Any) -> None:
-    """Kill a process of a group of its own, with its children, and see it off."""
+def kill_and_reap(process: Any) -> None:
+    """Kill a process of a group of its own, with its children, and reap it."""
     kill_group(process)
     # A child that left the group may still hold the pipes: do not wait for it.
     with contextlib.suppress(subprocess.TimeoutExpired):

@@ -63,7 +63,7 @@ def end_of(job: JobRow, now: float) -> float:
 
 
 def kept(held: ReservationRow, site: SiteNodes, *, whole_nodes: bool) -> dict[str, Amounts]:
-    """All of the site's nodes in service that nobody else gets while a reservation lasts.
+    """All of the site's nodes in service that only the reservation's jobs get while it lasts.
 
     Schedulers name what was asked for, however exclusively its nodes are reserved.
     """

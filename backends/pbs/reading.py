@@ -27,7 +27,7 @@ _OF_A_JOB = re.compile(r"PBS_(O_\w+|JOB\w+|ENVIRONMENT|NODE\w+|TASKNUM|QUEUE|MOM
 
 _ANSWERS = {
     "LC_ALL": "C",
-    "TZ": "UTC",  # the commands print times in the zone of whoever asks
+    "TZ": "UTC",  # the commands print times in the caller's zone
 }
 
 _INHERITED = re.compile(

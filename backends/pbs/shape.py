@@ -13,7 +13,7 @@ from backends.base import PilotOrder
 
 
 class PbsShape(msgspec.Struct, frozen=True):
-    """So many chunks of so many processors; a chunk lies on one node."""
+    """A number of chunks with a number of processors each; a chunk lies on one node."""
 
     chunks: int
     processors: int
@@ -71,7 +71,7 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
 
 
 def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole_nodes: bool) -> PbsShape:
-    """Chunks each of which holds so many tasks."""
+    """Chunks of a number of tasks each."""
     return PbsShape(
         chunks,
         processors,

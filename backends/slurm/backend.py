@@ -244,7 +244,7 @@ class SlurmBackend:
         return [row for row in rows if row.node in ours]
 
     def _arguments(self, order: PilotOrder) -> list[str]:
-        """Raises SubmitRefused: Slurm would let it wait for ever. It may itself take what never fits."""
+        """Raises SubmitRefused: Slurm would take it and never start it."""
         if order.node:
             return arguments_of(
                 order, donation_terms(self._site), donated_options(order, self._gpus_on(order))
@@ -254,7 +254,7 @@ class SlurmBackend:
         return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
 
     def _shape(self, order: PilotOrder) -> SlurmShape:
-        """Raises SubmitRefused: Slurm would let it wait for ever."""
+        """Raises SubmitRefused: Slurm would take it and never start it."""
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
         shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)

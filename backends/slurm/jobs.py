@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 PROBE_AGAIN = 600.0
 """Seconds for which sacct is left alone after it did not answer; many sites have no accounting."""
 LOOK_BACK = "now-14days"
-"""How far back the first question after a start looks for jobs that ended while nobody asked."""
+"""How far back the first question after a start looks for jobs that ended while no daemon ran."""
 _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 
 

@@ -259,14 +259,14 @@ def _queue_row(
         name=name,
         account=account,
         wckey=wckey,
-        gpus_per_job=_told(per_job),
-        gpus_per_node=_told(per_node),
-        gpus_per_task=_told(per_task),
-        memory_per_gpu=_told(memory),
+        gpus_per_job=_told_or_empty(per_job),
+        gpus_per_node=_told_or_empty(per_node),
+        gpus_per_task=_told_or_empty(per_task),
+        memory_per_gpu=_told_or_empty(memory),
     )
 
 
-def _told(text: str) -> str:
+def _told_or_empty(text: str) -> str:
     return "" if text in _NOT_SET else text
 
 

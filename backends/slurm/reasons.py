@@ -1,4 +1,4 @@
-"""Slurm's reasons why a job waits: which mean that it waits in vain, which that nothing is kept for it.
+"""Slurm's reasons why a job waits: which mean that it will never start, which that nothing is kept for it.
 
 The words are those of `squeue -o %r` (squeue(1), "JOB REASON CODES", and Slurm's page on resource
 limits). Limits of one job are never met by waiting; limits of a user, an account or a group are, once

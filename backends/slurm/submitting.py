@@ -98,9 +98,9 @@ def escaped(path: str) -> str:
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:
-    """The whole node, so that no job comes beside it: whoever wants any of it has the pilot make room.
+    """The whole node, so that no job comes beside it: a job that wants any of it has the pilot make room.
 
-    One that cannot start soon is of no use. Should nobody withdraw it, Slurm takes it out of the queue
+    One that cannot start soon is of no use. If it is not withdrawn, Slurm takes it out of the queue
     itself (with the state DEADLINE) once it could no longer end in time.
 
     Args:

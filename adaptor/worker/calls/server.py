@@ -2,7 +2,7 @@
 
 A worker sends this source to the process (`warm`), so it imports nothing of the adaptor. The folder, standard
 output and standard error of the first call come as open files; a call that writes nothing leaves them to the
-next one. Nobody but this process unpickles a call.
+next one. Only this process unpickles a call.
 """
 
 from __future__ import annotations

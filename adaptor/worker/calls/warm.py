@@ -20,7 +20,7 @@ from adaptor.worker.slots import HeldTask
 INLINE = 64 * 1024
 """Bytes of a pickled result that go over the link; a larger one is written into the output folder."""
 _BUFFER = 256 * 1024
-"""Bytes of the socket: a call has to fit, since the worker waits for nobody."""
+"""Bytes of the socket: a call has to fit, since the worker never waits."""
 _PART = 16 * 1024
 """Bytes read at a time: memory for more is fetched from the kernel and given back for each answer."""
 _BOOT = """\
@@ -74,7 +74,7 @@ class KeptFiles(msgspec.Struct, frozen=True):
 
     cwd: str
     names: tuple[str, str] | None
-    """Of the output files until one call has them for good; None: nobody keeps the output."""
+    """Of the output files until one call has them for good; None: the output is dropped."""
 
 
 class WarmProcess:
@@ -148,7 +148,7 @@ class WarmProcess:
         return bool(len(self._got) >= ANSWER.size + error + value)
 
     def end(self) -> None:
-        """The process ends by itself when it notices."""
+        """The process ends when it notices."""
         self.connection.close()
 
     def _send(self, told: Mapping[str, object], payload: bytes, files: list[int]) -> None:

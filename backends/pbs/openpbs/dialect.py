@@ -80,7 +80,7 @@ def job_state(job: PbsJob) -> JobState:
 JOB = "Job Id: "
 """What stands before the id of each job that qstat prints."""
 LOOK_BACK = 14 * 86_400.0
-"""Seconds that the first question after a start looks back for jobs that ended while nobody asked."""
+"""Seconds that the first question after a start looks back for jobs that ended while no daemon ran."""
 _OVERLAP = 900.0
 """Seconds by which later questions overlap; the server's clock need not be ours."""
 _NO_HISTORY = "not configured to maintain job history"

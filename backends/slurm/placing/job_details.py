@@ -32,7 +32,7 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int
     """At least."""
     fixed: bool
-    """Whether exactly so many."""
+    """Whether exactly this number."""
     memory_per_processor: int = 0
     memory_per_node: int = 0
     memory_per_gpu: int = 0

@@ -31,7 +31,7 @@ class SlurmNeeds:
         self._capacities: dict[tuple[object, ...], int] = {}
 
     def of(self, row: QueueRow, detail: JobDetail | None) -> Need | None:
-        """None: so many processors on any nodes. A job that can run nowhere here has NOWHERE as its nodes."""
+        """None: its processors may lie on any nodes. The nodes of a job that can run nowhere here are NOWHERE."""
         if detail is None or detail.wish is None:
             return None
         alone = self._whole_nodes or detail.exclusive != NOTHING
@@ -108,7 +108,7 @@ class SlurmNeeds:
     ) -> Need:
         count = sum(each for _, each in gpus)
         memory = max(memory, wish.memory_per_processor * processors, wish.memory_per_gpu * count)
-        # A job that names no memory gets all that each of its nodes has, so that nobody comes beside it.
+        # A job that names no memory gets all of its nodes, so that no other job comes beside it.
         everything = self._site.memory_counted and not memory
         return Need(
             chunks=chunks,

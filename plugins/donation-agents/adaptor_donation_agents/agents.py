@@ -59,8 +59,8 @@ class Agents:
         patience = max(float(site.command_timeout), float(donation.reclaim_timeout) + _SLACK)
         self._ending = Commands(dict, patience, machine)
         self._lost: dict[str, AgentEnd] = {}
-        """By tag: agents that were looked for in vain."""
-        self._told: set[str] = set()
+        """By tag: agents that were not found."""
+        self._reported: set[str] = set()
         """Tags of agents whose end was reported."""
         self._open: dict[str, float] = {}
         """By tag: since when an order is known that no node has carried out, monotonic seconds."""
@@ -97,8 +97,8 @@ class Agents:
         chosen = [each for each in self._all() if each.id in wanted or each.tag.startswith(tag_prefix)]
         ended = {each.tag: each.id for each in chosen if each.end is not None}
         # Who has been told of an end and does not ask for it any more has taken it in.
-        self._forget_old([tag for tag, id in ended.items() if tag in self._told and id not in wanted])
-        self._told = set(ended)
+        self._forget_old([tag for tag, id in ended.items() if tag in self._reported and id not in wanted])
+        self._reported = set(ended)
         return chosen
 
     def end(self, ids: Collection[str]) -> None:
@@ -120,7 +120,7 @@ class Agents:
         return [each for each in reports if each is not None]
 
     def _forget_open(self, tags: list[str]) -> None:
-        """A node that was never reached would leave its order behind for ever."""
+        """Otherwise the order of a node that was never reached would stay."""
         now = time.monotonic()
         self._open = {tag: self._open.get(tag, now) for tag in tags}
         stale = [tag for tag, since in self._open.items() if now - since > _STALE]

@@ -168,7 +168,7 @@ def own_folder(path: str) -> tuple[RuntimeFolder, UserFolder]:
 
 
 def open_runtime(path: str) -> RuntimeFolder:
-    """The folder as it is, whoever owns it: only for acting as the owners of the folders in it.
+    """The folder, of any owner: only for acting as the owners of the folders in it.
 
     Raises:
         UnsafeError: all users can put something into it.
@@ -182,7 +182,7 @@ def open_runtime(path: str) -> RuntimeFolder:
 
 
 def folder_of_root(path: str) -> tuple[RuntimeFolder, UserFolder]:
-    """As `own_folder` for root, whoever made the runtime folder: only its maker relies on what is in it.
+    """As `own_folder` for root, with a runtime folder of any owner: only its maker relies on what is in it.
 
     Raises UnsafeError.
     """

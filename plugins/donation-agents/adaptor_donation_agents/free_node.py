@@ -174,7 +174,7 @@ def _collect(pipes: dict[int, int], until: float) -> tuple[list[_Answer], list[s
             continue
         try:
             answer = json.loads(said[reader])
-        except ValueError:  # killed: nobody knows what is left
+        except ValueError:  # killed: what is left is not known
             problems.append(f"what frees it of user {uid} died before it answered")
             continue
         if answer is not None:

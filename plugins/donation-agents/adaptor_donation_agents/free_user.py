@@ -50,10 +50,10 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     if request["tag"] and (use is None or use["tag"] != request["tag"]):
         return None
     tag = use["tag"] if use is not None else ""
-    stranger = use is not None and (
+    foreign = use is not None and (
         is_alive(use["keeper"]) and os.geteuid() not in users_of(use["keeper"]["pid"])
     )
-    keeper = _keeper(use) if use is not None and not stranger else None
+    keeper = _keeper(use) if use is not None and not foreign else None
     asked = [keeper] if keeper is not None else _tops(find(sign) or find(sign))
     kept = keeper is not None or (bool(asked) and all(_is_keeper(process.pid) for process in asked))
     if not asked and not recorded:
@@ -70,12 +70,12 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     doubt = ""
     if not clean:
         end_chains(sign)
-        doubt = _elsewhere(use) or _doubt(_since(None if stranger else use))
+        doubt = _elsewhere(use) or _doubt(_since(None if foreign else use))
         rest = rest or (_kill(sign, [], limits.hard) if find(sign) else [])
     if use is None and not rest:
         folder.remove(use_file(node))
     problems = _problems(tag, clean, rest, doubt)
-    if stranger:
+    if foreign:
         problems = (f"the record of {tag} names a process that is not its keeper's", *problems)
     return Freed(tag, not (rest or doubt), problems, None if rest or _elsewhere(use) else unclosed)
 

@@ -55,7 +55,7 @@ class HookOptions(NamedTuple):
 
     @property
     def bound(self) -> int:
-        """Seconds after which a hook is given up: the reclaim gives up by itself before."""
+        """Seconds after which a hook is given up: the reclaim gives up before."""
         return math.ceil(float(self.donation.reclaim_timeout)) + 1
 
 
@@ -116,7 +116,7 @@ _TORQUE = _Shell(
     job='"$1"',
     folder="mom_priv",
     instructions="""\
-Put both files into mom_priv on every node, owned by root and writable by nobody (chmod 500), as:
+Put both files into mom_priv on every node, owned by root, without write permission (chmod 500), as:
     adaptor-prologue    prologue and prologue.parallel
     adaptor-epilogue    epilogue and epilogue.parallel
 Where there are such scripts already, call these from them with the same arguments.

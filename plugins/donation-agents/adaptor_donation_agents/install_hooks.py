@@ -173,7 +173,7 @@ _TIMEOUT = 30
 """Seconds."""
 _SHOWN = 5
 _ASIDE = {"site-packages", "dist-packages", "test"}
-"""Folders in that of the standard library; what hooks use of the packages in them is named by itself."""
+"""Folders in that of the standard library; what hooks use of the packages in them is named apart."""
 
 
 def changeable_by_others(interpreter: str) -> list[str]:

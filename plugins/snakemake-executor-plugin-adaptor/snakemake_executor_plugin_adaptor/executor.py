@@ -92,7 +92,7 @@ def log_files(output: str, place: tuple[int, int], attempt: int) -> list[Path]:
 
 
 POLL = 2.0
-"""Seconds that one question for events waits; a new bag is not heard of before the next."""
+"""Seconds that one question for events waits; a new bag counts from the next one on."""
 IDLE = 0.2
 """Seconds between looks for jobs, while none runs."""
 
@@ -122,7 +122,7 @@ class Executor(RemoteExecutor):
         self._client = Client(start=lambda: ensure_daemon(None))
         self._bags: dict[BagKey, int] = {}
         self._heard: dict[int, int] = {}
-        """By bag, the last event that was heard of."""
+        """By bag, the last event received."""
         self._ended: dict[TaskPlace, TaskEvent] = {}
         """Of jobs whose end is not reported yet."""
         self._lock = threading.Lock()

@@ -241,7 +241,7 @@ def _ended(job: PbsJob) -> JobState:
     if status == _OVER_WALLTIME:
         return JobState.WALLTIME
     if status is None or status in _SIGNALLED:
-        # It did not end by itself, or nobody noted how: only the clock can tell a walltime that was over.
+        # It was ended, or its end was not recorded: only the clock can tell a walltime that was over.
         if job.start is not None and job.end is not None and job.end - job.start >= job.limit - 1:
             return JobState.WALLTIME
         return JobState.UNKNOWN if job.exit_status is None else JobState.CANCELLED
