@@ -31,7 +31,7 @@ class SlurmNeeds:
         self._capacities: dict[tuple[object, ...], int] = {}
 
     def of(self, row: QueueRow, detail: JobDetail | None) -> Need | None:
-        """None: its processors may lie on any nodes. The nodes of a job that can run nowhere here are NOWHERE."""
+        """None: its processors may lie on any nodes. A job that can run nowhere has NOWHERE."""
         if detail is None or detail.wish is None:
             return None
         alone = self._whole_nodes or detail.exclusive != NOTHING
