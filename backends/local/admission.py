@@ -14,7 +14,7 @@ from adaptor.resources import TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
 from backends.findings import Finding, error, ok, warning
-from backends.local.queue import QueueShare
+from backends.local.planning import QueueShare
 
 _CHOSEN = "CUDA_VISIBLE_DEVICES"
 _NONE = frozenset({"", "-1", "NoDevFiles"})

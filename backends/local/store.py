@@ -20,7 +20,7 @@ from adaptor.processes.notes import END, JOB, START, note_path, write_once
 from adaptor.protocol.decoding import decoded
 from adaptor.reports import JobState
 from backends.base import SchedulerError
-from backends.local.queue import QueueShare
+from backends.local.planning import QueueShare
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SubmitRefused
 from backends.local.admission import LocalMachine, admit, this_machine
-from backends.local.queue import QueueShare
+from backends.local.planning import QueueShare
 
 GIB = 1024**3
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from adaptor.model import PendingJob
 from adaptor.reports import JobState
 from backends.local.admission import LocalMachine
-from backends.local.queue import QueueShare, queue_state
+from backends.local.planning import QueueShare
+from backends.local.queue import queue_state
 from backends.local.store import Job, JobEnd, JobEntry, Start
 
 NOW = 1000.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptor.processes.notes import END, JOB, START, write_once
 from adaptor.reports import JobState
-from backends.local.queue import QueueShare
+from backends.local.planning import QueueShare
 from backends.local.store import Job, JobEnd, JobEntry, Start, Store, as_note
 from tests.fuzzing import damaged, fuzz, survives
 
