@@ -4,55 +4,11 @@ from __future__ import annotations
 
 import math
 import select
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
-from adaptor.errors import AdaptorError
 from adaptor.protocol.access import Access, AccessError, read_access
 from adaptor.protocol.messages import FromWorker, encode
-
-
-class TransportError(AdaptorError):
-    """The worker cannot use this address now."""
-
-
-class Transport(Protocol):
-    """One connection to one address. It keeps the order of messages; its loss may lose some of them."""
-
-    broken: bool
-    """Whether it is lost for good."""
-
-    @property
-    def problem(self) -> str:
-        """Why no messages pass now; empty if no reason is known."""
-
-    def send(self, data: bytes) -> bool:
-        """Returns False if too many messages wait already: the daemon has not read for long."""
-
-    def receive(self, seconds: float) -> list[bytes]:
-        """Wait for messages or a signal, and return the messages so far."""
-
-    def close(self, linger: float) -> None:
-        """Close. Messages under way get `linger` seconds; 0 takes them back."""
-
-
-class Connector(Protocol):
-    """Opens connections to addresses of one kind."""
-
-    patience: float
-    """Seconds for which the worker tries one address before the next."""
-
-    def connect(self, access: Access, address: str) -> Transport:
-        """Raises TransportError."""
-
-    def end(self) -> None:
-        """Release what the connections shared; the caller has closed them."""
-
-
-Say = Callable[[str], None]
-"""Writes a line into the worker's log."""
-
+from adaptor.worker.transport import Connector, Say, Transport, TransportError
 
 NEXT_TRY = 2.0
 """Seconds until the worker reads the access file again if it has no usable address."""

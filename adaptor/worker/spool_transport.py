@@ -31,7 +31,7 @@ from adaptor.protocol.maildir import (
     write_next,
 )
 from adaptor.protocol.seal import Envelope, Seal, SealError
-from adaptor.worker.link import Say, TransportError
+from adaptor.worker.transport import Say, TransportError
 
 
 class SpoolConnector:

@@ -10,7 +10,7 @@ import time
 
 from adaptor.protocol.access import Access, host_and_port
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, ChannelError, Party
-from adaptor.worker.link import TransportError
+from adaptor.worker.transport import TransportError
 
 PATIENCE = 2.0
 """Seconds for which the worker tries one address."""

@@ -11,7 +11,6 @@ from backends.local.admission import LocalMachine
 from backends.local.planning import QueueShare, starts
 from backends.local.store import JobEntry
 
-
 NODE = "local"
 """The name of the only node."""
 _OVERDUE = 1.0

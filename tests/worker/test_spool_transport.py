@@ -14,8 +14,8 @@ from adaptor.protocol.access import Access, Credentials
 from adaptor.protocol.maildir import address_of, file_name
 from adaptor.protocol.seal import Envelope, Seal
 from adaptor.protocol.spool import Spool
-from adaptor.worker.link import TransportError
 from adaptor.worker.spool_transport import FilesOfDaemon, SpoolConnector
+from adaptor.worker.transport import TransportError
 
 ACCESS = Access(addresses=(), server="", own=Credentials("", "secret"))
 

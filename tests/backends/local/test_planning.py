@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import schedule
 from adaptor.model import PendingJob, QueueState, RunningJob
-from backends.local.planning import QueueShare, starts
-from backends.local.queue import NOTHING
+from backends.local.planning import NOTHING, QueueShare, starts
 
 NOW = 100.0
 MACHINE = QueueShare(4, 8, 2)

@@ -26,8 +26,8 @@ from adaptor.protocol.maildir import address_of, from_workers
 from adaptor.protocol.seal import Seal
 from adaptor.protocol.spool import Spool
 from adaptor.worker import spool_transport
-from adaptor.worker.link import Transport
 from adaptor.worker.spool_transport import SpoolConnector
+from adaptor.worker.transport import Transport
 
 WORKER = "7-n1-42"
 
