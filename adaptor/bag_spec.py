@@ -272,7 +272,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(size, gpus=self.gpus.count, gpu_type=self.gpus.type)
 
     def expected_at(self, site: str) -> float | None:
-        """Seconds that a task is taken to run at a site before any has finished; None: nobody has said."""
+        """Seconds that a task is taken to run at a site before any has finished; None: unknown."""
         return self.runtimes.get(site, self.time)
 
     @property

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from adaptor.units import counted, format_size
 
 Resource = Literal["processors", "memory", "gpus"]
-Evidence = Literal["affinity", "job step", "cgroup", "devices"]
+ShortfallSign = Literal["affinity", "job step", "cgroup", "devices"]
 
 
 class Shortfall(NamedTuple):
@@ -17,7 +17,7 @@ class Shortfall(NamedTuple):
     resource: Resource
     asked: int
     given: int
-    by: Evidence
+    by: ShortfallSign
     """What says so."""
 
     def __str__(self) -> str:

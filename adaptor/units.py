@@ -101,7 +101,11 @@ def _text_seconds(text: str) -> float:
         return float(cleaned)
     clock = _CLOCK.fullmatch(cleaned)
     if clock:
-        return _clock_seconds(clock)
+        days, first, second, third = clock.groups()
+        if third is None and days is None:  # MM:SS
+            return int(first) * 60.0 + int(second)
+        hours, minutes, seconds = int(first), int(second), int(third or 0)
+        return int(days or 0) * 86400.0 + hours * 3600 + minutes * 60 + seconds
     total, rest = 0.0, cleaned
     while rest:
         part = _HUMAN.match(rest)
@@ -111,14 +115,6 @@ def _text_seconds(text: str) -> float:
         total += float(part[1]) * _UNIT_SECONDS[unit]
         rest = rest[part.end() :].lstrip()
     return total
-
-
-def _clock_seconds(clock: re.Match[str]) -> float:
-    days, first, second, third = clock.groups()
-    if third is None and days is None:  # MM:SS
-        return int(first) * 60.0 + int(second)
-    hours, minutes, seconds = int(first), int(second), int(third or 0)
-    return int(days or 0) * 86400.0 + hours * 3600 + minutes * 60 + seconds
 
 
 def format_duration(seconds: float) -> str:

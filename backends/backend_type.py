@@ -8,9 +8,10 @@ backend only in the methods that need it.
 from __future__ import annotations
 
 import abc
+import importlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
@@ -109,3 +110,21 @@ class BackendType(abc.ABC):
     def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:  # noqa: ARG002
         """For `adaptor site check`: the configuration against the live scheduler. Submits nothing."""
         return []
+
+
+class BatchType(BackendType):
+    """A batch scheduler whose partitions (or queues) share one reading of it."""
+
+    has_partitions = True
+    discover: str
+    """The module with its `describe_sites` and `check_site`."""
+
+    def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:
+        (made,) = self.make_each(name, {"": site}, state, machine).values()
+        return made
+
+    def describe_sites(self) -> str:
+        return cast(str, importlib.import_module(self.discover).describe_sites())
+
+    def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:
+        return cast("list[Finding]", importlib.import_module(self.discover).check_site(site, machine))

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from backends.base import SchedulerError
-from backends.machines.base import Answer, CommandHung, Machine
+from backends.machines.base import CommandAnswer, CommandHung, Machine
 from backends.machines.here import HERE
 
-__all__ = ["Answer", "CommandHung", "Commands"]
+__all__ = ["CommandAnswer", "CommandHung", "Commands"]
 
 _NOT_RUNNABLE = (126, 127)
 """How `env` ends where it cannot execute, or cannot find, the program."""
@@ -35,7 +35,7 @@ def commands_run() -> int:
     return _run.count
 
 
-Choice = Callable[[Mapping[str, str]], Mapping[str, str]]
+ChosenVariables = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Of all variables of a machine, those with which commands run, and perhaps more."""
 
 
@@ -48,7 +48,7 @@ class Commands:
             connection to the machine was lost while it ran.
     """
 
-    def __init__(self, choose: Choice, timeout: float, machine: Machine = HERE) -> None:
+    def __init__(self, choose: ChosenVariables, timeout: float, machine: Machine = HERE) -> None:
         self._choose = choose
         self._timeout = timeout
         self._machine = machine
@@ -57,7 +57,7 @@ class Commands:
     def machine(self) -> Machine:
         return self._machine
 
-    def run(self, program: str, *arguments: str) -> Answer:
+    def run(self, program: str, *arguments: str) -> CommandAnswer:
         """The answer, whatever its exit status."""
         variables = self._choose(self._machine.variables())
         _run.add()
@@ -88,3 +88,9 @@ def chunks(ids: Collection[str]) -> Iterator[list[str]]:
     ordered = list(ids)
     for first in range(0, len(ordered), CHUNK):
         yield ordered[first : first + CHUNK]
+
+
+def only_says(text: str, words: Collection[str]) -> bool:
+    """Whether every line holds one of these; False where there is no line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(any(each in line for each in words) for line in lines)

@@ -32,18 +32,34 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     """Why only whole nodes are given; empty: parts of nodes are."""
 
 
+_HEAD = """\
+# Written by `adaptor site init` for {0}.
+# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
+# lower it as you like. `adaptor site check` compares this file with the {1}.
+
+sites:
+"""
+
+
 def described(
-    head: str, sites: Sequence[Described], word: str, names: Sequence[str], more: Sequence[str] = ()
+    of: str,
+    against: str,
+    sites: Sequence[Described],
+    word: str,
+    names: Sequence[str],
+    more: Sequence[str] = (),
 ) -> str:
     """The text of a configuration: the first entry as a site, the others as comments.
 
     Args:
+        of: the scheduler that answers, with its release.
+        against: what a check compares the text with.
         word: what the scheduler calls partitions, in the plural.
         names: of those that could be one site.
         more: lines below the first entry.
     """
     first, *others = map(_site_lines, sites)
-    text = head + "\n".join([*first, *_partition_lines(names, word), *more]) + "\n"
+    text = _HEAD.format(of, against) + "\n".join([*first, *_partition_lines(names, word), *more]) + "\n"
     return text + "".join("\n" + "".join(f"# {line}\n" for line in lines) for lines in others)
 
 
@@ -102,6 +118,8 @@ def _partition_lines(names: Sequence[str], word: str) -> list[str]:
     """How several partitions would be one site, as a comment below its first key; nothing of one.
 
     Args:
+        of: the scheduler that answers, with its release.
+        against: what a check compares the text with.
         word: what the scheduler calls them, for instance `partitions`.
     """
     if len(names) < 2:

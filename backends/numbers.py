@@ -1,9 +1,11 @@
-"""Numbers in what schedulers print: none is so large that arithmetic with it fails, and none is NaN."""
+"""Numbers and times in what schedulers print: none is NaN, and none so large that arithmetic fails."""
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
+import time
 
 LARGEST = 10**15
 """Beyond it nothing is a count, a size in bytes, or a time; and a float is no longer exact."""
@@ -23,3 +25,17 @@ def finite(text: str) -> float:
     if not math.isfinite(number) or abs(number) > LARGEST:
         raise ValueError(f"{text[:40]!r} is no number of a sensible size")
     return number
+
+
+def clock_seconds(text: str) -> float:
+    """Seconds from `90`, `1:30` or `100:00:00`; hours may go beyond 24. Raises ValueError: it is neither."""
+    seconds = 0.0
+    for part in text.split(":"):
+        seconds = seconds * 60 + finite(part)
+    return finite(str(seconds))
+
+
+def utc_time(text: str) -> float:
+    """Epoch seconds from `2026-11-25T21:45:38` or ctime(3), both in UTC. Raises ValueError: it is neither."""
+    form = "%Y-%m-%dT%H:%M:%S" if text[:1].isdigit() else "%a %b %d %H:%M:%S %Y"
+    return float(calendar.timegm(time.strptime(text, form)))

@@ -1,11 +1,19 @@
-"""What the batch scripts of all schedulers are made of: templates, variables and the site's prologue."""
+"""The batch scripts of pilots: what they are made of, how they are submitted, what the answer means."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+import msgspec
+
+from adaptor.private_files import write_private
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.commands import CommandAnswer, CommandHung, Commands
+from backends.machines.base import Machine
 
 _PROLOGUE = Path(__file__).with_name("prologue.template")
 
@@ -56,3 +64,93 @@ def _prologue_lines(prologue: str) -> str:
     if not prologue.strip():
         return ""
     return "\n" + fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n")
+
+
+def submit(
+    machine: Machine, commands: Commands, command: Sequence[str], script: Path, text: str
+) -> CommandAnswer:
+    """Write the script and run the command that submits it.
+
+    Raises:
+        SubmitUncertain: the command hung.
+        SchedulerError: the script cannot be written or the command cannot be run; nothing was submitted.
+    """
+    machine.write_private(script, text.encode())
+    try:
+        return commands.run(*command)
+    except CommandHung as error:
+        raise SubmitUncertain(str(error)) from error
+
+
+class Submitter(msgspec.Struct, frozen=True, kw_only=True):
+    """A scheduler's submit command, and how its answers are told apart."""
+
+    program: str
+    scheduler: str
+    """Its name for people."""
+    id_in: Callable[[str], str | None]
+    """The id of a job in what the command printed; None: there is none."""
+    refused: Callable[[CommandAnswer], bool]
+    """Whether an answer of failure says that the scheduler does not take the request."""
+    never_arrived: tuple[str, ...]
+    """Words of an answer after which the request is certainly not queued."""
+    no_answer: tuple[str, ...] = ()
+    """Words after which it may be, whatever else is said."""
+    hint: str = ""
+
+    def accepted_id(self, answer: CommandAnswer) -> str:
+        """The job's id.
+
+        Raises:
+            SubmitRefused: the scheduler said no.
+            SubmitUncertain: the answer leaves open whether the request is queued.
+            SchedulerError: the scheduler was not reached, so the request is certainly not queued.
+        """
+        if answer.status == 0:
+            id = self.id_in(answer.output)
+            if id is None:
+                raise SubmitUncertain(f"{self.program} printed no job id but {answer.output.strip()[:200]!r}")
+            return id
+        problem = f"{self.program} failed with status {answer.status}: {answer.complaint}"
+        if any(words in answer.errors for words in self.no_answer):
+            raise SubmitUncertain(problem)
+        if any(words in answer.errors for words in self.never_arrived):
+            raise SchedulerError(problem)
+        if answer.status < 0 or not self.refused(answer):
+            raise SubmitUncertain(problem)
+        raise SubmitRefused(f"{self.scheduler} refused the request: {answer.complaint}{self.hint}")
+
+
+def last_line_with(pattern: str) -> Callable[[str], str | None]:
+    """Finds the last line that matches: sites print greetings before an id."""
+    line_of = re.compile(pattern)
+
+    def find(output: str) -> str | None:
+        lines = (line.strip() for line in reversed(output.splitlines()))
+        return next((line for line in lines if line_of.fullmatch(line)), None)
+
+    return find
+
+
+_TEMPLATE = Path(__file__).parent / "local" / "pilot.template"
+
+
+def with_prologue(
+    order: PilotOrder, prologue: str, write: Callable[[Path, bytes], None] = write_private
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command and the environment of an order's worker; writes the script that it may need.
+
+    Args:
+        write: how a 0600 file is written where the pilot's folder lies.
+
+    Raises:
+        OSError: the pilot's folder cannot be written; or what `write` raises.
+    """
+    if not prologue.strip():
+        return order.worker, order.environment
+    script = order.directory / "pilot.sh"
+    before = order.directory / "env.before"
+    text = string.Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(prologue=prologue.rstrip("\n"))
+    write(script, text.encode())
+    write(before, b"")  # so that it is ours alone when the script writes to it
+    return ("/bin/sh", str(script), *order.worker), {**order.environment, "ADAPTOR_ENV_BEFORE": str(before)}

@@ -1,6 +1,6 @@
 """How long one whole decision of a site takes with a long queue, by heuristic: `python -m bench.decisions`.
 
-The queue: so many waiting jobs of different users, limits and widths, a third as many running ones, and
+The queue: waiting jobs of different users, limits and widths, a third as many running ones, and
 four requests of ours, two of which wait: what a heuristic that withdraws has to weigh. Each of `--queues`
 queues is decided on before anything is known of the tasks, and when some have finished. A decision is all
 that the daemon computes in one step, in a thread; the scheduler's answers take their own time. Counted are

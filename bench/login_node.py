@@ -29,7 +29,7 @@ _TASK = 10
 """Seconds of a task of the bag."""
 
 
-class Meter(msgspec.Struct, frozen=True):
+class UsageMeter(msgspec.Struct, frozen=True):
     at: float
     cpu: float
     commands: int
@@ -51,21 +51,21 @@ def main() -> None:
         _show(f"with a bag of tasks of {_TASK} s on up to 16 processors", *_watched(place, minutes))
 
 
-def _watched(place: PrivateDaemon, minutes: float) -> tuple[Meter, Meter]:
+def _watched(place: PrivateDaemon, minutes: float) -> tuple[UsageMeter, UsageMeter]:
     first = _read(place)
     time.sleep(60 * minutes)
     return first, _read(place)
 
 
-def _read(place: PrivateDaemon) -> Meter:
+def _read(place: PrivateDaemon) -> UsageMeter:
     view = msgspec.json.decode(place.adaptor("daemon", "status", "--json"))
     times = psutil.Process(view["pid"]).cpu_times()
     cpu = times.user + times.system + times.children_user + times.children_system
     rates = view["rates"]
-    return Meter(time.monotonic(), cpu, rates["scheduler_commands"], rates["memory"])
+    return UsageMeter(time.monotonic(), cpu, rates["scheduler_commands"], rates["memory"])
 
 
-def _show(what: str, first: Meter, last: Meter) -> None:
+def _show(what: str, first: UsageMeter, last: UsageMeter) -> None:
     seconds = last.at - first.at
     cpu, commands = last.cpu - first.cpu, last.commands - first.commands
     print(f"{what}, over {seconds / 60:.1f} minutes:")

@@ -69,7 +69,12 @@ def private_place(text: str, environment: Mapping[str, str] | None = None) -> It
         try:
             yield place
         finally:
-            _end_all(place)
+            # End the daemon before its folder is removed: without it a pilot would run to its time limit.
+            stop = [ADAPTOR, "daemon", "stop", "--pilots"]  # fails where none runs any more
+            subprocess.run(stop, env=place.environment, capture_output=True, check=False)
+            jobs = place.folder / "state" / "sites" / "local"
+            for note in jobs.glob("*.job.json"):
+                end_trees(f"{jobs}/{note.name.partition('.')[0]}")
 
 
 @contextlib.contextmanager
@@ -78,12 +83,3 @@ def private_daemon(processors: int) -> Iterator[PrivateDaemon]:
     with private_folder(processors) as place:
         place.adaptor("daemon", "start")
         yield place
-
-
-def _end_all(place: PrivateDaemon) -> None:
-    """End the daemon before its folder is removed: without it a pilot would run to its time limit."""
-    stop = [ADAPTOR, "daemon", "stop", "--pilots"]  # fails where none runs any more
-    subprocess.run(stop, env=place.environment, capture_output=True, check=False)
-    jobs = place.folder / "state" / "sites" / "local"
-    for note in jobs.glob("*.job.json"):
-        end_trees(f"{jobs}/{note.name.partition('.')[0]}")

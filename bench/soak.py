@@ -39,7 +39,7 @@ _ENVIRONMENT = {f"MODULE_{number}": "/opt/software/some/path/of/a/module" * 2 fo
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """After so many bags."""
+    """Bags sent so far."""
 
     bags: int
     kept: int
@@ -53,7 +53,11 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main() -> None:
-    chosen = _parser().parse_args()
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser.add_argument("--bags", type=int, default=2000)
+    parser.add_argument("--tasks", type=int, default=20, help="of each bag")
+    parser.add_argument("--keep", default="", help="journal.keep, for instance 60s; default: no limit")
+    chosen = parser.parse_args()
     journal = f"journal: {{keep: {chosen.keep}}}" if chosen.keep else ""
     with private_place(_CONFIG.format(journal=journal)) as place:
         os.environ.update({name: place.environment[name] for name in ("ADAPTOR_DIR", "ADAPTOR_CONFIG")})
@@ -68,14 +72,6 @@ def main() -> None:
                 flush=True,
             )
     _compare(samples[1 if len(samples) > 2 else 0], samples[-1], chosen.tasks)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
-    parser.add_argument("--bags", type=int, default=2000)
-    parser.add_argument("--tasks", type=int, default=20, help="of each bag")
-    parser.add_argument("--keep", default="", help="journal.keep, for instance 60s; default: for ever")
-    return parser
 
 
 def _samples(place: PrivateDaemon, bags: int, tasks: int) -> Iterator[Sample]:

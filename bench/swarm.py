@@ -35,7 +35,7 @@ _HEARTBEAT = 5.0
 _CONNECT_AGAIN = 2.0
 
 
-class SimulatedWorker:
+class SwarmWorker:
     """Times are epoch seconds."""
 
     def __init__(self, access: Access, pilot: int, slots: int, task: float) -> None:
@@ -63,20 +63,17 @@ class SimulatedWorker:
             if isinstance(message, Welcome):
                 self.welcomed = True
             elif isinstance(message, Orders):
-                self._follow(message)
-
-    def _follow(self, orders: Orders) -> None:
-        for key in orders.acknowledged:
-            self.acknowledged += self._unacknowledged.pop(key, None) is not None
-            self._sent.pop(key, None)
-        self._queue.extend(lease.key for lease in orders.leases)
-        for key in (*orders.abort, *orders.give_back):
-            if key in self._queue:
-                self._queue.remove(key)
-                self._unacknowledged[key] = Result(key, Ending.RETURNED)
-        if orders.say_hello:
-            self.welcomed = False
-            self._spoke = 0.0
+                for key in message.acknowledged:
+                    self.acknowledged += self._unacknowledged.pop(key, None) is not None
+                    self._sent.pop(key, None)
+                self._queue.extend(lease.key for lease in message.leases)
+                for key in (*message.abort, *message.give_back):
+                    if key in self._queue:
+                        self._queue.remove(key)
+                        self._unacknowledged[key] = Result(key, Ending.RETURNED)
+                if message.say_hello:
+                    self.welcomed = False
+                    self._spoke = 0.0
 
     def act(self, now: float) -> None:
         if not self.welcomed:
@@ -127,7 +124,7 @@ class SimulatedWorker:
 def main() -> None:
     path, seconds, task, slots, *pilots = sys.argv[1:]
     access = read_access(Path(path))
-    workers = [SimulatedWorker(access, int(pilot), int(slots), float(task)) for pilot in pilots]
+    workers = [SwarmWorker(access, int(pilot), int(slots), float(task)) for pilot in pilots]
     until = time.time() + float(seconds)
     while (now := time.time()) < until:
         for worker in workers:

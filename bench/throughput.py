@@ -6,19 +6,98 @@ all three.
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
 from bench.executors import peer_seconds
-from bench.hyperqueue_rate import hyperqueue_seconds
 from bench.private_daemon import PrivateDaemon, private_daemon, private_folder
 from bench.stopwatch import seconds
 from bench.table import Row, show
+
+_READY_TIMEOUT = 30.0
+_PYTHON = """
+import sys, time
+from hyperqueue import Job, LocalCluster
+from hyperqueue.cluster import WorkerConfig
+
+tasks, slots = int(sys.argv[1]), int(sys.argv[2])
+with LocalCluster() as cluster:
+    cluster.start_worker(WorkerConfig(cores=slots))
+    client = cluster.client()
+    job = Job()
+    for _ in range(tasks):
+        job.program(["/bin/true"])
+    begin = time.perf_counter()
+    client.wait_for_jobs([client.submit(job)])
+    print(time.perf_counter() - begin)
+"""
+
+
+def hyperqueue_seconds(tasks: int, slots: int, python: str | None = None) -> float | None:
+    """From the submission to the last end, its server and worker already running; None: not installed.
+
+    `python`: of an environment that has the package.
+    """
+    if python is not None:
+        return _by_package(tasks, slots, python)
+    hq = shutil.which("hq")
+    if hq is not None:
+        return _by_command(hq, tasks, slots)
+    if importlib.util.find_spec("hyperqueue") is not None:
+        return _by_package(tasks, slots, sys.executable)
+    return None
+
+
+def _by_package(tasks: int, slots: int, python: str) -> float:
+    command = [python, "-c", _PYTHON, str(tasks), str(slots)]
+    with tempfile.TemporaryDirectory(prefix="hq-bench-") as folder:  # it writes two files per task
+        done = subprocess.run(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+        )
+    return float(done.stdout.split()[-1])
+
+
+def _by_command(hq: str, tasks: int, slots: int) -> float:
+    with tempfile.TemporaryDirectory(prefix="hq-bench-") as folder:
+        environment = {**os.environ, "HQ_SERVER_DIR": folder}
+
+        def start(*arguments: str) -> subprocess.Popen[bytes]:
+            null = subprocess.DEVNULL
+            return subprocess.Popen([hq, *arguments], env=environment, stdout=null, stderr=null)
+
+        def run(*arguments: str) -> bytes:
+            return subprocess.run([hq, *arguments], env=environment, capture_output=True, check=True).stdout
+
+        server = start("server", "start")
+        try:
+            path = Path(folder, "hq-current")
+            give_up = time.monotonic() + _READY_TIMEOUT
+            while not path.exists():
+                if time.monotonic() > give_up:
+                    raise TimeoutError(f"{path}: the HyperQueue server did not start")
+                time.sleep(0.05)
+            worker = start("worker", "start", f"--cpus={slots}")
+            run("worker", "wait", "1")
+            job = ("--array", f"1-{tasks}", "--stdout=none", "--stderr=none", "--wait", "/bin/true")
+            took = seconds(lambda: run("submit", *job))
+            run("server", "stop")
+            worker.wait(_READY_TIMEOUT)
+            return took
+        finally:
+            server.kill()
+            server.wait()
+
 
 TASKS = 5_000
 SLOTS = 2
@@ -29,7 +108,10 @@ FEWER = 1_000
 
 def rows(peers: str | None = None) -> Iterator[Row]:
     """All in turn, for the machine is busier at one time than at another: medians over rounds."""
-    rounds = [_round(peers) for _ in range(ROUNDS)]
+    rounds = [
+        Round(seconds(_xargs), _run_seconds(), _submit_seconds(), hyperqueue_seconds(TASKS, SLOTS, peers))
+        for _ in range(ROUNDS)
+    ]
     xargs = statistics.median(each.xargs for each in rounds)
     yield Row(f"xargs -P{SLOTS} -n1 /bin/true, {TASKS:,} times, median of {ROUNDS}", _rate(xargs))
     yield _beside_xargs("adaptor run, start of the daemon included", "run", rounds, "≥ 0.80")
@@ -55,10 +137,6 @@ class Round(msgspec.Struct, frozen=True):
     run: float
     submit: float
     hyperqueue: float | None
-
-
-def _round(peers: str | None) -> Round:
-    return Round(seconds(_xargs), _run_seconds(), _submit_seconds(), hyperqueue_seconds(TASKS, SLOTS, peers))
 
 
 def _ratio(rounds: Sequence[Round], slow: str, fast: str) -> float:

@@ -50,7 +50,16 @@ def _one_start(listening: socket.socket, party: Party, access: Path) -> float:
     begin = time.perf_counter()
     worker = subprocess.Popen([sys.executable, "-m", "adaptor.worker"], env=environment)
     try:
-        data = _first_message(listening, party)
+        # Behind the worker's name.
+        connection, _ = listening.accept()
+        messages: list[bytes] = []
+        with connection:
+            connection.settimeout(_TIMEOUT)
+            channel = party.channel(LARGEST_FROM_WORKER)
+            while len(messages) < 2:
+                messages += channel.receive(connection.recv(65536))
+                connection.sendall(channel.outgoing())
+        data = messages[1]
         took = time.perf_counter() - begin
     finally:
         worker.kill()
@@ -59,16 +68,3 @@ def _one_start(listening: socket.socket, party: Party, access: Path) -> float:
     if not isinstance(message, Hello):
         raise TypeError(f"the worker's first word was not Hello: {message}")
     return took
-
-
-def _first_message(listening: socket.socket, party: Party) -> bytes:
-    """Behind the worker's name."""
-    connection, _ = listening.accept()
-    messages: list[bytes] = []
-    with connection:
-        connection.settimeout(_TIMEOUT)
-        channel = party.channel(LARGEST_FROM_WORKER)
-        while len(messages) < 2:
-            messages += channel.receive(connection.recv(65536))
-            connection.sendall(channel.outgoing())
-    return messages[1]

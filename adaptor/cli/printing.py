@@ -21,8 +21,8 @@ import msgspec
 
 from adaptor import api
 from adaptor.api.fields import Meaning, meanings
-from adaptor.atomic_file import write_atomically
 from adaptor.errors import AdaptorError
+from adaptor.private_files import write_atomically
 from adaptor.units import format_duration, format_size
 
 STATE_COLOURS = {
@@ -183,11 +183,11 @@ def writing(path: str | Path) -> Iterator[None]:
         raise AdaptorError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def write_whole(path: Path, content: bytes, mode: int) -> None:
+def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write a file in one step, so that its readers see all of it or none. Raises AdaptorError."""
     with writing(path):
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        write_atomically(path, content, temporary=temporary, mode=mode, sync=False)
+        write_atomically(path, content, temporary=temporary, mode=mode)
 
 
 def print_json(value: Any) -> None:

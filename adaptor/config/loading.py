@@ -6,12 +6,12 @@ import hashlib
 import os
 from pathlib import Path
 
-from adaptor.atomic_file import write_private
 from adaptor.config.checks import check
 from adaptor.config.locating import converted
 from adaptor.config.schema import BUILT_IN, Config
 from adaptor.config.yaml_lines import MOST_BYTES, read_yaml, too_large
 from adaptor.errors import ConfigError
+from adaptor.private_files import write_private
 
 LAST = "configuration"
 """The file of the state directory with the path of the configuration that the last daemon used."""

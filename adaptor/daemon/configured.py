@@ -99,7 +99,7 @@ def checked_anew(before: Configured, directory: Path, instance: str) -> Configur
         limits = first_limits(now.config, backends)
         for name, site in now.config.sites.items():
             if site.ssh is None and spool_of(site):
-                open_spool(name, site, instance, machines[name].start)
+                open_spool(name, site, instance, machines[name].files)
     finally:
         for machine in machines.values():
             machine.close()

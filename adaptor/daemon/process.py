@@ -21,6 +21,7 @@ from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import take_lock
 from adaptor.daemon.server import port_limits
 from adaptor.errors import AdaptorError
+from adaptor.private_files import open_log
 from adaptor.processes.descriptors import raise_limit
 from adaptor.processes.python_commands import module_command
 from adaptor.protocol.state_directory import private_directory
@@ -173,8 +174,7 @@ class _PrivateLog(RotatingFileHandler):
     """Each new file is 0600, as the first one."""
 
     def _open(self) -> TextIOWrapper:
-        handle = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-        return os.fdopen(handle, "a", encoding=self.encoding)
+        return os.fdopen(open_log(self.baseFilename), "a", encoding=self.encoding)
 
 
 def _log_to(path: Path) -> None:

@@ -26,7 +26,7 @@ from adaptor.protocol.access import (
 from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
 from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.listener import Caller, Listener, Room, listen
+from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, listen
 
 _OWN = 48
 """Descriptors of the journal, the log, the loop and the sockets themselves."""
@@ -42,21 +42,21 @@ _FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
 class PortLimits(msgspec.Struct, frozen=True):
     """Connections that the two ports take."""
 
-    workers: Room
-    clients: Room
+    workers: ConnectionRoom
+    clients: ConnectionRoom
 
 
 def port_limits(descriptors: int, sites: int) -> PortLimits:
     """How a daemon divides the descriptors that it may have open. Workers get what is left."""
     left = max(0, descriptors - _OWN - _OF_A_SITE * sites)
-    clients = Room(
+    clients = ConnectionRoom(
         proven=max(_FEWEST_CLIENTS, min(_MOST_CLIENTS, left // 32)),
         silent=4 * _FEW,
         begun=2 * _FEW if left < _FEW * _SILENT else 8 * _FEW,
     )
     silent, begun = max(_FEW, min(_SILENT, left // 16)), max(_FEW, min(_BEGUN, left // 4))
     proven = left - clients.proven - clients.silent - clients.begun - silent - begun
-    return PortLimits(Room(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
+    return PortLimits(ConnectionRoom(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
 
 
 _BATCH = 200
@@ -127,7 +127,14 @@ class Port:
     """The connections of one port by their peers' identities, and the messages that wait to be heard."""
 
     def __init__(
-        self, where: tuple[str, int], whose: str, party: Party, room: Room, largest: int, *, named: bool
+        self,
+        where: tuple[str, int],
+        whose: str,
+        party: Party,
+        room: ConnectionRoom,
+        largest: int,
+        *,
+        named: bool,
     ) -> None:
         """`named`: whether the first message of a peer is its identity; else it gets one."""
         self.party, self.largest, self.named = party, largest, named

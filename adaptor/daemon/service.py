@@ -179,8 +179,6 @@ class Service:
             for task in (*tasks, *beside):
                 task.cancel()
             await asyncio.gather(*tasks, *beside, return_exceptions=True)
-            for spool in self._spools():
-                await spool.close()
             for folder in self._remote_folders():
                 await folder.close()
             for state in self.sites.values():

@@ -7,23 +7,22 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
 from adaptor.backoff import Backoff
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.server import PeerMessage
 from adaptor.errors import AdaptorError
-from adaptor.processes.python_commands import module_command
+from adaptor.protocol.files.local import Files
 from adaptor.protocol.maildir import (
     LATENCY,
     QUICKEST,
     SLOWEST,
-    Connection,
+    LookPace,
     Outgoing,
-    Pace,
+    SpoolConnection,
     address_of,
     file_name,
     from_workers,
@@ -31,15 +30,11 @@ from adaptor.protocol.maildir import (
     remove_folder,
     write_next,
 )
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
-from adaptor.protocol.spool.remote import RemoteSpool, Talk
-from adaptor.protocol.spool.seal import Envelope, Seal, SealError
+from adaptor.protocol.seal import Envelope, Seal, SealError
+from adaptor.protocol.spool import DaemonFile, Exchange, ExchangeOutcome, Spool, SpoolError, WorkerFile
 from backends.findings import Finding, error, ok
 
-_TRIAL_FILE = file_name(Connection(0, "00000000", 1).name, 1)
-StartTalk = Callable[[Sequence[str]], Talk]
-"""Starts a long-lived process on the site's machine."""
+_TRIAL_FILE = file_name(SpoolConnection(0, "00000000", 1).name, 1)
 
 
 def spool_of(config: SiteConfig) -> str | None:
@@ -56,20 +51,19 @@ def latency_of(config: SiteConfig) -> float:
     return LATENCY if spool_of(config) else 0.0
 
 
-def open_spool(name: str, config: SiteConfig, instance: str, start: StartTalk) -> Spool:
+def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Spool:
     """A site's spool, in a folder of its own: several daemons and sites may share the parent.
 
     Raises:
         AdaptorError: it is a folder of this machine and cannot be used.
     """
-    folder = f"{spool_of(config)}/{instance}.{name}"
-    if config.ssh is not None:
-        words = module_command(python_of(config), "adaptor.protocol.spool.remote_server", folder)
-        return RemoteSpool(lambda: start(words), float(config.command_timeout))
+    spool = Spool(Path(f"{spool_of(config)}/{instance}.{name}"), files)
     try:
-        return DirectorySpool(Path(folder).expanduser())
+        if config.ssh is None:
+            spool.locate()
     except SpoolError as error:
         raise AdaptorError(f"sites.{name}.spool: {error}") from error
+    return spool
 
 
 def check_spool(site: SiteConfig) -> list[Finding]:
@@ -82,7 +76,8 @@ def check_spool(site: SiteConfig) -> list[Finding]:
     folder = Path(site.spool).expanduser()
     trial = folder / "check"
     try:
-        spool = DirectorySpool(trial)
+        spool = Spool(trial)
+        spool.locate()
         write_next(from_workers(trial), _TRIAL_FILE, b"a trial")
         found = [file.data for file in spool.run(Exchange()).files]
     except (SpoolError, OSError) as problem:
@@ -104,7 +99,7 @@ _SWEEP = 30.0
 class SpoolChannel:
     """The messages in both directions over one connection of a worker."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: SpoolConnection) -> None:
         self.connection = connection
         self.worker = b""
         """The worker's name, known from its first file on."""
@@ -149,12 +144,12 @@ class SpoolEndpoint:
         self._pilots = pilots
         self._complain = complain
         self._run = secrets.token_hex(4)
-        self._channels: dict[Connection, SpoolChannel] = {}
+        self._channels: dict[SpoolConnection, SpoolChannel] = {}
         self._current: dict[bytes, SpoolChannel] = {}
         """By worker: the channel of its newest connection."""
         self._taken: list[str] = []
         """Worker files that the next exchange removes."""
-        self._pace = Pace(_SLOWEST_ALONE)
+        self._pace = LookPace(_SLOWEST_ALONE)
         self._problem = ""
         self._failures = Backoff(first=2, most=30)
         self._next_sweep = 0.0
@@ -208,9 +203,6 @@ class SpoolEndpoint:
             else:
                 self._pace.slow_down()
 
-    async def close(self) -> None:
-        await asyncio.to_thread(self._spool.close)
-
     async def _rest(self) -> None:
         """Wait until the next look is due or there is something to write."""
         if self._failures.pause:
@@ -230,7 +222,7 @@ class SpoolEndpoint:
         files = [file for each in self._channels.values() if (file := each.next_file(self._run, self._seal))]
         return Exchange(remove=self._taken, write=files, pilots=pilots, collect=collect)
 
-    async def _exchange(self, exchange: Exchange) -> Outcome | None:
+    async def _exchange(self, exchange: Exchange) -> ExchangeOutcome | None:
         """Exchange messages once; None: the spool cannot be used."""
         try:
             outcome = await asyncio.to_thread(self._spool.run, exchange)
@@ -261,7 +253,7 @@ class SpoolEndpoint:
             log.warning("%s", remark)
         return outcome
 
-    def _forget(self, connections: list[Connection]) -> None:
+    def _forget(self, connections: list[SpoolConnection]) -> None:
         for connection in connections:
             channel = self._channels.pop(connection)
             if self._current.get(channel.worker) is channel:
@@ -276,7 +268,7 @@ class SpoolEndpoint:
                 messages += self._open(*parsed, file)
         return messages
 
-    def _open(self, connection: Connection, number: int, file: WorkerFile) -> list[PeerMessage]:
+    def _open(self, connection: SpoolConnection, number: int, file: WorkerFile) -> list[PeerMessage]:
         try:
             envelope = self._seal.open(f"in/{file.name}", file.data)
         except SealError as error:

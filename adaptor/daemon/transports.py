@@ -14,7 +14,7 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.spool.seal import Seal
+from adaptor.protocol.seal import Seal
 from backends.machines.distant import Distant
 
 
@@ -49,7 +49,7 @@ def set_up_transport(
 
     instance, ssh = site.core.journal.instance, site.config.ssh
     if spool_of(site.config):
-        spool = open_spool(site.name, site.config, instance, site.machine.start)
+        spool = open_spool(site.name, site.config, instance, site.machine.files)
         site.spool = SpoolEndpoint(
             spool, Seal(keys.worker.key), hear=hear, pilots=lambda: list(site.pilots), complain=report
         )

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
 from collections.abc import Collection
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -21,8 +20,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adaptor.atomic_file import write_private
 from adaptor.errors import AdaptorError
+from adaptor.private_files import open_ours, write_private
 
 TOKEN_FILE = "dashboard-token"  # noqa: S105  # a name, not a secret
 _SHORTEST_TOKEN = 32
@@ -51,22 +50,14 @@ def load_or_make_token(directory: Path) -> str:
     """
     path = directory / TOKEN_FILE
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(open_ours(path, closed=True), "rb") as file:
+            token = file.read(1000).decode("ascii", "replace").strip()
     except FileNotFoundError:
         token = secrets.token_urlsafe(32)
         write_private(path, token.encode())
         return token
     except OSError as error:
         raise AdaptorError(f"{path}: cannot be read: {error.strerror}; remove it") from error
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        if (
-            not stat.S_ISREG(status.st_mode)
-            or status.st_uid != os.geteuid()
-            or stat.S_IMODE(status.st_mode) & 0o077
-        ):
-            raise AdaptorError(f"{path}: must be a file of yours that nobody else can read; remove it")
-        token = file.read(1000).decode("ascii", "replace").strip()
     if len(token) < _SHORTEST_TOKEN or not token.replace("-", "").replace("_", "").isalnum():
         raise AdaptorError(f"{path}: damaged; remove it, and a new token is made")
     return token

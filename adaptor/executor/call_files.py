@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 import time
 from pathlib import Path
 
-from adaptor.atomic_file import PRIVATE, write_atomically
+from adaptor.private_files import open_ours, write_private
 
 _PATIENCE = 5.0
 """Seconds until a file that another node has written is seen: file servers let clients remember for a moment
@@ -19,17 +16,12 @@ _PAUSE = 0.1
 def write(folder: Path, name: str, data: bytes) -> None:
     """Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE, sync=False)
+    write_private(folder / name, data, sync=False)
 
 
 def take(folder: Path, name: str) -> bytes:
     """The content of a file, which is removed. Raises OSError: it is not there, or not ours."""
-    path = folder / name
-    handle = _open(path)
-    with open(handle, "rb") as file:  # noqa: PTH123 (a descriptor)
-        status = os.fstat(handle)
-        if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
-            raise PermissionError(errno.EPERM, "not a file of this user's", str(path))
+    with open(_open(folder / name), "rb") as file:
         data = file.read()
     remove(folder, name)
     return data
@@ -51,7 +43,7 @@ def _open(path: Path) -> int:
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            return open_ours(path)
         except FileNotFoundError:
             if time.monotonic() >= until:
                 raise

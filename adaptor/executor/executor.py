@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time as clock
 import weakref
@@ -15,16 +16,28 @@ from typing import Any
 
 from adaptor import api
 from adaptor.api import SiteView
-from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
+from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Interpreter
 from adaptor.client.environment import captured
 from adaptor.executor.chunks import chunks, run_chunk
-from adaptor.executor.daemon import client, ensure
-from adaptor.executor.futures import CallFuture
-from adaptor.executor.interpreter import interpreter
 from adaptor.executor.pickling import name_of, task_of
-from adaptor.executor.session import Session
+from adaptor.executor.session import CallFuture, Session, client, ensure
 from adaptor.extras import require_extra
 from adaptor.option_kinds import DURATION, GPUS, LABEL, LABELS, MEMORY, Kind
+
+
+def interpreter(command: str | Sequence[str] | None = None) -> Interpreter:
+    """How a node starts Python.
+
+    Args:
+        command: a path, or words such as `["apptainer", "exec", "image.sif", "python3"]`, that start the same
+            version of Python, which finds its own modules; None: this interpreter with these paths.
+    """
+    version = ".".join(map(str, sys.version_info[:2]))
+    if command is not None:
+        return Interpreter((command,) if isinstance(command, str) else tuple(command), version)
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    path = tuple(os.path.abspath(each) for each in sys.path)  # noqa: PTH100 (of "" too: the current folder)
+    return Interpreter((sys.executable, *flags), version, path)
 
 
 class Executor(StandardExecutor):

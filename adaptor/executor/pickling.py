@@ -13,17 +13,29 @@ import msgspec
 
 from adaptor.api import TaskEvent, TaskInput
 from adaptor.endings import ending
+from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
-from adaptor.executor.errors import CallError, RemoteTraceback
-from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
+from adaptor.protocol.messages import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
+
+
+class CallError(AdaptorError):
+    """A call ended without an answer, or with an exception that cannot be pickled."""
+
+
+class RemoteTraceback(Exception):
+    """The traceback of a call as text."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
 
 LARGE = 64 * 1024
 """Bytes of a pickled call from which on it goes by a file instead of over the link."""
 _LONGEST_NAME = 200
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What a call came to."""
+class CallOutcome(msgspec.Struct, frozen=True):
+    """The outcome of a call: its value or its error."""
 
     value: Any = None
     error: BaseException | None = None
@@ -66,21 +78,21 @@ def name_of(function: Callable[..., Any]) -> str:
     return f"{module}.{name}()"[:_LONGEST_NAME] if module else f"{name}()"[:_LONGEST_NAME]
 
 
-def outcome_of(bag: int, event: TaskEvent, folder: Path) -> Outcome:
+def outcome_of(bag: int, event: TaskEvent, folder: Path) -> CallOutcome:
     """The outcome of a task that is done or has failed. Never raises."""
     where = f"bag {bag}, task {event.task}"
     if not event.answer:
         why = event.error or ending(event.exit_code, event.signal)
-        return Outcome(error=CallError(f"{where}: the call has no result: {why}"))
+        return CallOutcome(error=CallError(f"{where}: the call has no result: {why}"))
     try:
         return _unpickled(event.answer, folder)
     except OSError as error:
         text = f"{where}: {error.filename or folder}: the result cannot be read: {error.strerror}"
-        return Outcome(error=CallError(text))
+        return CallOutcome(error=CallError(text))
     except Exception as error:
         made = CallError(f"{where}: the result cannot be unpickled: {type(error).__name__}: {error}")
         made.__cause__ = error
-        return Outcome(error=made)
+        return CallOutcome(error=made)
 
 
 def drop(answer: bytes | None, folder: Path) -> None:
@@ -89,17 +101,17 @@ def drop(answer: bytes | None, folder: Path) -> None:
         call_files.remove(folder, answer[1:].decode())
 
 
-def _unpickled(answer: bytes, folder: Path) -> Outcome:
+def _unpickled(answer: bytes, folder: Path) -> CallOutcome:
     kind, rest = answer[:1], answer[1:]
     content = pickle.loads(call_files.take(folder, rest.decode()) if kind.isupper() else rest)  # noqa: S301
     match kind.lower():
         case kind if kind == VALUE:
-            return Outcome(content)
+            return CallOutcome(content)
         case kind if kind in (ERROR, ERROR_OF_CHILDREN):
-            return Outcome(error=content)
+            return CallOutcome(error=content)
         case kind if kind == TEXT:
             _, line, trace = content
             error = CallError(line)
             error.__cause__ = RemoteTraceback(trace)
-            return Outcome(error=error)
+            return CallOutcome(error=error)
     raise ValueError(f"an answer of the kind {kind!r}: the daemon or the worker has another version")

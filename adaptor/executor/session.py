@@ -5,15 +5,69 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
+from typing import Any
 
 from adaptor.api import TaskEvent, TaskInput
+from adaptor.cli.daemon_process import ensure_daemon
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
-from adaptor.executor.futures import CallFuture
 from adaptor.executor.pickling import drop, file_of, outcome_of
+
+_starting = threading.Lock()
+
+
+def ensure() -> None:
+    """Raises AdaptorError: none runs, and none could be started."""
+    with _starting:  # not by two threads at once
+        ensure_daemon(None, until_idle=True)
+
+
+def client() -> Client:
+    """A client that starts the daemon again where it has gone."""
+    return Client(start=ensure)
+
+
+class CallFuture(Future[Any]):
+    """As `concurrent.futures.Future`; `cancel` asks the daemon whether the call has started."""
+
+    def __init__(self, on_cancel: Callable[[CallFuture], bool]) -> None:
+        super().__init__()
+        self.task: int | None = None
+        """The number of its task, once the daemon has it."""
+        self.sending = False
+        """Whether it is on its way to the daemon, or there."""
+        self.withdrawn = False
+        """Whether it was cancelled before it was sent."""
+        self._on_cancel = on_cancel
+        self._lock = threading.Lock()
+        self._notified = False
+        """Whether those who wait know that it was cancelled, or that it has begun."""
+
+    def cancel(self) -> bool:
+        """Cancel the call unless it has started; returns whether it is cancelled now."""
+        if self.done():
+            return self.cancelled()
+        return self._on_cancel(self)
+
+    def be_cancelled(self) -> None:
+        """It is cancelled."""
+        if super().cancel():
+            with self._lock:
+                first, self._notified = not self._notified, True
+            if first:
+                self.set_running_or_notify_cancel()
+
+    def begin(self) -> bool:
+        """Before its result is set. Returns False if it was cancelled."""
+        with self._lock:
+            if self._notified:
+                return False
+            self._notified = True
+            return self.set_running_or_notify_cancel()
+
 
 _MOST, _MOST_BYTES = 1_000, 8 * 1024 * 1024
 """Calls in one message, at most."""

@@ -22,7 +22,7 @@ from submitit.core.job_environment import JobEnvironment
 from adaptor.api import TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.client.environment import captured
-from adaptor.executor.daemon import client, ensure
+from adaptor.executor.session import client, ensure
 from adaptor.guard_rails import TimeLimit
 from adaptor.option_kinds import MEMORY
 from adaptor.resources import TaskGpus

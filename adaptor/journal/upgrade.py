@@ -8,13 +8,13 @@ changes the tables.
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from adaptor.errors import JournalError
+from adaptor.private_files import write_private
 
 log = logging.getLogger(__name__)
 
@@ -104,8 +104,7 @@ def _keep_copy(db: sqlite3.Connection, path: Path, copy: Path) -> None:
     """Copy the file (0600) under its final name, or not at all. Raises JournalError."""
     part = copy.with_name(f"{copy.name}.part")
     try:
-        part.unlink(missing_ok=True)
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        write_private(part, b"", sync=False)
         with closing(sqlite3.connect(part)) as target:
             db.backup(target)
         part.replace(copy)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import stat
 from pathlib import Path
 
 from adaptor.errors import UsageError
+from adaptor.private_files import NotOursError, open_ours
 
 MARK = "@"
 """What the path of a file with URLs begins with, in the place of a channel's name."""
@@ -22,13 +22,10 @@ def read_urls(path: Path) -> list[str]:
         UsageError: it cannot be read, is not ours, is open to others, or has no URL.
     """
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-                raise UsageError(f"{path}: is not a plain file of yours")
-            if stat.S_IMODE(status.st_mode) & 0o077:
-                raise UsageError(f"{path}: is open to other users; close it with: chmod 600 {path}")
+        with os.fdopen(open_ours(path, links=True, closed=True), "rb") as file:
             text = file.read(_MOST).decode()
+    except NotOursError as error:
+        raise UsageError(f"{path}: must be a file of yours alone: {error.strerror}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: the URLs of a notification cannot be read: {error}") from error
     lines = (line.strip() for line in text.splitlines())

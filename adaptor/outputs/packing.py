@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Iterator, Sequence
 
 from adaptor.outputs.names import ARCHIVE, INDEX, PACK
+from adaptor.private_files import open_ours
 
 LARGEST = 16 << 20
 """Bytes of an output that is packed; a larger one stays a file of its own."""
 _BLOCK = 512
 """Bytes; the members of a tar file fill whole blocks."""
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -127,14 +126,12 @@ class Packer:
 def _read(name: str, folder: int) -> _Output | None:
     """None: it is empty, too large, or no plain file of ours."""
     try:
-        handle = os.open(name, _READ, dir_fd=folder)
+        handle = open_ours(name, folder=folder)
     except OSError:
         return None
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink > 1:
-            return None
-        if not 0 < status.st_size <= LARGEST:
+        if status.st_nlink > 1 or not 0 < status.st_size <= LARGEST:
             return None
         return _Output(name, file.read(), status.st_mtime)
 

@@ -6,42 +6,34 @@ import os
 import signal
 from collections.abc import Callable
 
-Answer = Callable[[str], None]
+SayToParent = Callable[[str], None]
 """Sends the answer to the process that waits in `in_background`; call it once."""
 
 
-def in_background(work: Callable[[Answer], None]) -> str:
+def in_background(work: Callable[[SayToParent], None]) -> str:
     """Do `work` in a detached process. Returns its answer; empty if it died before it answered."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)
-        _work_detached(work, writer)
+        code = 1
+        try:
+            # Leave the terminal, the session and the folder of the starting process.
+            os.setsid()
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            os.chdir("/")
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(null, stream)
+            os.close(null)
+            work(lambda words: _say(writer, words))
+            code = 0
+        finally:
+            os._exit(code)  # run no cleanup of the process that forked this one
     os.close(writer)
     with os.fdopen(reader, "rb") as answers:
         return answers.read().decode(errors="replace")
 
 
-def _work_detached(work: Callable[[Answer], None], writer: int) -> None:
-    code = 1
-    try:
-        _detach()
-        work(lambda words: _say(writer, words))
-        code = 0
-    finally:
-        os._exit(code)  # run no cleanup of the process that forked this one
-
-
 def _say(writer: int, words: str) -> None:
     os.write(writer, words.encode())
     os.close(writer)
-
-
-def _detach() -> None:
-    """Leave the terminal, the session and the folder of the starting process."""
-    os.setsid()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    os.chdir("/")
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(null, stream)
-    os.close(null)

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from adaptor.private_files import PRIVATE, write_atomically
+
 JOB = "job"
 START = "start"
 END = "end"
@@ -35,16 +37,8 @@ def write_once(path: Path, content: dict[str, Any]) -> None:
         OSError: the disk is full, or the folder is gone or not writable; there is no note.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(json.dumps(content).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(temporary, path)  # unlike a rename, a link never replaces what is there
-    finally:
-        temporary.unlink(missing_ok=True)
+    data = json.dumps(content).encode()
+    write_atomically(path, data, temporary=temporary, mode=PRIVATE, sync=True, replace=False)
 
 
 def write_patiently(path: Path, content: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from adaptor.private_files import open_log
 from adaptor.processes.trees import become_subreaper, end_descendants
 
 SIGNALS = frozenset({signal.SIGCHLD, signal.SIGTERM})
@@ -39,10 +40,13 @@ def run(
 
     Returns:
         Its exit code (negative: the signal that ended it), and the cause: WALLTIME, TOLD (by SIGTERM), or
-        empty if it ended by itself.
+        empty if it ended without being told to.
     """
     become_subreaper()
-    worker = _start(command, environment, directory, prepare)
+    supervisor = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        _become_worker(command, environment, directory, prepare, supervisor)
     status, cause = _attend(worker, deadline, grace)
     end_descendants()
     return os.waitstatus_to_exitcode(status), cause
@@ -50,7 +54,7 @@ def run(
 
 def redirect_output(path: Path) -> None:
     """Send what worker and supervisor print to a 0600 file. Raises OSError."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    handle = open_log(path)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     os.close(handle)
@@ -87,16 +91,6 @@ def _reap() -> dict[int, int]:
         return ended
 
 
-def _start(
-    command: Sequence[str], environment: dict[str, str], directory: str, prepare: Callable[[], None] | None
-) -> int:
-    supervisor = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        _become_worker(command, environment, directory, prepare, supervisor)
-    return pid
-
-
 def _become_worker(
     command: Sequence[str],
     environment: dict[str, str],
@@ -106,7 +100,7 @@ def _become_worker(
 ) -> NoReturn:
     try:
         os.setsid()
-        # If the supervisor is killed, nobody ends the worker at its time limit: the kernel sends it SIGTERM.
+        # If the supervisor is killed, the kernel sends the worker SIGTERM: nothing else would end it in time.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != supervisor:
             os._exit(1)

@@ -7,13 +7,12 @@ Files in the state directory (0700), each 0600: `access-worker-<site>.json` for 
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import msgspec
 
-from adaptor.atomic_file import write_private
 from adaptor.errors import AdaptorError
+from adaptor.private_files import NotOursError, open_ours, write_private
 from adaptor.protocol.decoding import decoded
 
 CLIENT_ACCESS = "access-client.json"
@@ -34,7 +33,7 @@ class AccessError(AdaptorError):
     """An access file is missing, damaged, or open to other users."""
 
 
-class Identity(msgspec.Struct, frozen=True):
+class Credentials(msgspec.Struct, frozen=True):
     """A certificate and its secret key, as PEM texts."""
 
     certificate: str
@@ -48,7 +47,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""
     server: str
     """The daemon's certificate (PEM)."""
-    own: Identity
+    own: Credentials
 
 
 def host_and_port(address: str) -> tuple[str, int]:
@@ -67,16 +66,16 @@ def write_access(path: Path, access: Access) -> None:
 def read_access(path: Path) -> Access:
     """Raises AccessError: missing, damaged, not ours, or readable by others."""
     try:
-        # A FIFO must not keep us waiting for a writer.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            status = os.fstat(file.fileno())
-            data = file.read(_LARGEST + 1) if stat.S_ISREG(status.st_mode) else b""
+        with os.fdopen(open_ours(path, links=True, closed=True), "rb") as file:
+            data = file.read(_LARGEST + 1)
+    except NotOursError as error:
+        raise AccessError(
+            f"{path}: must belong to you alone, or others may have read the key in it: {error.strerror}"
+        ) from error
     except OSError as error:
         raise AccessError(f"{path}: cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(status.st_mode) or len(data) > _LARGEST:
-        raise AccessError(f"{path}: damaged: not a plain file of at most {_LARGEST} bytes")
-    if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
-        raise AccessError(f"{path}: must belong to you alone (mode 0600); others may have read the key in it")
+    if len(data) > _LARGEST:
+        raise AccessError(f"{path}: damaged: more than {_LARGEST} bytes")
     try:
         return decoded(_access.decode, data)
     except msgspec.DecodeError as error:

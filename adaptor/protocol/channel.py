@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Iterator
 
 from adaptor.errors import AdaptorError
-from adaptor.protocol.access import Identity
+from adaptor.protocol.access import Credentials
 
 _MOST_UNPROVEN = 16_384
 """Bytes of a peer before the end of its handshake; ours sends about 1,500."""
@@ -32,7 +32,7 @@ class ChannelError(AdaptorError):
 class Party:
     """One side of connections: who it is, and whom it accepts at the other end."""
 
-    def __init__(self, own: Identity, peer: str, *, server: bool) -> None:
+    def __init__(self, own: Credentials, peer: str, *, server: bool) -> None:
         """`peer`: the one certificate (PEM) that the other side may show.
 
         Raises:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.atomic_file import write_private
-from adaptor.protocol.access import AccessError, Identity
+from adaptor.private_files import write_private
+from adaptor.protocol.access import AccessError, Credentials
 from adaptor.protocol.decoding import decoded
 
 _FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
@@ -21,15 +21,15 @@ _UNTIL = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone.ut
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
-    server: Identity
-    worker: Identity
-    client: Identity
+    server: Credentials
+    worker: Credentials
+    client: Credentials
 
 
 _keys = msgspec.json.Decoder(Keys)
 
 
-def new_identity(name: str, until: datetime.datetime = _UNTIL) -> Identity:
+def new_identity(name: str, until: datetime.datetime = _UNTIL) -> Credentials:
     """A new key with a certificate that it signs itself."""
     from cryptography import x509  # only a daemon's first start needs it
     from cryptography.hazmat.primitives import hashes, serialization
@@ -50,7 +50,7 @@ def new_identity(name: str, until: datetime.datetime = _UNTIL) -> Identity:
     )
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return Identity(certificate.public_bytes(pem).decode(), secret.decode())
+    return Credentials(certificate.public_bytes(pem).decode(), secret.decode())
 
 
 def load_or_make_keys(directory: Path) -> Keys:

@@ -35,7 +35,7 @@ _REMARKS = 60.0
 """Seconds between two lines in the log about the same trouble."""
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class ConnectionRoom(msgspec.Struct, frozen=True, kw_only=True):
     """How many connections a listener holds at a time; each costs one descriptor."""
 
     proven: int
@@ -76,7 +76,7 @@ class Caller(asyncio.Protocol):
 
 class Listener:
     def __init__(
-        self, listening: socket.socket, room: Room, whose: str, make: Callable[[Listener], Caller]
+        self, listening: socket.socket, room: ConnectionRoom, whose: str, make: Callable[[Listener], Caller]
     ) -> None:
         """
         Args:

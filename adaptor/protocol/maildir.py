@@ -23,13 +23,11 @@ import errno
 import os
 import re
 import shutil
-import stat
 from pathlib import Path
 
 import msgspec
 
-from adaptor.atomic_file import PRIVATE, write_atomically
-from adaptor.errors import AdaptorError
+from adaptor.private_files import PRIVATE, NotOursError, open_ours, write_atomically
 
 SCHEME = "spool://"
 LATENCY = 5.0
@@ -46,7 +44,8 @@ QUICKEST = 0.1
 """Seconds between two looks, and between two files of one writer."""
 SLOWEST = 2.0
 _GROWTH = 1.5
-_GONE = frozenset({errno.ENOENT, errno.ESTALE})
+GONE = frozenset({errno.ENOENT, errno.ESTALE})
+"""The errors of a file that is not there; the second one from a file server that had it."""
 
 _CONNECTION = r"(?P<connection>(?P<pilot>\d{1,18})-(?P<token>[0-9a-f]{8})-(?P<n>\d{1,9}))"
 _WORKER_FILE = re.compile(_CONNECTION + r"\.(?P<number>\d{8,12})", re.ASCII)
@@ -54,11 +53,7 @@ _CONNECTION_ALONE = re.compile(_CONNECTION, re.ASCII)
 _DAEMON_FILE = re.compile(r"(?P<run>[0-9a-f]{8})\.(?P<number>\d{8,12})", re.ASCII)
 
 
-class NotOursError(AdaptorError):
-    """Neither the daemon nor a worker can have written this file."""
-
-
-class Connection(msgspec.Struct, frozen=True):
+class SpoolConnection(msgspec.Struct, frozen=True):
     """One connection of one worker."""
 
     pilot: int
@@ -99,7 +94,7 @@ def file_name(writer: str, number: int) -> str:
     return f"{writer}.{number:08d}"
 
 
-def parse_worker_file(name: str) -> tuple[Connection, int] | None:
+def parse_worker_file(name: str) -> tuple[SpoolConnection, int] | None:
     """Connection and number of a file from a worker; None for any other name."""
     match = _WORKER_FILE.fullmatch(name)
     return (_connection(match), int(match["number"])) if match else None
@@ -111,13 +106,13 @@ def parse_daemon_file(name: str) -> tuple[str, int] | None:
     return (match["run"], int(match["number"])) if match else None
 
 
-def parse_connection(name: str) -> Connection | None:
+def parse_connection(name: str) -> SpoolConnection | None:
     match = _CONNECTION_ALONE.fullmatch(name)
     return _connection(match) if match else None
 
 
-def _connection(match: re.Match[str]) -> Connection:
-    return Connection(int(match["pilot"]), match["token"], int(match["n"]))
+def _connection(match: re.Match[str]) -> SpoolConnection:
+    return SpoolConnection(int(match["pilot"]), match["token"], int(match["n"]))
 
 
 def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) -> bool:
@@ -129,22 +124,22 @@ def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) ->
         anyhow: even if `UNREAD` files of the writer lie there.
 
     Returns:
-        False: so many lie there, and nothing was written.
+        False: `UNREAD` files lie there, and nothing was written.
     """
     writer, _, number = name.rpartition(".")
-    if not anyhow and int(number) > UNREAD and _is_there(folder / file_name(writer, int(number) - UNREAD)):
+    if not anyhow and int(number) > UNREAD and is_there(folder / file_name(writer, int(number) - UNREAD)):
         return False
     # The sweep knows the temporary name; each file has one writer.
-    write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE, sync=False)
+    write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE)
     return True
 
 
-def _is_there(path: Path) -> bool:
+def is_there(path: Path) -> bool:
     """Asked by opening it: the file server answers that, and no cache."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
     except OSError as error:
-        return error.errno not in _GONE
+        return error.errno not in GONE
     return True
 
 
@@ -166,26 +161,15 @@ def read_file(path: Path) -> bytes | None:
         OSError: it cannot be read now.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            _check(path, os.fstat(handle))
-            with os.fdopen(handle, "rb", closefd=False) as file:
-                return file.read(LARGEST)
-        finally:
-            os.close(handle)
+        with os.fdopen(open_ours(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST:
+                raise NotOursError(f"{size} bytes; ours have at most {LARGEST}")
+            return file.read(LARGEST)
     except OSError as error:
-        if error.errno in _GONE:
+        if error.errno in GONE:
             return None
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
-            raise NotOursError(f"{path}: not a plain file of ours") from error
         raise
-
-
-def _check(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
-        raise NotOursError(f"{path}: not a plain file of ours")
-    if status.st_size > LARGEST:
-        raise NotOursError(f"{path}: {status.st_size} bytes; ours have at most {LARGEST}")
 
 
 def remove_file(path: Path) -> None:
@@ -193,7 +177,7 @@ def remove_file(path: Path) -> None:
     try:
         path.unlink()
     except OSError as error:
-        if error.errno not in _GONE:
+        if error.errno not in GONE:
             raise
 
 
@@ -238,7 +222,7 @@ class Outgoing:
         self.written += 1
 
 
-class Pace:
+class LookPace:
     """The pause between two looks, seconds: short while messages pass, longer while none does. Pure."""
 
     def __init__(self, slowest: float = SLOWEST) -> None:

@@ -26,7 +26,7 @@ from adaptor import __version__
 from adaptor.processes.descriptors import raise_limit
 from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
 from adaptor.protocol.interfaces import addresses
-from adaptor.protocol.listener import BACKLOG, Caller, Listener, Room, listen
+from adaptor.protocol.listener import BACKLOG, Caller, ConnectionRoom, Listener, listen
 
 SILENCE = 20.0
 """Seconds without a byte from the daemon after which the relay exits."""
@@ -161,11 +161,11 @@ def _last_port(folder: Path) -> int:
     return int(port) if port.isdigit() else 0
 
 
-def _room() -> Room:
+def _room() -> ConnectionRoom:
     """All descriptors but a few, two for each connection; the daemon says who may stay."""
     connections = (raise_limit() - _OWN_DESCRIPTORS) // 2
     silent = max(1, min(_SILENT, connections // 8))
-    return Room(proven=max(1, connections - silent), silent=silent, begun=1)
+    return ConnectionRoom(proven=max(1, connections - silent), silent=silent, begun=1)
 
 
 async def _while_input_comes() -> None:

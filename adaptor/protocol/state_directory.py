@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from adaptor.errors import AdaptorError
-from adaptor.safe_open import NotOursError, open_folder
+from adaptor.private_files import NotOursError, open_folder
 
 
 def state_directory() -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from adaptor.atomic_file import write_atomically
+from adaptor.private_files import write_atomically
 from adaptor.simulation.errors import ReplayError
 
 
@@ -33,4 +33,4 @@ def write_whole(path: Path, content: bytes) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}")
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content, temporary=part, mode=0o666, sync=False)
+        write_atomically(path, content, temporary=part)

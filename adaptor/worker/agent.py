@@ -45,7 +45,7 @@ from adaptor.worker.runner import Runner
 from adaptor.worker.scripts import Scripts
 from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import NEVER, Timers
 
 UNREACHABLE = 75
@@ -89,7 +89,7 @@ class Agent:
         for handle in (self._wakeup.fd, *runner.fds):
             self._news.register(handle, select.EPOLLIN)
         self._link = Link(settings.access, identity, self._news.fileno(), self._log.say)
-        self._tasks = Tasks(slots, runner, files, self._timers)
+        self._tasks = WorkerTasks(slots, runner, files, self._timers)
         self._devices = devices
         self._terms = _UNTIL_WELCOME
         self._reporter = Reporter(self._tasks, self._terms.heartbeat)
@@ -135,7 +135,8 @@ class Agent:
 
     def _turn(self) -> None:
         now = time.monotonic()
-        self._check_signal()  # before failures are judged: it may explain them
+        if self._wakeup.told_to_leave:
+            self._leave(Leaving.SIGNAL, f"got {self._wakeup.told_to_leave}")
         self._tasks.tend(now)
         self._tasks.ends = now + self._leave_at() - time.time()
         self._timers.run(now)
@@ -202,10 +203,6 @@ class Agent:
             self._say_hello()
         else:
             self._log.say(self._link.problem)
-
-    def _check_signal(self) -> None:
-        if self._wakeup.told_to_leave:
-            self._leave(Leaving.SIGNAL, f"got {self._wakeup.told_to_leave}")
 
     def _leave(self, why: Leaving, words: str) -> None:
         """Return queued leases and end running tasks; the loop goes on until they have ended."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 Unit = tuple[int, ...]
 """The numbers of the kernel's processors that stand for one processor of the pilot."""
-Core = tuple[Unit, ...]
+PhysicalCore = tuple[Unit, ...]
 
 
 class Binding:
@@ -20,7 +20,7 @@ class Binding:
     hand out the same.
     """
 
-    def __init__(self, processors: int, cores: Sequence[Core] | None = None) -> None:
+    def __init__(self, processors: int, cores: Sequence[PhysicalCore] | None = None) -> None:
         """`cores`: in their order; None: those of this machine that this process may use."""
         self._processors = processors
         self._given = cores
@@ -28,7 +28,7 @@ class Binding:
         """By number of the kernel: the unit that a task holds."""
 
     @cached_property
-    def _cores(self) -> Sequence[Core]:
+    def _cores(self) -> Sequence[PhysicalCore]:
         """The kernel is asked when the first task starts."""
         if self._given is not None:
             return self._given
@@ -62,11 +62,11 @@ class Binding:
             found += free[: count - len(found)]
         return found
 
-    def _free(self, core: Core) -> list[Unit]:
+    def _free(self, core: PhysicalCore) -> list[Unit]:
         return [unit for unit in core if unit[0] not in self._held]
 
 
-def units_of(cores: Sequence[tuple[int, ...]], processors: int) -> tuple[Core, ...]:
+def units_of(cores: Sequence[tuple[int, ...]], processors: int) -> tuple[PhysicalCore, ...]:
     """What stands for each processor of a pilot: a thread, or a core; empty: neither adds up to them."""
     if sum(map(len, cores)) == processors:
         return tuple(tuple((number,) for number in core) for core in cores)

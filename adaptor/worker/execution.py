@@ -67,12 +67,12 @@ def execute(
     plain = plain_words(command) if isinstance(command, str) else None
     if plain is not None:
         with contextlib.suppress(CannotStartError), bound(held.cpus):  # the shell finds more, and says more
-            return _start(plain, environment, files)
+            return _start(held, plain, environment, files)
     with bound(held.cpus):
         if isinstance(command, str):
             wanted = held.bag.signal
             command = shell_words(wanted.survived_by(command) if wanted is not None else command)
-        return _start(command, environment, files)
+        return _start(held, command, environment, files)
 
 
 def start_python(
@@ -86,7 +86,7 @@ def start_python(
     """
     _enter(held, files.cwd)
     with bound(held.cpus):
-        return _start(words, environment, files, stdin)
+        return _start(held, words, environment, files, stdin)
 
 
 def _enter(held: HeldTask, folder: int) -> None:
@@ -99,11 +99,14 @@ def _enter(held: HeldTask, folder: int) -> None:
 
 
 def _start(
-    words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None = None
+    held: HeldTask, words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None = None
 ) -> Child:
     program = _program(words, environment)
+    asked = held.bag.signal
+    # Grid Engine's pilots ignore SIGUSR1 and SIGUSR2, and a shell cannot trap what it was started to ignore.
+    reset = (*_DEFAULT_SIGNALS, signal.Signals[asked.name]) if asked is not None else _DEFAULT_SIGNALS
     try:
-        return _spawn(program, words, environment, files, stdin)
+        return _spawn(program, words, environment, files, stdin, reset)
     except ValueError as error:  # a NUL character, or a variable without a name
         raise CannotStartError(f"{words[0]}: its arguments or its environment: {error}") from error
     except OSError as error:
@@ -126,8 +129,14 @@ def _program(words: list[str], environment: dict[str, str]) -> str:
 
 
 def _spawn(
-    program: str, words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None
+    program: str,
+    words: list[str],
+    environment: dict[str, str],
+    files: TaskFiles,
+    stdin: int | None,
+    reset: tuple[signal.Signals, ...],
 ) -> Child:
+    """`reset`: the signals that the program does not ignore although the worker may."""
     null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     try:
         pid = os.posix_spawn(
@@ -140,28 +149,22 @@ def _spawn(
                 (os.POSIX_SPAWN_DUP2, files.err, 2),
             ),
             setsid=True,
-            setsigdef=_DEFAULT_SIGNALS,
+            setsigdef=reset,
         )
     except NotImplementedError:  # Python was built for a C library without POSIX_SPAWN_SETSID
-        return _spawn_slowly(program, words, environment, files, stdin)
+        import subprocess
+
+        popen = subprocess.Popen(
+            words,
+            executable=program,
+            env=environment,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=files.out,
+            stderr=files.err,
+            start_new_session=True,
+        )
+        return Child(popen.pid, popen)
     return Child(pid)
-
-
-def _spawn_slowly(
-    program: str, words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None
-) -> Child:
-    import subprocess
-
-    popen = subprocess.Popen(
-        words,
-        executable=program,
-        env=environment,
-        stdin=subprocess.DEVNULL if stdin is None else stdin,
-        stdout=files.out,
-        stderr=files.err,
-        start_new_session=True,
-    )
-    return Child(popen.pid, popen)
 
 
 def plain_words(line: str) -> list[str] | None:

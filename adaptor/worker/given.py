@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from adaptor.processes.cgroups import memory_limit
-from adaptor.shortfalls import Evidence, Shortfall
+from adaptor.shortfalls import Shortfall, ShortfallSign
 from adaptor.worker.binding import affinity_of_process
 from adaptor.worker.devices import devices_of
 
@@ -18,7 +18,7 @@ _ROUNDING = 1 << 20
 """Bytes: schedulers count whole MiB or kB, and the kernel whole pages."""
 
 
-class Asked(NamedTuple):
+class AskedOfNode(NamedTuple):
     """Of one node."""
 
     processors: int
@@ -27,7 +27,7 @@ class Asked(NamedTuple):
     gpus: int
 
 
-class Bounds(NamedTuple):
+class NodeBounds(NamedTuple):
     """What this process may use; None: nothing says so."""
 
     affinity: int | None
@@ -40,7 +40,7 @@ class Bounds(NamedTuple):
     """Those that its environment names."""
 
 
-class Given(NamedTuple):
+class GivenByNode(NamedTuple):
     """What the worker offers to tasks; memory in bytes."""
 
     processors: int
@@ -48,7 +48,7 @@ class Given(NamedTuple):
     shortfalls: tuple[Shortfall, ...]
 
 
-def given(asked: Asked, bounds: Bounds, machine: int) -> Given:
+def given(asked: AskedOfNode, bounds: NodeBounds, machine: int) -> GivenByNode:
     """The worker offers no more than it has. `machine`: the memory of the node, bytes.
 
     A pilot's processor is a thread or a core (`binding.units_of`). There are at least as many threads as
@@ -56,7 +56,7 @@ def given(asked: Asked, bounds: Bounds, machine: int) -> Given:
     """
     shortfalls = []
     processors = asked.processors
-    sources: tuple[tuple[int | None, Evidence], ...] = (
+    sources: tuple[tuple[int | None, ShortfallSign], ...] = (
         (bounds.affinity, "affinity"),
         (bounds.step, "job step"),
     )
@@ -70,20 +70,20 @@ def given(asked: Asked, bounds: Bounds, machine: int) -> Given:
         shortfalls.append(Shortfall("memory", asked.memory, memory, "cgroup"))
     if bounds.gpus < asked.gpus:
         shortfalls.append(Shortfall("gpus", asked.gpus, bounds.gpus, "devices"))
-    return Given(processors, memory, tuple(shortfalls))
+    return GivenByNode(processors, memory, tuple(shortfalls))
 
 
-def asked_of(environment: Mapping[str, str]) -> Asked:
+def asked_of(environment: Mapping[str, str]) -> AskedOfNode:
     """What a pilot's script says; of one that says nothing readable, one processor."""
     memory = _number(environment.get("ADAPTOR_MEMORY"))
     gpus = _number(environment.get("ADAPTOR_GPUS"))
-    return Asked(_number(environment.get("ADAPTOR_PROCESSORS")) or 1, memory, gpus or 0)
+    return AskedOfNode(_number(environment.get("ADAPTOR_PROCESSORS")) or 1, memory, gpus or 0)
 
 
-def bounds_of(environment: Mapping[str, str], node: str) -> Bounds:
+def bounds_of(environment: Mapping[str, str], node: str) -> NodeBounds:
     """Of this process. The local site's user says how many processors there are, whatever the affinity."""
     free = environment.get("ADAPTOR_AFFINITY") == "ignored"
-    return Bounds(
+    return NodeBounds(
         affinity=None if free else affinity(),
         step=_number(environment.get("ADAPTOR_STEP_PROCESSORS")),
         memory=memory_limit(),

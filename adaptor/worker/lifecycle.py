@@ -12,10 +12,10 @@ from types import FrameType
 
 import msgspec
 
-from adaptor.atomic_file import write_private
+from adaptor.private_files import open_log, write_private
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Leaving, Report, Result, Welcome
 from adaptor.worker.settings import Settings
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 
 GAP = 0.005
 """Seconds between two reports, at least."""
@@ -67,7 +67,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self._handle = 2
         try:
-            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+            self._handle = open_log(path)
         except OSError as error:
             print(f"{path}: the log cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 
@@ -119,7 +119,7 @@ class Reporter:
     `now` is monotonic seconds throughout.
     """
 
-    def __init__(self, tasks: Tasks, heartbeat: float) -> None:
+    def __init__(self, tasks: WorkerTasks, heartbeat: float) -> None:
         self.heartbeat = heartbeat
         self._tasks = tasks
         self._last = float("-inf")

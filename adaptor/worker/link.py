@@ -77,7 +77,10 @@ class Link:
         if address not in self.tried:
             self.tried.append(address)
         try:
-            connector = self._connector(address)
+            scheme = address.partition("://")[0]
+            if scheme not in self._connectors:
+                self._connectors[scheme] = self._make_connector(scheme, address)
+            connector = self._connectors[scheme]
             self._transport = connector.connect(self._access, address)
         except TransportError as error:
             self._problem = str(error)
@@ -116,13 +119,6 @@ class Link:
         self.close(linger)
         for connector in self._connectors.values():
             connector.end()
-
-    def _connector(self, address: str) -> Connector:
-        """Raises TransportError: no connector for this kind of address."""
-        scheme = address.partition("://")[0]
-        if scheme not in self._connectors:
-            self._connectors[scheme] = self._make_connector(scheme, address)
-        return self._connectors[scheme]
 
     def _make_connector(self, scheme: str, address: str) -> Connector:
         """Imports only the connector that it needs: a worker starts fast."""

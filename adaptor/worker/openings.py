@@ -212,7 +212,7 @@ class Openings:
         self._untidy -= idle
         for folder in idle:
             folder.settle()
-        self._note_opened()  # closes what was opened in vain
+        self._note_opened()  # closes what was opened and is not used
 
     def _later(self, held: HeldTask, work: Callable[[Output], None]) -> None:
         folder = self._folder(held)

@@ -15,8 +15,8 @@ from adaptor.bag_spec import DEFAULT_OUTPUT
 from adaptor.batch_script import BatchScript, element_of, output_files
 from adaptor.outputs.names import output_name
 from adaptor.outputs.packing import Packer
+from adaptor.private_files import NotOursError, open_folder, open_output
 from adaptor.protocol.messages import AttemptKey, BagContext
-from adaptor.safe_open import NotOursError, open_folder, open_output
 from adaptor.worker.slots import HeldTask
 
 _TOGETHER = 32
@@ -97,7 +97,7 @@ class OutputFolder:
         The files of a call are unnamed: most calls are short and write nothing, and leave them to the next.
 
         Raises:
-            CannotStartError: a folder or file is missing, a stranger's, or cannot be written.
+            CannotStartError: a folder or file is missing, another user's, or cannot be written.
             ShortageError: the worker cannot open one more file now.
         """
         cwd = open_cwd(held.cwd)
@@ -237,7 +237,7 @@ class ScriptOutput:
         """Open what an attempt starts with; missing folders are made.
 
         Raises:
-            CannotStartError: a folder or file is missing, a stranger's, or cannot be written.
+            CannotStartError: a folder or file is missing, another user's, or cannot be written.
             ShortageError: the worker cannot open one more file now.
         """
         cwd = open_cwd(held.cwd)
@@ -285,7 +285,7 @@ class ScriptOutput:
 
 
 def _nowhere() -> tuple[int, int]:
-    """For output that nobody keeps. Raises ShortageError."""
+    """For output that is dropped. Raises ShortageError."""
     try:
         out = os.open(os.devnull, os.O_WRONLY)
         return out, os.dup(out)

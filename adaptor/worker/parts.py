@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from adaptor.atomic_file import write_private
+from adaptor.private_files import write_private
 from adaptor.processes.environment import all_processes, variables_of
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import send

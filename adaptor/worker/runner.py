@@ -15,7 +15,7 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
-from adaptor.worker.calls.warm import Answer
+from adaptor.worker.calls.warm import CallAnswer
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
@@ -354,7 +354,10 @@ class Runner:
         trees = self._meter.sample(set(self._by_pid))
         for pid, tree in trees.items():
             if self._exceeds_memory(pid, tree):
-                self._kill_for_memory(self._by_pid[pid], tree)
+                running = self._by_pid[pid]
+                self._mark(running, Ending.OUT_OF_MEMORY, NEVER)
+                for process in tree:
+                    send(process, signal.SIGKILL)
         with_gpus = [pid for pid in trees if self._by_pid[pid].held.gpus]
         self._gpu_meter.sample({pid: [each.pid for each in trees[pid]] for pid in with_gpus})
         if self._unattributed:
@@ -368,11 +371,6 @@ class Runner:
         if not held.bag.limit_memory or most is None or self._meter.seen(pid) <= most:
             return False
         return held_by(tree) > most
-
-    def _kill_for_memory(self, running: Running, tree: Iterable[Process]) -> None:
-        self._mark(running, Ending.OUT_OF_MEMORY, NEVER)
-        for process in tree:
-            send(process, signal.SIGKILL)
 
     def _ran_out_of_memory(self, status: int) -> bool:
         """Whether the kernel has killed this attempt, or the only one that there was, for lack of memory.
@@ -402,7 +400,7 @@ class Runner:
         key = attempt_of(pid)
         return self._by_key.get(key) if key else None
 
-    def _answered(self, pid: int, answer: Answer) -> Result:
+    def _answered(self, pid: int, answer: CallAnswer) -> Result:
         """A call has ended, and its process waits for the next one."""
         running = self._by_pid.pop(pid)
         key = running.held.key
@@ -428,8 +426,8 @@ class Runner:
             answer=answer.value,
         )
 
-    def _settle_files(self, running: Running, answer: Answer) -> None:
-        """Either the call has its output files for good, or the next one gets them, or nobody needs them."""
+    def _settle_files(self, running: Running, answer: CallAnswer) -> None:
+        """Settle whether the call keeps its output files, or leaves them to the next one."""
         pid = running.child.pid
         named = self.warm.names(pid) is not None and running.unnamed is None
         if answer.kept:
@@ -464,7 +462,7 @@ class Runner:
 
 
 def ended_child() -> int | None:
-    """A child that has ended and that nobody has waited for yet."""
+    """A child that has ended and was not waited for yet."""
     try:
         ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -483,7 +481,7 @@ def attempt_of(pid: int) -> AttemptKey | None:
 
 
 def signal_process(pid: int, number: int) -> None:
-    """Signal a child that nobody has waited for."""
+    """Signal a child that was not waited for yet."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptor.atomic_file import write_atomically
 from adaptor.batch_script import Element, element_of
+from adaptor.private_files import write_atomically
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
 
@@ -31,7 +31,7 @@ _OF_PILOT = (
 
 
 class Scripts:
-    """In a folder of this node's own among the files of the pilot, open to nobody else."""
+    """In a folder for this node (0700) among the files of the pilot."""
 
     def __init__(self, folder: Path, node: str, worker: Mapping[str, str]) -> None:
         """`worker`: the worker's own environment."""
@@ -102,7 +102,7 @@ class Scripts:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
-            write_atomically(path, data, temporary=temporary, mode=_EXECUTABLE, sync=False)
+            write_atomically(path, data, temporary=temporary, mode=_EXECUTABLE)
         except OSError as error:
             raise CannotStartError(f"{path}: the script cannot be copied: {error.strerror}") from error
 

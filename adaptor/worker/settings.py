@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from adaptor.errors import AdaptorError
-from adaptor.worker.given import Asked, asked_of
+from adaptor.worker.given import AskedOfNode, asked_of
 
 _T = TypeVar("_T")
 REACH_TIMEOUT = 45.0
@@ -45,9 +45,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reach_timeout: float = REACH_TIMEOUT
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> AskedOfNode:
         """What its pilot asked for on this node."""
-        return Asked(self.processors, self.memory, self.gpus)
+        return AskedOfNode(self.processors, self.memory, self.gpus)
 
     @property
     def file_node(self) -> str:

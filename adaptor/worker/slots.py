@@ -186,17 +186,14 @@ class Slots:
         self._idle_processors -= processors
         self._idle_memory -= memory
         if self._gpu_shares:
-            held = self._with_gpus(held)
+            task = held.task
+            places = list(range(len(self._gpu_shares)))
+            if task.nodes == 1:
+                places = (self._idle_gpus().places(task) or []) if task.gpus else []
+            for place in places:
+                self._gpu_shares[place][held.key] = task.gpu_share
+            held = msgspec.structs.replace(held, gpus=tuple(places))
         if self._binding is not None and held.bag.bind and held.task.nodes == 1:
             held = msgspec.structs.replace(held, cpus=self._binding.take(processors))
         self.running[key] = held
         return held
-
-    def _with_gpus(self, held: HeldTask) -> HeldTask:
-        task = held.task
-        places = list(range(len(self._gpu_shares)))
-        if task.nodes == 1:
-            places = (self._idle_gpus().places(task) or []) if task.gpus else []
-        for place in places:
-            self._gpu_shares[place][held.key] = task.gpu_share
-        return msgspec.structs.replace(held, gpus=tuple(places))

@@ -10,15 +10,15 @@ import select
 import time
 from pathlib import Path
 
+from adaptor.private_files import NotOursError, open_folder
 from adaptor.protocol.access import Access
 from adaptor.protocol.maildir import (
     LATENCY,
     QUICKEST,
     UNREAD,
-    Connection,
-    NotOursError,
+    LookPace,
     Outgoing,
-    Pace,
+    SpoolConnection,
     file_name,
     folder_at,
     for_worker,
@@ -30,8 +30,7 @@ from adaptor.protocol.maildir import (
     remove_folder,
     write_next,
 )
-from adaptor.protocol.spool.seal import Envelope, Seal, SealError
-from adaptor.safe_open import open_folder
+from adaptor.protocol.seal import Envelope, Seal, SealError
 from adaptor.worker.transport import Say, TransportError
 
 
@@ -52,7 +51,7 @@ class SpoolConnector:
     def connect(self, access: Access, address: str) -> SpoolTransport:
         """Raises TransportError: there is no such spool, or it cannot be written."""
         self._connections += 1
-        connection = Connection(self._pilot, self._token, self._connections).name
+        connection = SpoolConnection(self._pilot, self._token, self._connections).name
         try:
             folder = folder_at(address)
             # Its messages are for the daemon of this user alone.
@@ -80,8 +79,8 @@ class SpoolTransport:
         self._worker = worker
         self._seal = seal
         self._outgoing = Outgoing()
-        self._answers = Answers(for_worker(folder, connection), connection, seal, say)
-        self._pace = Pace()
+        self._answers = FilesOfDaemon(for_worker(folder, connection), connection, seal, say)
+        self._pace = LookPace()
         self._next_look = self._next_file = time.monotonic()
         self._poll = select.poll()
         self._poll.register(wakeup, select.POLLIN)
@@ -150,7 +149,7 @@ class SpoolTransport:
         return True
 
 
-class Answers:
+class FilesOfDaemon:
     """The daemon's files for one connection: read in order, verified and removed."""
 
     def __init__(self, folder: Path, connection: str, seal: Seal, say: Say) -> None:
@@ -200,6 +199,9 @@ class Answers:
             if data is None:
                 return []
             return self._seal.open(f"out/{self._connection}/{path.name}", data).messages
-        except (NotOursError, SealError) as error:
+        except NotOursError as error:
+            self._say(f"ignored: {path}: {error.strerror}")
+            return []
+        except SealError as error:
             self._say(f"ignored: {error}")
             return []

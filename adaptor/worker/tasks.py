@@ -13,14 +13,75 @@ from functools import partial
 
 import msgspec
 
-from adaptor.protocol.calls import OWN_ERRORS
-from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease, Result
-from adaptor.worker.outbox import Outbox
+from adaptor.protocol.messages import OWN_ERRORS, AttemptKey, BagContext, Ending, Lease, Result
 from adaptor.worker.output import CannotStartError, ShortageError
 from adaptor.worker.parts import NodeFiles, Parts
 from adaptor.worker.runner import Runner
 from adaptor.worker.slots import HeldTask, Slots
 from adaptor.worker.timers import NEVER, Timers
+
+CHUNK = 500
+"""Results in one report, at most."""
+CHUNK_BYTES = 4 * 1024 * 1024
+"""Of answers in one report beyond the first."""
+
+
+class Outbox:
+    """Results without acknowledgement. Times are monotonic seconds, passed in."""
+
+    def __init__(self) -> None:
+        self._sent: dict[AttemptKey, tuple[float, Result]] = {}
+        """By the time of sending, the oldest first."""
+        self._unsent: dict[AttemptKey, Result] = {}
+
+    def __len__(self) -> int:
+        return len(self._sent) + len(self._unsent)
+
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._sent or key in self._unsent
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._unsent)
+
+    def add(self, result: Result) -> None:
+        self._unsent[result.key] = result
+
+    def acknowledge(self, keys: Iterable[AttemptKey]) -> None:
+        for key in keys:
+            self._sent.pop(key, None)
+            self._unsent.pop(key, None)
+
+    def batch(self, now: float, again_after: float) -> list[Result]:
+        """The next results to send: unsent ones, then those sent at least `again_after` seconds ago."""
+        batch: list[Result] = []
+        room = CHUNK_BYTES
+        while self._unsent and len(batch) < CHUNK and room > 0:
+            batch.append(self._unsent.pop(next(iter(self._unsent))))
+            room -= len(batch[-1].answer)
+        for sent, result in self._sent.values():
+            if len(batch) >= CHUNK or room <= 0 or sent > now - again_after:
+                break
+            batch.append(result)
+            room -= len(result.answer)
+        self._mark(batch, now)
+        return batch
+
+    def everything(self, now: float) -> list[Result]:
+        """All results without acknowledgement; they count as sent now."""
+        batch = self.results()
+        self._unsent.clear()
+        self._mark(batch, now)
+        return batch
+
+    def results(self) -> list[Result]:
+        return [result for _, result in self._sent.values()] + list(self._unsent.values())
+
+    def _mark(self, batch: list[Result], now: float) -> None:
+        for result in batch:
+            self._sent.pop(result.key, None)
+            self._sent[result.key] = (now, result)
+
 
 MOMENT = 1.0
 """Seconds for which a failure is held back; on a busy node the signals come that far apart."""
@@ -33,7 +94,7 @@ _LATE_INTERVAL = 1.0
 """Seconds between two looks for queued leases that can no longer start in time."""
 
 
-class Tasks:
+class WorkerTasks:
     """All that a worker holds. `now` is monotonic seconds throughout."""
 
     def __init__(self, slots: Slots, runner: Runner, files: NodeFiles, timers: Timers) -> None:
@@ -127,7 +188,13 @@ class Tasks:
         for result in self.runner.reap():
             self.slots.end(result.key)
             self._short = result.wall < _SHORT
-            self._judge(result, now)
+            if not is_suspect(result):
+                self.outbox.add(result)
+            elif self._pilot_ends:
+                self.outbox.add(_as_ended(result))
+            else:
+                self._suspects[result.key] = now + MOMENT, result
+                self._own_failures.advance(now + MOMENT)
 
     def start_opened(self, now: float) -> None:
         """Start attempts whose files have been opened since their turn came."""
@@ -191,7 +258,12 @@ class Tasks:
         try:
             if start():
                 self.started.append(held.key)
-                self._watch(held, now)
+                # Look in time at what an attempt that has just begun is limited by, and signalled for.
+                limit = held.limit(self._limits)
+                if limit is not None:
+                    self._limiting.advance(now + limit)
+                if held.bag.signal is not None:
+                    self._signalling.set(0.0)
         except ShortageError:
             self._short_of_processes = True
             self._shortage.set(now + _PAUSE)
@@ -200,23 +272,6 @@ class Tasks:
             self.slots.end(held.key)
             self.outbox.add(Result(held.key, Ending.NOT_STARTED, error=str(error), exit_code=error.exit_code))
         return True
-
-    def _watch(self, held: HeldTask, now: float) -> None:
-        """Look in time at what an attempt that has just begun is limited by, and signalled for."""
-        limit = held.limit(self._limits)
-        if limit is not None:
-            self._limiting.advance(now + limit)
-        if held.bag.signal is not None:
-            self._signalling.set(0.0)
-
-    def _judge(self, result: Result, now: float) -> None:
-        if not is_suspect(result):
-            self.outbox.add(result)
-        elif self._pilot_ends:
-            self.outbox.add(_as_ended(result))
-        else:
-            self._suspects[result.key] = now + MOMENT, result
-            self._own_failures.advance(now + MOMENT)
 
     def _part_ended(self, result: Result) -> None:
         self.slots.end(result.key)

@@ -9,18 +9,16 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
-from backends.base import TAG_START, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import TAG_START, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import limits_of
-from backends.commands import CommandHung, chunks
-from backends.gridengine.limits import ceilings, pes_of, refusal
-from backends.gridengine.own import Own
-from backends.gridengine.reading import Master
-from backends.gridengine.state import Seen, queue_state
+from backends.commands import chunks
+from backends.gridengine.reading import Master, Own
+from backends.gridengine.state import GridSeen, ceilings, pes_of, queue_state, refusal
 from backends.gridengine.submitting import accepted_id, arguments_of, choose_pe, deleted_waiting
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.state import SecondLook
-from backends.scripts import render
+from backends.scripts import render, submit
 
 _TEMPLATE = Path(__file__).with_name("pilot.template")
 _LATELY = 6 * 3600.0
@@ -48,7 +46,7 @@ class GridEngineBackend:
         self._master = master or Master(site, machine)
         self._own = Own(self._master)
         self._second_look = SecondLook()
-        self._seen: Seen | None = None
+        self._seen: GridSeen | None = None
 
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.
@@ -81,24 +79,20 @@ class GridEngineBackend:
             raise SubmitRefused(problem)
         pe = choose_pe(order, self._site, pes_of(seen.cell, queue), nodes)
         script = order.directory / "pilot.sh"
-        command = arguments_of(order, self._site, queue.name, pe, script)
+        command = ["qsub", *arguments_of(order, self._site, queue.name, pe, script)]
         memory = order.task.memory
         text = render(
             _TEMPLATE,
             processors=order.request.p,
             seconds=str(order.request.tr),
-            command=["qsub", *command],
+            command=command,
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
             memory="" if memory is None else str(memory // order.task.processors),
         )
-        self._machine.write_private(script, text.encode())
         self._master.look.forget()
-        try:
-            answer = self._master.commands.run("qsub", *command)
-        except CommandHung as error:
-            raise SubmitUncertain(str(error)) from error
+        answer = submit(self._machine, self._master.commands, command, script, text)
         return accepted_id(answer)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
@@ -129,13 +123,13 @@ class GridEngineBackend:
         ]
 
     def advertised_limits(self) -> Limits:
-        """See `backends.base.Backend`; `backends.gridengine.limits` says where each comes from."""
+        """See `backends.base.Backend`; `backends.gridengine.state` says where each comes from."""
         seen = self._known()
         queue = seen.queue(self._site.partition)
         known = ceilings(seen.cell, queue, seen.nodes(queue.name))
         return limits_of(known, self._site.limits.max_pending_requests)
 
-    def _known(self) -> Seen:
+    def _known(self) -> GridSeen:
         """As it was when the queue was last read."""
         if self._seen is None:
             self._seen = self._master.see()

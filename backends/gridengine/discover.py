@@ -11,20 +11,11 @@ from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.describing import Described, described
 from backends.findings import Finding, check_age, check_limits, check_service, check_sizes, error, ok, warning
-from backends.gridengine.limits import ceilings, pes_of
 from backends.gridengine.reading import Master
 from backends.gridengine.rows import GridQueue
-from backends.gridengine.state import Seen
+from backends.gridengine.state import GridSeen, ceilings, pes_of
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-
-_HEAD = """\
-# Written by `adaptor site init` for Grid Engine ({version}).
-# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
-# lower it as you like. `adaptor site check` compares this file with the qmaster.
-
-sites:
-"""
 
 
 def describe_sites(timeout: float = 30.0) -> str:
@@ -51,7 +42,7 @@ def describe_sites(timeout: float = 30.0) -> str:
         )
         for name in names
     ]
-    return described(_HEAD.format(version=master.version()), sites, "queues", names)
+    return described(f"Grid Engine ({master.version()})", "qmaster", sites, "queues", names)
 
 
 def check_site(site: SiteConfig, machine: Machine) -> list[Finding]:
@@ -86,7 +77,7 @@ def _findings(site: SiteConfig, master: Master) -> Iterator[Finding]:
     yield check_age("waiting raises a job's place (weight_waiting_time)", loses_age=True)
 
 
-def _check_pes(seen: Seen, queue: GridQueue) -> Finding:
+def _check_pes(seen: GridSeen, queue: GridQueue) -> Finding:
     """That requests may go over several hosts."""
     pes = pes_of(seen.cell, queue)
     told = f"parallel environments of queue {queue.name}: "

@@ -12,16 +12,49 @@ from xml.etree import ElementTree
 import msgspec
 
 from backends.base import SchedulerError
-from backends.gridengine.rows import Ended, GridJob, GridQueue, Instance, Pe
-from backends.gridengine.values import bytes_of, count_of, seconds_of, time_of
+from backends.gridengine.rows import EndedRecord, GridJob, GridQueue, Instance, Pe
+from backends.numbers import clock_seconds, finite, utc_time, whole
 from backends.observed.rows import Amounts, ReservationRow
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmMgGtT]?)")
+_UNITS = {"": 1, **{unit: 1000**n for n, unit in enumerate("kmgt", 1)}}
+_UNITS |= {unit: 1024**n for n, unit in enumerate("KMGT", 1)}
+
+
+def seconds_of(text: str) -> float:
+    """Seconds from `600`, `0:10:0` or `INFINITY`; of `INFINITY,[n1=0:30:0]` what holds on most hosts."""
+    text = text.partition(",[")[0].strip()
+    if text.upper() in ("INFINITY", "NONE", ""):
+        return math.inf
+    return clock_seconds(re.sub(r"(?<=:)(?=:|$)|^(?=:)", "0", text))  # parts may be empty
+
+
+def bytes_of(text: str) -> int:
+    """Bytes from `512M` (1024 × 1024), `512m` (1000 × 1000), `1.500G` or a plain number."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text[:40]!r} is not a size")
+    return whole(str(int(finite(match[1]) * _UNITS[match[2]])))
+
+
+def time_of(text: str) -> float:
+    """Epoch seconds from `2026-11-25T21:45:38` or ctime(3), both in UTC; 0 from `-/-`."""
+    if text.startswith("-/-"):
+        return 0.0
+    return utc_time(text.partition(".")[0].strip())
+
+
+def count_of(text: str) -> int:
+    """A whole number from `4`, `4.000000` or `2-4`, of which it is the least."""
+    return whole(str(int(finite(text.partition("-")[0] or "0"))))
+
 
 T = TypeVar("T")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """What a user may put into a job's name, and XML must not have."""
 
 
-def _told(parse: Callable[[str], T]) -> Callable[[str], T]:
+def _explained(parse: Callable[[str], T]) -> Callable[[str], T]:
     """With an error that shows where the answer is not understood."""
 
     @functools.wraps(parse)
@@ -40,7 +73,7 @@ def _tree(text: str) -> ElementTree.Element:
     return ElementTree.fromstring(_CONTROL.sub("?", text))  # noqa: S314
 
 
-@_told
+@_explained
 def instances(text: str) -> list[Instance]:
     """Of `qstat -xml -f -F slots,h_vmem`."""
     return [_instance(element) for element in _tree(text).iter("Queue-List")]
@@ -63,7 +96,7 @@ def _instance(element: ElementTree.Element) -> Instance:
     )
 
 
-@_told
+@_explained
 def jobs(text: str) -> list[GridJob]:
     """Of `qstat -xml -f -r`: the parts of a job on several hosts are one."""
     tree = _tree(text)
@@ -112,7 +145,7 @@ def _own(element: ElementTree.Element | None) -> str:
     return "" if element is None else (element.text or "").strip()
 
 
-@_told
+@_explained
 def reservations(text: str) -> list[ReservationRow]:
     """Of `qrstat -xml -ar ID,…`."""
     found = []
@@ -126,7 +159,7 @@ def reservations(text: str) -> list[ReservationRow]:
     return found
 
 
-@_told
+@_explained
 def queues(text: str) -> list[GridQueue]:
     """Of `qconf -sq NAME,…`: those that run batch jobs, or parallel ones by their environments."""
     found = []
@@ -138,7 +171,7 @@ def queues(text: str) -> list[GridQueue]:
     return found
 
 
-@_told
+@_explained
 def pe(text: str) -> Pe:
     """Of `qconf -sp NAME`."""
     (values,) = _blocks(text, "pe_name")
@@ -150,28 +183,28 @@ def pe(text: str) -> Pe:
     )
 
 
-@_told
+@_explained
 def max_jobs(text: str) -> float:
     """Of `qconf -sconf`: jobs that one user may have."""
     found = re.search(r"^max_u_jobs\s+(\d+)", text, re.MULTILINE)
     return (count_of(found[1]) if found else 0) or math.inf
 
 
-@_told
+@_explained
 def default_memory(text: str) -> int | None:
     """Of `qconf -sc`: bytes of `h_vmem` of a job that names none; None: it is not given as slots are."""
     found = re.search(r"^h_vmem\s+\S+\s+\S+\s+\S+\s+\S+\s+(?:YES|HOST)\s+(\S+)", text, re.MULTILINE)
     return bytes_of(found[1]) if found else None
 
 
-@_told
-def ended(text: str) -> list[Ended]:
+@_explained
+def ended(text: str) -> list[EndedRecord]:
     """Of `qacct -j`, in its order."""
     found = []
     for values in _blocks(text, "qname"):
         limit = re.search(r"h_rt=([\d:]+)", values.get("category", ""))
         found.append(
-            Ended(
+            EndedRecord(
                 number=values["jobnumber"],
                 name=values["jobname"],
                 owner=values["owner"],

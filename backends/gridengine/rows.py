@@ -77,7 +77,7 @@ class Pe(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     """Of all its jobs together."""
     rule: str
-    """How slots are given: `$pe_slots` (on one host), `$fill_up`, `$round_robin`, or so many on each host."""
+    """How slots are given: `$pe_slots` (on one host), `$fill_up`, `$round_robin`, or a number a host."""
     controls: bool = False
     """Whether `qrsh -inherit` may start processes on its hosts."""
 
@@ -98,7 +98,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of `h_vmem` for each slot of a job that names none; None: it is not given as slots are."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class EndedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of qacct. Times in epoch seconds, 0 where it never ran."""
 
     number: str
@@ -108,7 +108,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     start: float
     end: float
     failed: int
-    """Grid Engine's own code (sge_status(5)); 0: the job ended by itself."""
+    """Grid Engine's own code (sge_status(5)); 0: the job ended without help."""
     exit_status: int
     slots: int
     limit: float = math.inf

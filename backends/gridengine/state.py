@@ -15,10 +15,11 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.model import QueueState
+from adaptor.model import QueueState, Request
 from adaptor.resources import Need, Node
 from backends.base import PartitionClosed
-from backends.gridengine.rows import Cell, GridJob, GridQueue, Instance
+from backends.ceilings import Bound, Ceilings
+from backends.gridengine.rows import Cell, GridJob, GridQueue, Instance, Pe
 from backends.observed import state as observed
 from backends.observed.rows import Amounts, JobRow, ReservationRow
 from backends.observed.site import SiteNode, SiteNodes
@@ -29,7 +30,7 @@ _MOST_ELEMENTS = 2000
 _UNKNOWN = "unknown job state '{}' (qstat): what such jobs hold counts as held until their limit"
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class GridSeen(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at the instant `now`, whatever the queue."""
 
     now: float
@@ -97,7 +98,7 @@ def _node(own: Instance, used: int, memory: int) -> SiteNode:
     return SiteNode(name=own.host, host=own.host, has=has, held=held)
 
 
-def queue_state(seen: Seen, queue: GridQueue) -> QueueState:
+def queue_state(seen: GridSeen, queue: GridQueue) -> QueueState:
     """What a planner needs to know of a queue."""
     site = seen.nodes(queue.name)
     return observed.queue_state(
@@ -122,7 +123,7 @@ def state_of(job: GridJob) -> Literal["waiting", "running", "ending", "suspended
     return "ending" if "d" in letters else "suspended" if letters & set("sSTN") else "running"
 
 
-def job_row(job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
+def job_row(job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
     """A job beside the site's requests."""
     state = state_of(job)
     queues = tuple(dict.fromkeys(queue for queue, _ in job.parts)) or _open_to(job, seen)
@@ -149,7 +150,7 @@ def job_row(job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
     )
 
 
-def _open_to(job: GridJob, seen: Seen) -> tuple[str, ...]:
+def _open_to(job: GridJob, seen: GridSeen) -> tuple[str, ...]:
     """The queues from which a waiting job may start."""
     return tuple(
         name
@@ -160,7 +161,7 @@ def _open_to(job: GridJob, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _wanting(row: JobRow, job: GridJob, seen: Seen, site: SiteNodes) -> JobRow:
+def _wanting(row: JobRow, job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
     """With what a waiting job needs of each host."""
     if row.state != "waiting":
         return row
@@ -188,3 +189,41 @@ def _elements(job: GridJob) -> tuple[str, ...]:
     for first, last, step in re.findall(r"(\d{1,9})(?:-(\d{1,9}):(\d{1,9}))?", job.task):
         numbers += range(int(first), int(last or first) + 1, int(step or 1) or 1)[:_MOST_ELEMENTS]
     return tuple(f"{job.number}.{number}" for number in numbers[:_MOST_ELEMENTS]) or (job.number,)
+
+
+def ceilings(cell: Cell, queue: GridQueue, nodes: SiteNodes) -> Ceilings:
+    """What a request of the site may ask for."""
+    name, total = f"queue {queue.name}", sum(machine.processors for machine in nodes.machines)
+    widest = max((_reach(pe, nodes) for pe in pes_of(cell, queue)), default=1)
+    slots = Bound(total, f"all slots of {name}"), Bound(widest, f"parallel environments of {name}")
+    return Ceilings(
+        requests=Bound(cell.max_jobs, "max_u_jobs" if cell.max_jobs < math.inf else "no limit"),
+        processors=min(slots),
+        seconds=Bound(queue.seconds, f"h_rt of {name}" if queue.seconds < math.inf else "no limit"),
+        whole=total,
+        node=max(nodes.sizes.values(), default=nodes.usual_size),
+    )
+
+
+def pes_of(cell: Cell, queue: GridQueue) -> list[Pe]:
+    return [cell.pes[name] for name in queue.pes if name in cell.pes]
+
+
+def _reach(pe: Pe, nodes: SiteNodes) -> int:
+    """Slots that a request can have in it at most."""
+    if pe.rule == "$pe_slots":
+        return min(pe.slots, max(nodes.sizes.values(), default=1))
+    return pe.slots if pe.controls else min(pe.slots, pe.per_host or 1)
+
+
+def refusal(request: Request, cell: Cell, queue: GridQueue, nodes: SiteNodes) -> str:
+    """Why a queue never takes a request, with the way out; empty where it may."""
+    known = ceilings(cell, queue, nodes)
+    if request.p > (most := known.processors).value:
+        return (
+            f"{request.p} processors were asked for, but Grid Engine gives at most {most.value:g} "
+            f"({most.source}): lower `limits.max_proc` of this site"
+        )
+    if request.tr > known.seconds.value:
+        return f"queue {queue.name} takes at most {queue.seconds:g} s: lower `limits.max_tr` of this site"
+    return ""

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import counted
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.commands import CommandAnswer, only_says
 from backends.gridengine.rows import Pe
 from backends.observed.site import SiteNodes
+from backends.scripts import Submitter, last_line_with
 
 _SPREADING = ("$fill_up", "$round_robin")
 _NEVER_ARRIVED = ("unable to send message", "unable to contact qmaster", "SGE_ROOT", "cell directory")
@@ -75,34 +76,23 @@ def arguments_of(order: PilotOrder, site: SiteConfig, queue: str, pe: Pe | None,
     return [*options, *site.extra_args, str(script)]
 
 
-def accepted_id(answer: Answer) -> str:
-    """The job's id.
-
-    Raises:
-        SubmitRefused: Grid Engine said no.
-        SubmitUncertain: the answer leaves open whether the request is queued.
-        SchedulerError: the qmaster was not reached, so the request is certainly not queued.
-    """
-    if answer.status == 0:
-        for line in reversed(answer.output.split()):
-            if line.isdecimal():
-                return line
-        raise SubmitUncertain(f"qsub printed no job id but {answer.output.strip()[:200]!r}")
-    problem = f"qsub failed with status {answer.status}: {answer.complaint}"
-    if any(words in answer.errors for words in _NEVER_ARRIVED):
-        raise SchedulerError(problem)
-    if answer.status > 0 and any(words in answer.errors for words in _SAID_NO):
-        raise SubmitRefused(f"Grid Engine refused the request: {answer.complaint} (see `qsub -w v`)")
-    raise SubmitUncertain(problem)
+accepted_id = Submitter(
+    program="qsub",
+    scheduler="Grid Engine",
+    id_in=last_line_with(r"[0-9]+"),
+    refused=lambda answer: any(words in answer.errors for words in _SAID_NO),
+    never_arrived=_NEVER_ARRIVED,
+    hint=" (see `qsub -w v`)",
+).accepted_id
 
 
-def deleted_waiting(answer: Answer) -> list[str]:
+def deleted_waiting(answer: CommandAnswer) -> list[str]:
     """The ids that qdel says it has deleted, which waited and will never run.
 
     Raises:
         SchedulerError: some other job could not be deleted.
     """
-    lines = [line for line in f"{answer.output}\n{answer.errors}".splitlines() if line.strip()]
-    if answer.status and not (lines and all(any(words in line for words in _GONE) for line in lines)):
+    said = f"{answer.output}\n{answer.errors}"
+    if answer.status and not only_says(said, _GONE):
         raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
-    return [line.split()[-1] for line in lines if "has deleted job" in line]
+    return [line.split()[-1] for line in said.splitlines() if "has deleted job" in line]

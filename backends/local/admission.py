@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
+from adaptor.config.schema import SiteConfig
 from adaptor.resources import TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
-from backends.local.devices import devices
-from backends.local.planning import Share
+from backends.findings import Finding, error, ok, warning
+from backends.local.planning import QueueShare
+
+_CHOSEN = "CUDA_VISIBLE_DEVICES"
+_NONE = frozenset({"", "-1", "NoDevFiles"})
+_DEVICE = re.compile(r"nvidia(\d+)")
+VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+"""What the libraries of NVIDIA, AMD and Intel read."""
+_FURTHER = ("HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+"""They choose again among the devices that are seen."""
 
 
-class Machine(msgspec.Struct, frozen=True):
+def devices(
+    configured: int | Collection[int | str] | None,
+    environment: Mapping[str, str] = os.environ,
+    folder: Path = Path("/dev"),
+) -> tuple[str, ...]:
+    """Their ids, as the site's `gpus` says: a number of them from 0 on, or these.
+
+    Else those that this process may use by its environment, or else those of NVIDIA that are there.
+    """
+    if isinstance(configured, int):
+        return tuple(map(str, range(configured)))
+    if configured is not None:
+        return _once(map(str, configured))
+    if _CHOSEN in environment:
+        words = [word.strip() for word in environment[_CHOSEN].split(",")]
+        return _once(word for word in words if word not in _NONE)
+    found = (_DEVICE.fullmatch(path.name) for path in folder.glob("nvidia[0-9]*"))
+    return tuple(map(str, sorted(int(match[1]) for match in found if match)))
+
+
+def _once(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
+
+
+def of_worker(held: Collection[str] | None, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a worker that holds these devices; None: the site has none, so nothing changes."""
+    if held is None:
+        return dict(inherited)
+    kept = {name: value for name, value in inherited.items() if name not in _FURTHER}
+    return {**kept, **dict.fromkeys(VARIABLES, ",".join(held)), "ADAPTOR_GPUS": str(len(held))}
+
+
+class LocalMachine(msgspec.Struct, frozen=True):
     """What the local site has."""
 
     processors: int
@@ -24,14 +67,14 @@ class Machine(msgspec.Struct, frozen=True):
     """The ids of its GPUs."""
 
     @property
-    def share(self) -> Share:
-        return Share(self.processors, self.memory, len(self.devices))
+    def share(self) -> QueueShare:
+        return QueueShare(self.processors, self.memory, len(self.devices))
 
 
 class Admission(msgspec.Struct, frozen=True):
     """What a job takes, and what its worker may use."""
 
-    holds: Share
+    holds: QueueShare
     memory: int
     """Bytes: what it holds, or of a job that does not say, as much as goes with its processors."""
 
@@ -41,17 +84,17 @@ def usable_processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None = None) -> Machine:
+def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None = None) -> LocalMachine:
     """This machine, with as many processors as the user says; None: as many as we may run on.
 
     Args:
         gpus: see `backends.local.devices.devices`.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Machine(processors or usable_processors(), memory, devices(gpus))
+    return LocalMachine(processors or usable_processors(), memory, devices(gpus))
 
 
-def admit(order: PilotOrder, machine: Machine) -> Admission:
+def admit(order: PilotOrder, machine: LocalMachine) -> Admission:
     """What the order's tasks need together.
 
     Raises:
@@ -61,14 +104,14 @@ def admit(order: PilotOrder, machine: Machine) -> Admission:
     if p < 1 or tr < 1:
         raise SubmitRefused(f"a request of {p} processors for {tr} s: both must be 1 or more")
     tasks = p // task.processors
-    needs = Share(p, tasks * (task.memory or 0), task.gpus_for(tasks) if task.gpus else 0)
+    needs = QueueShare(p, tasks * (task.memory or 0), task.gpus_for(tasks) if task.gpus else 0)
     problem = _too_large(task, needs, machine)
     if problem:
         raise SubmitRefused(problem)
     return Admission(needs, needs.memory or machine.memory * p // machine.processors)
 
 
-def _too_large(task: TaskSize, needs: Share, machine: Machine) -> str:
+def _too_large(task: TaskSize, needs: QueueShare, machine: LocalMachine) -> str:
     """Why the machine can never give this, with the way out; empty where it can."""
     if task.nodes > 1:
         return f"each task needs {task.nodes} nodes, and the local site is one machine; use another site"
@@ -90,3 +133,22 @@ def _too_large(task: TaskSize, needs: Share, machine: Machine) -> str:
             "use fewer processors, or set `gpus` of the site"
         )
     return ""
+
+
+def check_site(site: SiteConfig) -> list[Finding]:
+    """A local site may claim more processors than the machine has; no request may be larger than the site."""
+    here = usable_processors()
+    processors = site.processors or here
+    if processors > here:
+        found = [warning(f"processors is {processors}, but this machine gives {here}")]
+    else:
+        found = [ok(f"{processors} of this machine's {here} processors")]
+    gpus = devices(site.gpus)
+    if gpus:
+        found.append(ok(f"{counted(len(gpus), 'GPU')}: {', '.join(gpus)}; tasks without `gpus` see none"))
+    max_proc = site.limits.max_proc
+    if max_proc is not None and max_proc > processors:
+        found.append(
+            error(f"limits.max_proc is {max_proc}, but the site has {processors} processors; lower it")
+        )
+    return found

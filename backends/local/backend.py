@@ -19,11 +19,10 @@ from adaptor.reports import JobReport, JobState, NodeReport
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
-from backends.local.prologue import with_prologue
 from backends.local.queue import free_devices, queue_state, report
-from backends.local.records import Entry, Job, Start
-from backends.local.store import Store
+from backends.local.store import Job, JobEntry, Start, Store
 from backends.local.supervision import end_lost, launch
+from backends.scripts import with_prologue
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +94,12 @@ class LocalBackend:
         with self._store.locked():
             for entry in self._entries():
                 if str(entry.job.id) in wanted:
-                    self._cancel(entry)
+                    supervisor = entry.start.supervisor if entry.start is not None else None
+                    if entry.state is JobState.QUEUED:
+                        self._store.write(entry.job.id, START, Start(started=time.time(), supervisor=None))
+                    elif entry.state is JobState.RUNNING and supervisor is not None and is_alive(supervisor):
+                        with contextlib.suppress(ProcessLookupError):  # it is ending
+                            os.kill(supervisor["pid"], signal.SIGTERM)
 
     def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
         """Raises ChangeRefused: it starts at once or waits as it is."""
@@ -107,7 +111,7 @@ class LocalBackend:
         )
 
     def ended_jobs(self) -> list[EndedJob]:
-        """None: nobody else has jobs here."""
+        """None: no other user has jobs here."""
         return []
 
     def advertised_limits(self) -> Limits:
@@ -138,13 +142,13 @@ class LocalBackend:
     def _marker(self, id: int) -> str:
         return f"{self._directory}/{id}"
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[JobEntry]:
         entries, damaged = self._store.entries()
         for id in damaged:
             end_trees(self._marker(id))
         return entries
 
-    def _advance(self, lock: int) -> list[Entry]:
+    def _advance(self, lock: int) -> list[JobEntry]:
         """End what is lost, start what can start; all jobs as they are then."""
         entries = self._entries()
         if end_lost(entries, self._store, time.time()):
@@ -158,19 +162,11 @@ class LocalBackend:
             launch(job, note, lock, self._site.command_timeout, held if self._machine.devices else None)
         return self._entries() if startable else entries
 
-    def _cancel(self, entry: Entry) -> None:
-        supervisor = entry.start.supervisor if entry.start is not None else None
-        if entry.state is JobState.QUEUED:
-            self._store.write(entry.job.id, START, Start(started=time.time(), supervisor=None))
-        elif entry.state is JobState.RUNNING and supervisor is not None and is_alive(supervisor):
-            with contextlib.suppress(ProcessLookupError):  # it ends by itself at this moment
-                os.kill(supervisor["pid"], signal.SIGTERM)
-
     def _forget_old(self) -> None:
         ended = [entry for entry in self._entries() if entry.ended is not None]
-        kept = {entry.job.id for entry in ended[-_KEPT_JOBS:] if _age(entry) < _KEPT_SECONDS}
+        kept = {
+            entry.job.id
+            for entry in ended[-_KEPT_JOBS:]
+            if (time.time() - (entry.ended or 0.0)) < _KEPT_SECONDS
+        }
         self._store.forget([entry.job.id for entry in ended if entry.job.id not in kept])
-
-
-def _age(entry: Entry) -> float:
-    return time.time() - (entry.ended or 0.0)

@@ -55,7 +55,7 @@ class LocalType(BackendType):
         return _SITE.format(processors=usable_processors())
 
     def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:  # noqa: ARG002
-        from backends.local.checking import check_site
+        from backends.local.admission import check_site
 
         return check_site(site)
 

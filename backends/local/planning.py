@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 
-class Share(msgspec.Struct, frozen=True):
+class QueueShare(msgspec.Struct, frozen=True):
     """What a job holds, or the machine has."""
 
     processors: int
@@ -22,10 +22,12 @@ class Share(msgspec.Struct, frozen=True):
     """Bytes; 0 of a job that does not say what it needs, which is not counted."""
     gpus: int = 0
 
-    def __add__(self, other: Share) -> Share:
-        return Share(self.processors + other.processors, self.memory + other.memory, self.gpus + other.gpus)
+    def __add__(self, other: QueueShare) -> QueueShare:
+        return QueueShare(
+            self.processors + other.processors, self.memory + other.memory, self.gpus + other.gpus
+        )
 
-    def fits(self, machine: Share) -> bool:
+    def fits(self, machine: QueueShare) -> bool:
         return (
             self.processors <= machine.processors
             and self.memory <= machine.memory
@@ -33,11 +35,14 @@ class Share(msgspec.Struct, frozen=True):
         )
 
 
-NOTHING = Share(0)
+NOTHING = QueueShare(0)
 
 
 def starts(
-    now: float, machine: Share, running: Iterable[tuple[float, Share]], waiting: Sequence[tuple[float, Share]]
+    now: float,
+    machine: QueueShare,
+    running: Iterable[tuple[float, QueueShare]],
+    waiting: Sequence[tuple[float, QueueShare]],
 ) -> list[float]:
     """When each waiting job starts.
 
@@ -63,7 +68,7 @@ class _Plan:
         self._times = [now]
         self._held = [NOTHING]
 
-    def hold(self, start: float, end: float, share: Share) -> None:
+    def hold(self, start: float, end: float, share: QueueShare) -> None:
         first, last = self._cut(start), self._cut(end)
         for place in range(first, last):
             self._held[place] += share
@@ -76,7 +81,7 @@ class _Plan:
             self._held.insert(place, self._held[place - 1])
         return place
 
-    def earliest(self, limit: float, share: Share, machine: Share) -> float:
+    def earliest(self, limit: float, share: QueueShare, machine: QueueShare) -> float:
         start = self._times[0]
         for place, held in enumerate(self._held):
             if self._times[place] >= start + limit:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import Gpus, Node, Part
-from backends.local.admission import Machine
-from backends.local.planning import Share, starts
-from backends.local.records import Entry
+from backends.local.admission import LocalMachine
+from backends.local.planning import QueueShare, starts
+from backends.local.store import JobEntry
 
 NODE = "local"
 """The name of the only node."""
@@ -17,7 +17,7 @@ _OVERDUE = 1.0
 """Seconds for which a job is thought to go on that is past its limit and being ended."""
 
 
-def queue_state(entries: Iterable[Entry], machine: Machine, now: float) -> QueueState:
+def queue_state(entries: Iterable[JobEntry], machine: LocalMachine, now: float) -> QueueState:
     """Running jobs, and waiting ones with their planned starts: `now` for those that can start.
 
     `entries` are in order of their ids. A waiting job that is larger than the site is left out.
@@ -54,14 +54,14 @@ def queue_state(entries: Iterable[Entry], machine: Machine, now: float) -> Queue
     )
 
 
-def free_devices(entries: Iterable[Entry], machine: Machine) -> list[str]:
+def free_devices(entries: Iterable[JobEntry], machine: LocalMachine) -> list[str]:
     """Those that no running job holds."""
     running = (entry.start for entry in entries if entry.state is JobState.RUNNING)
     held = {id for start in running if start is not None for id in start.devices or ()}
     return [id for id in machine.devices if id not in held]
 
 
-def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobReport:
+def report(entry: JobEntry, planned_start: float | None, machine: LocalMachine) -> JobReport:
     """`planned_start`: epoch seconds; None for a job that does not wait or can never start."""
     job = entry.job
     return JobReport(
@@ -77,11 +77,11 @@ def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobRe
     )
 
 
-def _waits(entry: Entry) -> bool:
+def _waits(entry: JobEntry) -> bool:
     return entry.state is JobState.QUEUED
 
 
-def _never(needs: Share, machine: Machine) -> str:
+def _never(needs: QueueShare, machine: LocalMachine) -> str:
     """Why a job can never start on a site that was made smaller; empty where it can."""
     has = machine.share
     if needs.fits(has):
@@ -95,7 +95,7 @@ def _never(needs: Share, machine: Machine) -> str:
     return "it needs more memory than this machine has now"
 
 
-def _parts(share: Share) -> tuple[Part, ...]:
+def _parts(share: QueueShare) -> tuple[Part, ...]:
     return (Part(node=NODE, processors=share.processors, memory=share.memory, gpus=_gpus(share.gpus)),)
 
 

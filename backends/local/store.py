@@ -5,25 +5,120 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import logging
+import math
 import os
 import re
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from adaptor.processes.identity import Identity
 from adaptor.processes.notes import END, JOB, START, note_path, write_once
 from adaptor.protocol.decoding import decoded
+from adaptor.reports import JobState
 from backends.base import SchedulerError
-from backends.local.records import End, Entry, Job, Start, as_note
+from backends.local.planning import QueueShare
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """`<id>.job.json`: what was submitted."""
+
+    id: int
+    tag: str
+    p: int
+    tr: int
+    holds: QueueShare
+    """What it takes from the site."""
+    memory: int
+    """Bytes that its worker may use."""
+    submitted: float
+    directory: str
+    """The pilot's folder."""
+    worker: tuple[str, ...]
+    environment: dict[str, str]
+    grace: float
+    """Seconds between SIGTERM and SIGKILL."""
+    marker: str
+    """The value of `ADAPTOR_SUPERVISED` in the environment of its processes."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """`<id>.start.json`: who claimed the job, and when."""
+
+    started: float
+    supervisor: Identity | None
+    """None: it was cancelled before it started."""
+    devices: tuple[str, ...] | None = None
+    """The GPUs that it holds, by their ids; None: the site has none."""
+
+
+class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """`<id>.end.json`: how it ended."""
+
+    ended: float
+    state: JobState
+    exit_code: int | None = None
+    """Of the worker; negative: the signal that ended it."""
+    reason: str = ""
+
+
+class JobEntry(msgspec.Struct, frozen=True):
+    """All notes on one job."""
+
+    job: Job
+    start: Start | None = None
+    end: JobEnd | None = None
+
+    @property
+    def state(self) -> JobState:
+        if self.end is not None:
+            return self.end.state
+        if self.start is None:
+            return JobState.QUEUED
+        return JobState.CANCELLED if self.start.supervisor is None else JobState.RUNNING
+
+    @property
+    def started(self) -> float | None:
+        return self.start.started if self.start is not None and self.start.supervisor else None
+
+    @property
+    def ended(self) -> float | None:
+        """When it ended; None while it is queued or running."""
+        if self.end is not None:
+            return self.end.ended
+        return self.start.started if self.start is not None and self.start.supervisor is None else None
+
+    @property
+    def limit(self) -> float:
+        """When its time is up; `math.inf` before it starts."""
+        return math.inf if self.started is None else self.started + self.job.tr
+
+    @property
+    def reason(self) -> str:
+        if self.end is not None:
+            return self.end.reason
+        if self.state is JobState.CANCELLED:
+            return "cancelled before it started"
+        return "waits for processors" if self.start is None else ""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        supervisor = self.start.supervisor if self.start is not None else None
+        return () if supervisor is None else (supervisor["host"],)
+
+
+def as_note(record: Job | Start | JobEnd) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(record))
+
 
 _log = logging.getLogger(__name__)
 
 _NOTE = re.compile(r"(\d+)\.(job|start|end)\.json(\.damaged)?")
 _LOCK_PAUSE = 0.01
-_Record = TypeVar("_Record", Job, Start, End)
+_Record = TypeVar("_Record", Job, Start, JobEnd)
 
 
 class Store:
@@ -33,9 +128,9 @@ class Store:
         """`patience`: seconds to wait for the lock. Makes the directory (0700) where it is missing."""
         self._directory = directory
         self._patience = patience
-        self._ended: dict[int, Entry] = {}  # notes never change: an ended job is read once
+        self._ended: dict[int, JobEntry] = {}  # notes never change: an ended job is read once
         self._newest = 0
-        with _told(f"{directory}: the local site's folder cannot be made"):
+        with _reported(f"{directory}: the local site's folder cannot be made"):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @contextlib.contextmanager
@@ -44,32 +139,29 @@ class Store:
 
         Closing it is all that is done to release it, so a supervisor that was given it keeps it.
         """
-        with _told(f"{self._directory}: the local site's lock cannot be had"):
+        with _reported(f"{self._directory}: the local site's lock cannot be had"):
             handle = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
-            self._wait_for(handle)
+            give_up = time.monotonic() + self._patience
+            while not _lock(handle):
+                if time.monotonic() > give_up:
+                    raise SchedulerError(
+                        f"{self._directory}: another process has held the local site's lock for more than "
+                        f"{self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
+                    )
+                time.sleep(_LOCK_PAUSE)
             yield handle
         finally:
             os.close(handle)
 
-    def _wait_for(self, handle: int) -> None:
-        give_up = time.monotonic() + self._patience
-        while not _lock(handle):
-            if time.monotonic() > give_up:
-                raise SchedulerError(
-                    f"{self._directory}: another process has held the local site's lock for more than "
-                    f"{self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
-                )
-            time.sleep(_LOCK_PAUSE)
-
     def note(self, id: int, kind: str) -> Path:
         return note_path(self._directory, id, kind)
 
-    def entries(self) -> tuple[list[Entry], list[int]]:
+    def entries(self) -> tuple[list[JobEntry], list[int]]:
         """All jobs in order of their ids, and the ids of those just set aside as damaged."""
         kinds = self._kinds()
         damaged: list[int] = []
-        entries: list[Entry] = []
+        entries: list[JobEntry] = []
         for id in sorted(id for id, there in kinds.items() if JOB in there):
             entry = self._ended.get(id) or self._read(id, kinds[id])
             if entry is None:
@@ -83,7 +175,7 @@ class Store:
     def _kinds(self) -> dict[int, set[str]]:
         kinds: dict[int, set[str]] = {}
         problem = f"{self._directory}: the local site's folder cannot be read"
-        with _told(problem), os.scandir(self._directory) as listing:
+        with _reported(problem), os.scandir(self._directory) as listing:
             names = [item.name for item in listing]
         for name in names:
             match = _NOTE.fullmatch(name)
@@ -93,35 +185,32 @@ class Store:
                     kinds.setdefault(int(match[1]), set()).add(match[2])
         return kinds
 
-    def _read(self, id: int, kinds: set[str]) -> Entry | None:
+    def _read(self, id: int, kinds: set[str]) -> JobEntry | None:
         try:
-            return Entry(
+            return JobEntry(
                 _decode(self.note(id, JOB), Job),
                 _decode(self.note(id, START), Start) if START in kinds else None,
-                _decode(self.note(id, END), End) if END in kinds else None,
+                _decode(self.note(id, END), JobEnd) if END in kinds else None,
             )
         except (OSError, msgspec.DecodeError) as error:
-            self._set_aside(id, kinds, error)
+            _log.warning(
+                "local job %d: a note on it in %s is damaged and was set aside as *.damaged: %s",
+                id,
+                self._directory,
+                error,
+            )
+            with _reported(f"{self._directory}: a damaged note cannot be set aside"):
+                for kind in kinds:
+                    path = self.note(id, kind)
+                    path.rename(path.with_name(f"{path.name}.damaged"))
             return None
-
-    def _set_aside(self, id: int, kinds: set[str], error: Exception) -> None:
-        _log.warning(
-            "local job %d: a note on it in %s is damaged and was set aside as *.damaged: %s",
-            id,
-            self._directory,
-            error,
-        )
-        with _told(f"{self._directory}: a damaged note cannot be set aside"):
-            for kind in kinds:
-                path = self.note(id, kind)
-                path.rename(path.with_name(f"{path.name}.damaged"))
 
     def next_id(self) -> int:
         """Above every id that was ever seen here."""
         self._kinds()
         return self._newest + 1
 
-    def write(self, id: int, kind: str, record: Job | Start | End) -> bool:
+    def write(self, id: int, kind: str, record: Job | Start | JobEnd) -> bool:
         """Write a note; False where there is one already."""
         try:
             write_once(self.note(id, kind), as_note(record))
@@ -136,7 +225,7 @@ class Store:
     def forget(self, ids: Collection[int]) -> None:
         """Remove the notes on jobs that have ended, and what a crash in the middle of that left behind."""
         strays = [id for id, there in self._kinds().items() if JOB not in there]
-        with _told(f"{self._directory}: the notes on old local jobs cannot be removed"):
+        with _reported(f"{self._directory}: the notes on old local jobs cannot be removed"):
             for id in (*ids, *strays):
                 for kind in (JOB, START, END):  # without its first note a job is not there
                     self.note(id, kind).unlink(missing_ok=True)
@@ -156,7 +245,7 @@ def _decode(path: Path, kind: type[_Record]) -> _Record:
 
 
 @contextlib.contextmanager
-def _told(problem: str) -> Iterator[None]:
+def _reported(problem: str) -> Iterator[None]:
     """An OSError as a SchedulerError that says what could not be done."""
     try:
         yield

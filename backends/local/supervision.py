@@ -11,13 +11,12 @@ from pathlib import Path
 import backends
 from adaptor.processes.descriptors import with_usual_limit
 from adaptor.processes.environment import MARKER
-from adaptor.processes.identity import Identity, host, is_alive, is_here
+from adaptor.processes.identity import host, is_alive, is_here
 from adaptor.processes.notes import END
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobState
 from backends.base import SchedulerError
-from backends.local.records import End, Entry, Job
-from backends.local.store import Store
+from backends.local.store import Job, JobEnd, JobEntry, Store
 
 _CODE = Path(backends.__file__).parents[1]
 
@@ -57,7 +56,7 @@ _SLACK = 60.0
 """Seconds after its limit and grace for which a job of another machine is given the benefit of the doubt."""
 
 
-def end_lost(entries: list[Entry], store: Store, now: float) -> bool:
+def end_lost(entries: list[JobEntry], store: Store, now: float) -> bool:
     """Write down the end of lost jobs and end what they left behind; whether there were any.
 
     Raises:
@@ -68,12 +67,12 @@ def end_lost(entries: list[Entry], store: Store, now: float) -> bool:
         # Its supervisor may have written the end after the notes were read and before it left.
         if not store.note(entry.job.id, END).exists():
             end_trees(entry.job.marker)
-            end = End(ended=min(now, entry.limit), state=JobState.NODE_FAILED, reason=why)
+            end = JobEnd(ended=min(now, entry.limit), state=JobState.NODE_FAILED, reason=why)
             store.write(entry.job.id, END, end)
     return bool(lost)
 
 
-def _why_lost(entry: Entry, now: float) -> str:
+def _why_lost(entry: JobEntry, now: float) -> str:
     supervisor = entry.start.supervisor if entry.start is not None else None
     if entry.state is not JobState.RUNNING or supervisor is None or is_alive(supervisor):
         return ""
@@ -81,10 +80,6 @@ def _why_lost(entry: Entry, now: float) -> str:
         return f"its supervisor (process {supervisor['pid']}) was killed"
     if supervisor["host"] == host():
         return "the machine was restarted while it ran"
-    return _why_lost_elsewhere(entry, supervisor, now)
-
-
-def _why_lost_elsewhere(entry: Entry, supervisor: Identity, now: float) -> str:
-    """Nothing can be seen of another machine's processes, but none outlives its time limit there."""
+    # Nothing can be seen of another machine's processes, but none outlives its time limit there.
     over = now > entry.limit + entry.job.grace + _SLACK
     return f"its end on {supervisor['host']} was never written down" if over else ""

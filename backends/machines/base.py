@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
+import logging
+import os
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 import msgspec
 
+from adaptor.processes.talk import Talk
+from adaptor.protocol.files.local import Files, FilesDone, FilesError, FileWork, NewFile
 from backends.base import SchedulerError
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CommandAnswer(msgspec.Struct, frozen=True):
     """What a command printed, and its exit status."""
 
     status: int
@@ -30,30 +34,6 @@ class CommandHung(SchedulerError):
     """A command was given up before it had answered: what it has brought about is not known."""
 
 
-class Talk:
-    """A long-lived process that is talked to through its pipes."""
-
-    def __init__(self, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
-        """`errors`: a file that holds what the process writes to its standard error."""
-        self.process = process
-        self._errors = errors
-
-    def complaint(self) -> str:
-        """The last line of its standard error; empty where there is none."""
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
-
-    def end(self) -> None:
-        """Close its pipes, which ends it on the other side too, and see it off."""
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self.process.kill()
-        self.process.wait()
-        self._errors.close()
-
-
 class Machine(Protocol):
     """The machine on which a site's commands run and its pilots' files lie.
 
@@ -63,11 +43,13 @@ class Machine(Protocol):
 
     where: str
     """For messages: `here`, `on login.example.org`."""
+    files: Files
+    """Its private files, for many of them in one request."""
 
     def variables(self) -> dict[str, str]:
         """The environment of a user's commands there, with the site's own additions."""
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         """The answer of a command that sees exactly these variables and no input.
 
         Raises:
@@ -99,3 +81,53 @@ class Machine(Protocol):
 
     def close(self) -> None:
         """Leave it, until it is asked something again."""
+
+
+log = logging.getLogger(__name__)
+
+
+class WithFiles:
+    """See `backends.machines.base.Machine`. All of its files are private."""
+
+    where: str
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+
+    def private_folder(self, path: Path) -> Path:
+        return Path(os.fsdecode(self._do(FileWork(make=[os.fsencode(path)])).made[0]))
+
+    def write_private(self, path: Path, data: bytes) -> None:
+        done = self._do(FileWork(write=[NewFile(os.fsencode(path), data, sync=True)]))
+        if done.homeless:
+            raise SchedulerError(f"{path}: cannot be written {self.where}: its folder is not there")
+
+    def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
+        chosen = [
+            os.fsencode(folder / name)
+            for name in self.names(folder)
+            if any(fnmatchcase(name, pattern) for pattern in patterns)
+        ]
+        found: dict[str, bytes] = {}
+        while chosen:
+            done = self._do(FileWork(read=chosen, most=most))
+            chosen = chosen[done.read :]
+            for end in done.ends:
+                if end.problem:
+                    log.warning("left out %s: %s", self.where, end.problem)
+                else:
+                    found[Path(os.fsdecode(end.path)).name] = end.data
+        return found
+
+    def names(self, folder: Path) -> list[str]:
+        found = self._do(FileWork(names=[os.fsencode(folder)])).names.values()
+        return sorted(os.fsdecode(name) for names in found for name in names)
+
+    def remove(self, paths: Collection[Path]) -> None:
+        self._do(FileWork(remove=[os.fsencode(path) for path in paths]))
+
+    def _do(self, work: FileWork) -> FilesDone:
+        try:
+            return self.files.run(work)
+        except FilesError as error:
+            raise SchedulerError(f"{self.where}: {error}") from error

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +21,56 @@ from plumbum.machines.ssh_machine import SshMachine
 from adaptor.backoff import Backoff
 from adaptor.config.schema import SshConfig
 from backends.base import SchedulerError
-from backends.machines.control import ControlFolder
-from backends.machines.here import kill_group, put_an_end_to
+from backends.machines.here import kill_and_reap, kill_group
+
+_PLACE = "/tmp"  # noqa: S108  (each folder is new and 0700)
+_PREFIX = "adaptor-ssh-"
+_HELD = "held"
+
+
+class ControlFolder:
+    """Private, and short: the path of a unix socket may have 108 characters at most."""
+
+    def __init__(self) -> None:
+        """Also removes what processes that were killed have left. Raises OSError."""
+        _sweep()
+        self._path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_PLACE))
+        # Make a file that is locked before it has its name: others sweep away what has it and is not.
+        path = self._path / _HELD
+        new = path.with_suffix(".new")
+        handle = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        new.rename(path)
+        self._held = handle
+
+    @property
+    def socket(self) -> Path:
+        return self._path / "ssh"
+
+    def remove(self) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+        os.close(self._held)
+
+
+def _sweep() -> None:
+    for path in Path(_PLACE).glob(f"{_PREFIX}*/{_HELD}"):
+        with contextlib.suppress(OSError):
+            if path.parent.stat().st_uid == os.getuid() and not _is_held(path):
+                shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process lives that has the lock; the kernel releases it with the process."""
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(handle)
+
 
 CONNECT_TIMEOUT = 20.0
 """Seconds for which a connection is tried."""
@@ -54,13 +105,13 @@ def _as_options(settings: dict[str, str]) -> list[str]:
 
 
 class _Login(SshMachine):
-    """Its session, which plumbum opens for itself, is the connection; the others are guests of it."""
+    """The session that plumbum opens is the connection; every other ssh goes through it."""
 
     def __init__(self, config: SshConfig, control: Path, started: Callable[[Any], None]) -> None:
         """Connects, within CONNECT_TIMEOUT.
 
         Args:
-            control: the socket by which others become guests.
+            control: the socket through which the others go.
             started: is given the process of the connection before it stands.
 
         Raises:
@@ -110,7 +161,7 @@ class _Login(SshMachine):
         return isinstance(self._session, ShellSession) and self._session.alive()
 
 
-class Connection:
+class SshConnection:
     """Made when it is first needed, and again, after a pause that grows, when it was lost."""
 
     def __init__(self, config: SshConfig) -> None:
@@ -139,7 +190,7 @@ class Connection:
                 self._connect()
             return self.number
 
-    def guest(self, arguments: Sequence[str], stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    def open_process(self, arguments: Sequence[str], stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
         """Run fixed words there through the connection, with pipes. Raises SchedulerError."""
         # Without the connection these ssh must fail, not open one of their own.
         options = ["-F", os.devnull, "-T", *_as_options({"ControlMaster": "no", "ProxyCommand": "exit 1"})]
@@ -155,7 +206,7 @@ class Connection:
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            put_an_end_to(process)
+            kill_and_reap(process)
             raise SchedulerError(f"ssh {self._config.host}: no answer within {timeout:g} s") from error
         if process.returncode:
             raise SchedulerError(f"ssh {self._config.host}: {_last(errors)}")

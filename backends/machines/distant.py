@@ -7,16 +7,17 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from adaptor.config.schema import SshConfig
+from adaptor.processes.python_commands import module_command
+from adaptor.processes.talk import Talk
+from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines import files
-from backends.machines.base import Answer, CommandHung, Talk
-from backends.machines.connection import Connection
-from backends.machines.here import put_an_end_to
+from backends.machines.base import CommandAnswer, CommandHung, WithFiles
+from backends.machines.connection import SshConnection
+from backends.machines.here import kill_and_reap
 from backends.machines.script import SHELL, Printed, command_lines, printed, script, talk
 
 _SLACK = 5.0
@@ -25,17 +26,23 @@ _TIMED_OUT = (124, 137)
 """How timeout(1) ends where it had to end the command."""
 
 
-class Distant:
+class Distant(WithFiles):
     """Implements `backends.machines.base.Machine`. Connects when it is first asked something."""
 
-    def __init__(self, config: SshConfig, additions: Mapping[str, str], timeout: float) -> None:
+    def __init__(
+        self, config: SshConfig, additions: Mapping[str, str], timeout: float, python: str = "python3"
+    ) -> None:
         """
         Args:
             additions: variables of the site's commands.
             timeout: seconds for what is not a command of the scheduler, such as writing a file.
+            python: the interpreter there that has this package in our version. Its files need it, commands
+                of the scheduler need `/bin/bash` and GNU coreutils.
         """
+        server = module_command(python, "adaptor.protocol.files.server")
+        super().__init__(RemoteFiles(lambda: self.start(server), timeout))
         self.where = f"on {config.host}"
-        self.connection = Connection(config)
+        self.connection = SshConnection(config)
         self._additions = dict(additions)
         self._timeout = timeout
         self._own: dict[str, str] = {}
@@ -46,7 +53,7 @@ class Distant:
     def variables(self) -> dict[str, str]:
         return {**self._variables_there(), **self._additions}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         lines = command_lines(arguments, variables, self._variables_there(), timeout)
         done = self._execute(arguments[0], lines, b"", timeout + _SLACK)
         if done.status in _TIMED_OUT:
@@ -54,12 +61,14 @@ class Distant:
                 f"{arguments[0]} did not answer within {format_duration(timeout)} {self.where} "
                 "(command_timeout)"
             )
-        return Answer(done.status, done.output.decode(errors="replace"), done.errors.decode(errors="replace"))
+        return CommandAnswer(
+            done.status, done.output.decode(errors="replace"), done.errors.decode(errors="replace")
+        )
 
     def start(self, arguments: Sequence[str]) -> Talk:
         mark = _mark()
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
-        conversation = Talk(self.connection.guest(SHELL, errors), errors)
+        conversation = Talk(self.connection.open_process(SHELL, errors), errors)
         try:
             _send(conversation.process, talk(arguments, mark))
             _listen_for(conversation.process, mark, self._timeout)
@@ -69,27 +78,8 @@ class Distant:
             raise SchedulerError(f"{arguments[0]}: cannot be started {self.where}: {complaint}") from error
         return conversation
 
-    def private_folder(self, path: Path) -> Path:
-        answer = self._shell(f"{path}", files.private_folder(path))
-        return Path(answer.output.decode(errors="surrogateescape").removesuffix("\n"))
-
-    def write_private(self, path: Path, data: bytes) -> None:
-        self._shell(f"{path}: cannot be written", files.write_private(path, len(data)), data)
-
-    def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
-        answer = self._shell(f"{folder}: cannot be read", files.read_files(folder, patterns, most))
-        try:
-            return files.parse_files(answer.output)
-        except ValueError as error:
-            raise SchedulerError(f"{folder}: cannot be read {self.where}: {error}") from error
-
-    def names(self, folder: Path) -> list[str]:
-        return files.parse_names(self._shell(f"{folder}: cannot be read", files.names(folder)).output)
-
-    def remove(self, paths: Collection[Path]) -> None:
-        self._shell("files cannot be removed", files.remove(paths))
-
     def close(self) -> None:
+        self.files.close()
         self.connection.close()
 
     def forward(self, port: int) -> int:
@@ -121,17 +111,17 @@ class Distant:
         """What these lines of shell print; they must succeed. Raises SchedulerError."""
         done = self._execute(problem, lines, data, self._timeout)
         if done.status:
-            complaint = Answer(done.status, "", done.errors.decode(errors="replace")).complaint
+            complaint = CommandAnswer(done.status, "", done.errors.decode(errors="replace")).complaint
             raise SchedulerError(f"{problem} {self.where}: {complaint}")
         return done
 
     def _execute(self, what: str, lines: Sequence[str], data: bytes, timeout: float) -> Printed:
         mark = _mark()
-        process = self.connection.guest(SHELL, subprocess.PIPE)
+        process = self.connection.open_process(SHELL, subprocess.PIPE)
         try:
             output, errors = process.communicate(script(lines, mark) + data, timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            put_an_end_to(process)
+            kill_and_reap(process)
             raise CommandHung(f"{what}: no answer within {format_duration(timeout)} {self.where}") from error
         done = printed(output, errors, mark)
         if done is None:

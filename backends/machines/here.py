@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plumbum import CommandNotFound, local
 
-from adaptor.atomic_file import write_private
-from adaptor.errors import AdaptorError
 from adaptor.processes.descriptors import with_usual_limit
-from adaptor.protocol.state_directory import private_directory
+from adaptor.processes.talk import Talk
+from adaptor.protocol.files.local import LOCAL_FILES
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import Answer, CommandHung, Talk
-
-log = logging.getLogger(__name__)
+from backends.machines.base import CommandAnswer, CommandHung, WithFiles
 
 
-class Here:
+class Here(WithFiles):
     """Implements `backends.machines.base.Machine`."""
 
     where = "here"
 
     def __init__(self, additions: Mapping[str, str] | None = None) -> None:
         """`additions`: variables of the site's commands."""
+        super().__init__(LOCAL_FILES)
         self._additions = dict(additions or {})
 
     def variables(self) -> dict[str, str]:
         return {**os.environ, **self._additions}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         program = arguments[0]
         # plumbum adds to the environment but cannot take away from it; `env -u` can.
         inherited = {*local.env.keys(), *os.environ} - set(variables)
@@ -57,11 +51,13 @@ class Here:
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            put_an_end_to(process)
+            kill_and_reap(process)
             raise CommandHung(
                 f"{program} did not answer within {format_duration(timeout)} (command_timeout)"
             ) from error
-        return Answer(process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"))
+        return CommandAnswer(
+            process.returncode, output.decode(errors="replace"), errors.decode(errors="replace")
+        )
 
     def start(self, arguments: Sequence[str]) -> Talk:
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
@@ -83,55 +79,8 @@ class Here:
     def close(self) -> None:
         """Nothing is held."""
 
-    def private_folder(self, path: Path) -> Path:
-        try:
-            return private_directory(path.absolute())
-        except AdaptorError as error:
-            raise SchedulerError(str(error)) from error
-
-    def write_private(self, path: Path, data: bytes) -> None:
-        with _told(path, "written"):
-            write_private(path, data)
-
-    def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
-        matching = [
-            name
-            for name in self.names(folder)
-            if any(fnmatchcase(name, pattern) for pattern in patterns) and (folder / name).is_file()
-        ]
-        found: dict[str, bytes] = {}
-        for name in matching:
-            try:
-                with (folder / name).open("rb") as file:
-                    file.seek(max(0, os.fstat(file.fileno()).st_size - most))
-                    found[name] = file.read(most)
-            except OSError as error:
-                log.error("%s: cannot be read: %s", folder / name, error.strerror)
-        return found
-
-    def names(self, folder: Path) -> list[str]:
-        with _told(folder, "read"), contextlib.suppress(FileNotFoundError):
-            return sorted(path.name for path in folder.iterdir())
-        return []
-
-    def remove(self, paths: Collection[Path]) -> None:
-        for path in paths:
-            with _told(path, "removed"), contextlib.suppress(FileNotFoundError):
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink()
-
 
 HERE = Here()
-
-
-@contextlib.contextmanager
-def _told(path: Path, doing: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise SchedulerError(f"{path}: cannot be {doing}: {error.strerror}") from error
 
 
 def kill_group(process: Any) -> None:
@@ -139,8 +88,8 @@ def kill_group(process: Any) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def put_an_end_to(process: Any) -> None:
-    """Kill a process of a group of its own, with its children, and see it off."""
+def kill_and_reap(process: Any) -> None:
+    """Kill a process of a group of its own, with its children, and reap it."""
     kill_group(process)
     # A child that left the group may still hold the pipes: do not wait for it.
     with contextlib.suppress(subprocess.TimeoutExpired):

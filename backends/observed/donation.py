@@ -47,7 +47,7 @@ def node_reports(
     """What a donation needs to know of each machine.
 
     A machine is idle where no job but a pilot on a donated node holds anything of it, and none is about to
-    start there. One that is in use by jobs which nobody shows is taken.
+    start there. One that is in use by hidden jobs is taken.
 
     Args:
         donated: ids of the jobs by which machines are donated.

@@ -122,7 +122,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     plan: Mapping[str, Amounts | None] = {}
     """What it will then hold, by node; None: not told, and taken to be all of the node."""
     need: Need | None = None
-    """None: so many processors on any nodes."""
+    """None: its processors may lie on any nodes."""
 
     @property
     def held_nodes(self) -> Collection[str]:

@@ -10,7 +10,7 @@ import msgspec
 from adaptor.resources import Node, Part
 from backends.observed.rows import NOTHING, Amounts
 
-Holding = Mapping[str, Amounts]
+HeldByNode = Mapping[str, Amounts]
 """By node (or vnode)."""
 
 
@@ -77,14 +77,14 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
         sizes = Counter(self.sizes.values())
         return sizes.most_common(1)[0][0] if sizes else 1
 
-    def processors_of(self, held: Holding) -> int:
+    def processors_of(self, held: HeldByNode) -> int:
         """Those on nodes in service that the site's requests may use."""
         listed = self.listed
         return sum(
             amounts.processors for name, amounts in held.items() if name in listed and listed[name].ours
         )
 
-    def parts_of(self, held: Holding) -> tuple[Part, ...]:
+    def parts_of(self, held: HeldByNode) -> tuple[Part, ...]:
         """On machines that are listed and in service; the vnodes of one together."""
         machines: dict[str, Amounts] = {}
         for name, amounts in held.items():
@@ -104,7 +104,7 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
         return {name: node.has for name, node in self.listed.items() if node.host in hosts}
 
 
-def added(holdings: Iterable[Holding]) -> dict[str, Amounts]:
+def added(holdings: Iterable[HeldByNode]) -> dict[str, Amounts]:
     """All of them together."""
     found: dict[str, Amounts] = {}
     for holding in holdings:

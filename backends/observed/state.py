@@ -10,7 +10,7 @@ import msgspec
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Part
 from backends.observed.rows import NOTHING, Amounts, JobRow, ReservationRow, named_as
-from backends.observed.site import Holding, SiteNode, SiteNodes, added
+from backends.observed.site import HeldByNode, SiteNode, SiteNodes, added
 
 LINGER = 60.0
 """Seconds for which a job is taken to hold its nodes that is past its limit or about to end."""
@@ -63,7 +63,7 @@ def end_of(job: JobRow, now: float) -> float:
 
 
 def kept(held: ReservationRow, site: SiteNodes, *, whole_nodes: bool) -> dict[str, Amounts]:
-    """All of the site's nodes in service that nobody else gets while a reservation lasts.
+    """All of the site's nodes in service that only the reservation's jobs get while it lasts.
 
     Schedulers name what was asked for, however exclusively its nodes are reserved.
     """
@@ -84,14 +84,14 @@ class _Holder(msgspec.Struct, frozen=True):
 
     id: str
     end: float
-    nodes: Holding
+    nodes: HeldByNode
 
 
 class _Reserved(msgspec.Struct, frozen=True):
     """What a reservation that is on has of the site's nodes."""
 
     row: ReservationRow
-    rest: Holding
+    rest: HeldByNode
     """Beside the jobs of its own queue."""
     crowded: frozenset[str]
     """Nodes that have no room for it beside the jobs there: it gets what they leave."""
@@ -158,8 +158,8 @@ def _as_counted(site: SiteNodes, node: SiteNode, amounts: Amounts) -> Amounts:
 def _reserved(
     seen: Observation,
     held: ReservationRow,
-    holding: Iterable[tuple[JobRow, Holding]],
-    jobs: Holding,
+    holding: Iterable[tuple[JobRow, HeldByNode]],
+    jobs: HeldByNode,
 ) -> _Reserved:
     inside = added(amounts for job, amounts in holding if held.queue in job.queues)
     nodes = kept(held, seen.site, whole_nodes=seen.whole_nodes)
@@ -168,7 +168,7 @@ def _reserved(
     return _Reserved(held, rest, frozenset(name for name, amounts in rest.items() if amounts != left[name]))
 
 
-def _left(site: SiteNodes, wanted: Holding, used: Holding) -> dict[str, Amounts]:
+def _left(site: SiteNodes, wanted: HeldByNode, used: HeldByNode) -> dict[str, Amounts]:
     """As much of it as the nodes have beside what is used."""
     return {
         name: amounts.within(site.listed[name].has.beyond(used.get(name, NOTHING)))
@@ -181,7 +181,7 @@ def _end(seen: Observation, job: JobRow, reserved: Iterable[_Reserved]) -> float
     return max([end_of(job, seen.now), *(held.row.end for held in reserved if held.awaits(job))])
 
 
-def _hidden(site: SiteNodes, known: Holding, *, guessed: bool) -> list[_Holder]:
+def _hidden(site: SiteNodes, known: HeldByNode, *, guessed: bool) -> list[_Holder]:
     """One for all that is held beyond what is known; none where there is nothing.
 
     Args:
@@ -233,14 +233,14 @@ def considered(jobs: Iterable[JobRow]) -> list[JobRow]:
 
 def _pending(seen: Observation) -> list[PendingJob]:
     related = seen.site.members.keys()
-    waiting = considered(job for job in seen.jobs if not related.isdisjoint(job.queues) and not _nowhere(job))
+    waiting = considered(
+        job
+        for job in seen.jobs
+        if not related.isdisjoint(job.queues)
+        and not (job.need is not None and job.need.nodes is not None and not job.need.nodes)
+    )
     usual, most = seen.site.usual_size, seen.site.processors
     return [pending for job in waiting for pending in _pending_jobs(seen, job, usual, most)]
-
-
-def _nowhere(job: JobRow) -> bool:
-    """Whether no node here is one that it may have."""
-    return job.need is not None and job.need.nodes is not None and not job.need.nodes
 
 
 def _pending_jobs(seen: Observation, job: JobRow, usual: int, most: int) -> Iterator[PendingJob]:

@@ -18,26 +18,23 @@ from backends.base import (
     PilotOrder,
     SchedulerError,
     SubmitRefused,
-    SubmitUncertain,
 )
 from backends.ceilings import limits_of
-from backends.commands import CommandHung, Commands, chunks
+from backends.commands import Commands, chunks
 from backends.donation import donation_terms, shortened
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.state import SecondLook
 from backends.pbs.constraints import site_traits
-from backends.pbs.dialect import Dialect
+from backends.pbs.dialect import PbsDialect
 from backends.pbs.donation import donatable, node_reports
-from backends.pbs.jobs import report_of, was_put_back_to_yield
 from backends.pbs.limits import ceilings, refusal, with_least
-from backends.pbs.reading import Server, Terms, ask, choose
+from backends.pbs.reading import PbsTerms, SharedServer, ask, choose
 from backends.pbs.rows import PbsQueue
-from backends.pbs.shape import Shape, shape_of
-from backends.pbs.state.nodes import execution_queues, find_queue
-from backends.pbs.state.queue import Seen, queue_state
-from backends.pbs.state.sizes import misfit
-from backends.scripts import render
+from backends.pbs.shape import PbsShape, shape_of
+from backends.pbs.state.nodes import execution_queues, find_queue, misfit
+from backends.pbs.state.queue import PbsSeen, queue_state, report_of, was_put_back_to_yield
+from backends.scripts import render, submit
 
 
 class PbsBackend:
@@ -47,8 +44,8 @@ class PbsBackend:
         self,
         site: SiteConfig,
         machine: Machine = HERE,
-        choose: Callable[[SiteConfig, Commands], Dialect] = choose,
-        server: Server | None = None,
+        choose: Callable[[SiteConfig, Commands], PbsDialect] = choose,
+        server: SharedServer | None = None,
     ) -> None:
         """Asks PBS nothing yet.
 
@@ -59,12 +56,12 @@ class PbsBackend:
         """
         self._site = site
         self._machine = machine
-        self._server = server or Server(site, machine, choose)
+        self._server = server or SharedServer(site, machine, choose)
         self._dialect = self._server.dialect
         self._look = self._server.look
         self._asker = f"queue of {site.partition} {site.account} {site.qos}"
         self._second_look = SecondLook()
-        self._terms: Terms | None = None
+        self._terms: PbsTerms | None = None
 
     @property
     def time_resolution(self) -> int:
@@ -120,16 +117,17 @@ class PbsBackend:
         """
         dialect = self._dialect()
         if order.node:
-            order = shortened(order, self._longest_donation())
+            queues = execution_queues(self._donation_queue(), self._known_terms().queues)
+            order = shortened(order, max((each.max_seconds for each in queues), default=math.inf))
         shape, order = self._shape(order), self._with_least(order)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
-        command = dialect.arguments(order, terms, shape, script)
+        command = ["qsub", *dialect.arguments(order, terms, shape, script)]
         text = render(
             dialect.template,
             processors=order.request.p,
             seconds=str(order.request.tr),
-            command=["qsub", *command],
+            command=command,
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
@@ -137,12 +135,8 @@ class PbsBackend:
             memory="" if shape.memory is None else str(shape.memory),
             gpus=str(shape.gpus or ""),
         )
-        self._machine.write_private(script, text.encode())
         self._look.forget()
-        try:
-            answer = self._server.submitting.run("qsub", *command)
-        except CommandHung as error:
-            raise SubmitUncertain(str(error)) from error
+        answer = submit(self._machine, self._server.submitting, command, script, text)
         return dialect.accepted_id(answer)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
@@ -200,7 +194,7 @@ class PbsBackend:
         """See `backends.base.Backend`; `backends.pbs.limits` says where each comes from."""
         return limits_of(ceilings(self._ask_terms()), self._site.limits.max_pending_requests)
 
-    def _shape(self, order: PilotOrder) -> Shape:
+    def _shape(self, order: PilotOrder) -> PbsShape:
         """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
         shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
         if not order.node:
@@ -208,14 +202,14 @@ class PbsBackend:
         self._refuse_what_never_fits(order, shape)
         return shape
 
-    def _observe(self, asker: str) -> Seen:
+    def _observe(self, asker: str) -> PbsSeen:
         seen = self._look.take(asker)
         self._terms = terms = seen.terms(self._site.partition, self._traits())
         standstill = terms.standstill
         if standstill:
             raise PartitionClosed(f"{standstill}: no job starts at the moment")
         whole_nodes = self._site.whole_nodes or terms.site.exclusive
-        return Seen(
+        return PbsSeen(
             now=seen.now,
             site=terms.site,
             jobs=seen.jobs,
@@ -226,20 +220,20 @@ class PbsBackend:
             loses_age=terms.server.loses_age,
         )
 
-    def _ask_terms(self) -> Terms:
+    def _ask_terms(self) -> PbsTerms:
         return ask(self._dialect()).terms(self._site.partition, self._traits())
 
     def _traits(self) -> dict[str, str]:
         """Raises SchedulerError: PBS cannot be asked for such nodes."""
         return site_traits(self._dialect().name, self._site)
 
-    def _known_terms(self) -> Terms:
+    def _known_terms(self) -> PbsTerms:
         """As they were when the queue was last read."""
         if self._terms is None:
             self._terms = self._ask_terms()
         return self._terms
 
-    def _refuse_what_never_fits(self, order: PilotOrder, shape: Shape) -> None:
+    def _refuse_what_never_fits(self, order: PilotOrder, shape: PbsShape) -> None:
         """PBS takes a request for more than there is; a routing queue drops it without a word."""
         terms = self._known_terms()
         request, site = order.request, terms.site
@@ -264,11 +258,6 @@ class PbsBackend:
         terms = self._known_terms()
         request = with_least(order.request, execution_queues(terms.site.queue, terms.queues))
         return msgspec.structs.replace(order, request=request)
-
-    def _longest_donation(self) -> float:
-        """Seconds."""
-        queues = execution_queues(self._donation_queue(), self._known_terms().queues)
-        return max((each.max_seconds for each in queues), default=math.inf)
 
     def _donation_queue(self) -> PbsQueue:
         """Raises SchedulerError: there is no such queue."""

@@ -6,30 +6,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backends.backend_type import BackendType
-from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
+from backends.backend_type import BatchType
+from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
     from backends.base import Backend
-    from backends.findings import Finding
     from backends.machines.base import Machine
 
 
-class PbsType(BackendType):
+class PbsType(BatchType):
     title = "PBS"
     can_reshape = True
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
-    has_partitions = True
+    discover = "backends.pbs.discover"
     donation_modes = ("preemptible", "agent")
     dialects = ("openpbs", "torque")
     discovery_order = 20
-
-    def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:  # noqa: ARG002
-        from backends.pbs.backend import PbsBackend
-
-        return PbsBackend(site, machine)
 
     def make_each(
         self,
@@ -40,25 +34,15 @@ class PbsType(BackendType):
     ) -> dict[str, Backend]:
         """They share one reading of the server."""
         from backends.pbs.backend import PbsBackend
-        from backends.pbs.reading import Server, choose
+        from backends.pbs.reading import SharedServer, choose
 
-        server = Server(next(iter(sites.values())), machine, choose)
+        server = SharedServer(next(iter(sites.values())), machine, choose)
         return {queue: PbsBackend(site, machine, server=server) for queue, site in sites.items()}
 
     def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]:
         from backends.pbs.constraints import key_problems
 
         return key_problems(site)
-
-    def describe_sites(self) -> str:
-        from backends.pbs import discover
-
-        return discover.describe_sites()
-
-    def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:
-        from backends.pbs import discover
-
-        return discover.check_site(site, machine)
 
 
 PBS = PbsType()

@@ -20,7 +20,7 @@ from backends.findings import (
 )
 from backends.pbs.donation import donatable
 from backends.pbs.openpbs.submitting import CANNOT_YIELD
-from backends.pbs.reading import Terms
+from backends.pbs.reading import PbsTerms
 from backends.pbs.rows import PbsQueue, Preemption
 from backends.pbs.state.nodes import QueueNodes, execution_queues, find_queue
 
@@ -28,7 +28,7 @@ _SHORT_MEMORY = 3600.0
 """Seconds of history below which an outage of the daemon may last longer than the record of its pilots."""
 
 
-def check_queue(terms: Terms) -> Iterator[Finding]:
+def check_queue(terms: PbsTerms) -> Iterator[Finding]:
     """That it takes jobs and starts them, and on how much."""
     site = terms.site
     name = site.queue.name
@@ -77,7 +77,7 @@ def check_nodes(site: SiteConfig, nodes: QueueNodes) -> Iterator[Finding]:
     yield from check_sizes(site, nodes)
 
 
-def check_server(terms: Terms) -> Iterator[Finding]:
+def check_server(terms: PbsTerms) -> Iterator[Finding]:
     """That the jobs of others are to be seen, and ended ones remembered."""
     if not terms.server.shows_all_jobs:
         yield warning(
@@ -93,7 +93,7 @@ def check_server(terms: Terms) -> Iterator[Finding]:
         yield ok(f"PBS remembers ended jobs for {terms.server.history / 3600:g} h")
 
 
-def check_ordering(terms: Terms) -> Finding:
+def check_ordering(terms: PbsTerms) -> Finding:
     """What withdrawing costs."""
     server = terms.server
     if not server.formula:
@@ -105,7 +105,7 @@ def check_ordering(terms: Terms) -> Finding:
     return check_age(how, loses_age=server.loses_age)
 
 
-def check_donation(site: SiteConfig, terms: Terms, preemption: Preemption | None) -> Iterator[Finding]:
+def check_donation(site: SiteConfig, terms: PbsTerms, preemption: Preemption | None) -> Iterator[Finding]:
     """That there are nodes to donate, and that pilots on them yield.
 
     Args:

@@ -20,20 +20,11 @@ from backends.pbs.checking import (
     check_settings,
 )
 from backends.pbs.constraints import site_traits
-from backends.pbs.dialect import Dialect
-from backends.pbs.environment import asking_environment
+from backends.pbs.dialect import PbsDialect
 from backends.pbs.limits import ceilings
-from backends.pbs.reading import Terms, ask, choose
+from backends.pbs.reading import PbsTerms, ask, asking_environment, choose
 from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues
-
-_HEAD = """\
-# Written by `adaptor site init` for the PBS server {server} ({dialect} {version}).
-# Durations are seconds, '1h 30m' or 'HH:MM:SS'. What stands after a limit says where it comes from;
-# lower it as you like. `adaptor site check` compares this file with the server.
-
-sites:
-"""
 
 __all__ = ["Finding", "check_site", "describe_sites"]
 
@@ -56,16 +47,19 @@ def describe_sites(timeout: float = 30.0) -> str:
     return describe_server(dialect.name, [answers.terms(name) for name in names])
 
 
-def describe_server(dialect: str, sites: Sequence[Terms]) -> str:
+def describe_server(dialect: str, sites: Sequence[PbsTerms]) -> str:
     """The text of a configuration: the first queue as a site, the others as comments."""
     server = sites[0].server
-    head = _HEAD.format(server=server.name, dialect=dialect, version=server.version)
     return described(
-        head, [_described(terms) for terms in sites], "queues", [terms.site.name for terms in sites]
+        f"the PBS server {server.name} ({dialect} {server.version})",
+        "server",
+        [_described(terms) for terms in sites],
+        "queues",
+        [terms.site.name for terms in sites],
     )
 
 
-def _described(terms: Terms) -> Described:
+def _described(terms: PbsTerms) -> Described:
     site = terms.site
     default = "; the default queue" if site.name == terms.server.default_queue else ""
     routes = f"; leads to {', '.join(site.queue.routes_to)}" if site.queue.routes_to else ""
@@ -99,7 +93,7 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
         return [error(str(problem))]
 
 
-def _findings(site: SiteConfig, dialect: Dialect, terms: Terms) -> Iterator[Finding]:
+def _findings(site: SiteConfig, dialect: PbsDialect, terms: PbsTerms) -> Iterator[Finding]:
     yield ok(f"{dialect.name} {terms.server.version} answers (server {terms.server.name})")
     yield from check_settings(site)
     yield from check_queue(terms)

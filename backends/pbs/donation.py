@@ -11,13 +11,13 @@ from backends.observed import donation as observed
 from backends.observed.donation import Donatable
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import number_of
-from backends.pbs.reading import Terms
+from backends.pbs.reading import PbsTerms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_queue, used_by
 from backends.pbs.state.queue import job_row
 
 
-def donatable(terms: Terms, yielding: str | None) -> list[PbsNode]:
+def donatable(terms: PbsTerms, yielding: str | None) -> list[PbsNode]:
     """The (v)nodes of machines that both requests of the site and pilots on donated nodes may have wholly.
 
     Args:
@@ -46,7 +46,7 @@ def donatable(terms: Terms, yielding: str | None) -> list[PbsNode]:
     return shared
 
 
-def _used_wholly(queue: PbsQueue, terms: Terms) -> list[PbsNode]:
+def _used_wholly(queue: PbsQueue, terms: PbsTerms) -> list[PbsNode]:
     used = used_by(queue, terms.nodes, terms.queues, terms.reservations)
     sizes: dict[str, int] = defaultdict(int)
     for node in terms.nodes:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import calendar
 import re
-import time
 from collections.abc import Iterable, Mapping
 
-from backends.numbers import finite, whole
+from backends.numbers import clock_seconds, utc_time, whole
 from backends.observed.rows import Amounts
 
-_CTIME = "%a %b %d %H:%M:%S %Y"
 _SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
 _LIMIT = re.compile(r"""([uogp]):"?([^=\]"]+)"?=(\d+)""")
 WORD = 8
@@ -25,25 +22,13 @@ def parse_time(text: str) -> float:
     """
     if text.isdecimal():
         return float(whole(text))
-    return float(calendar.timegm(time.strptime(text, _CTIME)))
+    return utc_time(text)
 
 
 def default_seconds(values: Mapping[str, str]) -> float | None:
     """Of a job that names no walltime, by the attributes of a queue or server; None: these do not say."""
     given = values.get("resources_default.walltime")
-    return None if given is None else parse_duration(given)
-
-
-def parse_duration(text: str) -> float:
-    """Seconds from `HH:MM:SS` or seconds; the hours may go beyond 24.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    seconds = 0.0
-    for part in text.split(":"):
-        seconds = seconds * 60 + finite(part)
-    return finite(str(seconds))
+    return None if given is None else clock_seconds(given)
 
 
 def parse_size(text: str) -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.model import Request
 from backends.ceilings import Bound, Ceilings
-from backends.pbs.reading import Terms
+from backends.pbs.reading import PbsTerms
 from backends.pbs.rows import PbsQueue, PbsServer
 from backends.pbs.state.nodes import execution_queues
 
@@ -20,7 +20,7 @@ _KINDS = {
 }
 
 
-def ceilings(terms: Terms) -> Ceilings:
+def ceilings(terms: PbsTerms) -> Ceilings:
     """What a request of the site may ask for; of a routing queue, what the roomiest of its queues takes."""
     site, server = terms.site, terms.server
     queue = roomiest(site.queue, terms.queues)

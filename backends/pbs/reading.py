@@ -13,19 +13,42 @@ import msgspec
 from adaptor.config.schema import SiteConfig
 from adaptor.plugins import PBS_DIALECTS, TORQUE, installed, needs
 from backends.base import SchedulerError
-from backends.commands import Answer, Commands
+from backends.commands import CommandAnswer, Commands
 from backends.machines.base import Machine
 from backends.observed.rows import ReservationRow
-from backends.pbs.dialect import Dialect
-from backends.pbs.environment import asking_environment, submitting_environment
-from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
+from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import QueueNodes, find_site
 from backends.sharing import SharedLook
 
+_OF_A_JOB = re.compile(r"PBS_(O_\w+|JOB\w+|ENVIRONMENT|NODE\w+|TASKNUM|QUEUE|MOMPORT|ARRAY\w+|CONTAINER\w+)")
+"""Stand in the environment of a daemon that itself runs in a job, and mean that job."""
 
-class Answers(msgspec.Struct, frozen=True, kw_only=True):
+_ANSWERS = {
+    "LC_ALL": "C",
+    "TZ": "UTC",  # the commands print times in the caller's zone
+}
+
+_INHERITED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|LD_LIBRARY_PATH"
+    # Which server is asked, and how.
+    r"|PBS_CONF_FILE|PBS_DEFAULT|PBS_(SERVER|PRIMARY|SECONDARY|EXEC|HOME|AUTH|ENCRYPT|COMM|BATCH_SERVICE)\w*"
+    r"|KRB5CCNAME|SLURM_CONF"
+)
+
+
+def asking_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """For questions: times in UTC, plain words, nothing of a job that we may run in."""
+    return {**{key: value for key, value in own.items() if not _OF_A_JOB.fullmatch(key)}, **_ANSWERS}
+
+
+def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """For qsub, which writes some of its variables into the job where every user can read them."""
+    return {key: value for key, value in own.items() if _INHERITED.fullmatch(key)}
+
+
+class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What PBS says, whatever the queue."""
 
     now: float = 0.0
@@ -37,7 +60,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     reservations: Sequence[ReservationRow] = ()
     jobs: Sequence[PbsJob] = ()
 
-    def terms(self, name: str | None, wants: Mapping[str, str] = {}) -> Terms:
+    def terms(self, name: str | None, wants: Mapping[str, str] = {}) -> PbsTerms:
         """Those of a queue, or of the default one where none is named.
 
         Args:
@@ -48,10 +71,10 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
         """
         named = name or self.server.default_queue
         site = find_site(self.nodes, self.queues, named, self.reservations, wants)
-        return Terms(**msgspec.structs.asdict(self), site=site)
+        return PbsTerms(**msgspec.structs.asdict(self), site=site)
 
 
-class Terms(Answers, frozen=True, kw_only=True):
+class PbsTerms(PbsAnswers, frozen=True, kw_only=True):
     """What PBS says, with the nodes that a site's queue uses."""
 
     site: QueueNodes
@@ -78,12 +101,12 @@ class Terms(Answers, frozen=True, kw_only=True):
         return found[0] if found else None
 
 
-def ask(dialect: Dialect, *, jobs: bool = False) -> Answers:
+def ask(dialect: PbsDialect, *, jobs: bool = False) -> PbsAnswers:
     """Raises SchedulerError: no answer."""
     now, server = time.time(), dialect.server()
     queues = {queue.name: queue for queue in dialect.queues()}
     nodes = dialect.nodes()
-    return Answers(
+    return PbsAnswers(
         now=now,
         server=server,
         queues=queues,
@@ -93,11 +116,11 @@ def ask(dialect: Dialect, *, jobs: bool = False) -> Answers:
     )
 
 
-class Server:
+class SharedServer:
     """PBS as one site sees it, in whatever queue. Asks nothing yet."""
 
     def __init__(
-        self, site: SiteConfig, machine: Machine, choose: Callable[[SiteConfig, Commands], Dialect]
+        self, site: SiteConfig, machine: Machine, choose: Callable[[SiteConfig, Commands], PbsDialect]
     ) -> None:
         """
         Args:
@@ -114,9 +137,9 @@ class Server:
         self.slot_margin = SLOT_MARGIN
         self.shrink_margin: int | None = None
         self.can_reshape = self.can_release = False
-        self._chosen: Dialect | None = None
+        self._chosen: PbsDialect | None = None
 
-    def dialect(self) -> Dialect:
+    def dialect(self) -> PbsDialect:
         """Raises SchedulerError: no PBS answers."""
         if self._chosen is None:
             self._chosen = self._choose(self._site, self.commands)
@@ -134,7 +157,7 @@ _WRAPPER = "[--man]"
 """In the usage that Slurm's wrappers of Torque's commands print of themselves; they know no `--version`."""
 
 
-def choose(site: SiteConfig, commands: Commands) -> Dialect:
+def choose(site: SiteConfig, commands: Commands) -> PbsDialect:
     """The site's own choice (`dialect`), else the dialect whose version `qstat` prints.
 
     Raises:
@@ -157,22 +180,22 @@ def choose(site: SiteConfig, commands: Commands) -> Dialect:
     )
 
 
-def torque(commands: Commands) -> Dialect:
+def torque(commands: Commands) -> PbsDialect:
     """Raises SchedulerError: the package for Torque is missing, or cannot be loaded."""
     entry = installed(PBS_DIALECTS).get("torque")
     if entry is None:
         raise SchedulerError(needs("Torque", TORQUE))
     try:
-        return cast(Dialect, entry.load()(commands))
+        return cast(PbsDialect, entry.load()(commands))
     except Exception as error:  # whatever a package of somebody else does wrong
         raise SchedulerError(f"the package for Torque cannot be loaded: {error!r}") from error
 
 
-def is_openpbs(answer: Answer) -> bool:
+def is_openpbs(answer: CommandAnswer) -> bool:
     """By the answer of `qstat --version`: `pbs_version = 23.06.06`. Slurm's program of that name fails."""
     return answer.status == 0 and _OPENPBS.search(answer.output) is not None
 
 
-def is_torque(answer: Answer) -> bool:
+def is_torque(answer: CommandAnswer) -> bool:
     """By the answer of `qstat --version`: `Version: 6.1.2`, on standard error."""
     return answer.status == 0 and _TORQUE.search(answer.output + "\n" + answer.errors) is not None

@@ -23,7 +23,7 @@ _FIELD = re.compile(r"([^|\\]*(?:\\.[^|\\]*)*)(?:\||\Z)", re.DOTALL)
 _ATTRIBUTE = r"([A-Za-z_][\w.-]*) = (.*)"
 
 
-class Record(msgspec.Struct, frozen=True):
+class PbsRecord(msgspec.Struct, frozen=True):
     """What PBS says of one job, node, queue or server."""
 
     id: str
@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True):
     """By name: `job_state`, `Resource_List.walltime`, …"""
 
 
-def parse_dsv(text: str, head: str) -> list[Record]:
+def parse_dsv(text: str, head: str) -> list[PbsRecord]:
     """Of `-f -F dsv`; `head` is what stands before each id, such as `Job Id: `.
 
     Raises:
@@ -41,12 +41,12 @@ def parse_dsv(text: str, head: str) -> list[Record]:
     return [_record(line, head) for line in text.split("\n") if line.strip()]
 
 
-def _record(line: str, head: str) -> Record:
+def _record(line: str, head: str) -> PbsRecord:
     if not line.startswith(head):
         raise SchedulerError(f"PBS printed a line that the adaptor cannot read: {line[:200]!r}")
     id, *fields = (match[1] for match in _FIELD.finditer(line[len(head) :]))
     pairs = (field.partition("=") for field in fields)
-    return Record(id, {name: _plain(value) for name, is_pair, value in pairs if is_pair})
+    return PbsRecord(id, {name: _plain(value) for name, is_pair, value in pairs if is_pair})
 
 
 def _plain(value: str) -> str:
@@ -55,7 +55,7 @@ def _plain(value: str) -> str:
     return _ESCAPED.sub(lambda match: _UNESCAPED.get(match[1], match[1]), value)
 
 
-def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[Record]:
+def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[PbsRecord]:
     """Of `-f` and, with an empty `head`, of `pbsnodes -a`.
 
     A line that starts with a tab goes on with the value before it. So does, where there is a `head`, any
@@ -68,7 +68,7 @@ def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[Record]:
         SchedulerError: there is text before the first record.
     """
     form = re.compile(indent + _ATTRIBUTE)
-    records: list[Record] = []
+    records: list[PbsRecord] = []
     name = ""
     for line in text.split("\n"):
         attribute = form.fullmatch(line)
@@ -77,18 +77,14 @@ def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[Record]:
             records[-1].values[name] = attribute[2]
         elif line.startswith("\t") and name:
             records[-1].values[name] += line[1:]
-        elif _is_head(line, head):
-            records.append(Record(line[len(head) :].strip(), {}))
+        elif line.startswith(head) and line.strip() and not line[0].isspace():
+            records.append(PbsRecord(line[len(head) :].strip(), {}))
             name = ""
         elif line.strip() and not records:
             raise SchedulerError(f"PBS printed a line that the adaptor cannot read: {line[:200]!r}")
         elif line.strip() and name:
             records[-1].values[name] += "\n" + line
     return records
-
-
-def _is_head(line: str, head: str) -> bool:
-    return line.startswith(head) and bool(line.strip()) and not line[0].isspace()
 
 
 def comma_list(text: str) -> tuple[str, ...]:

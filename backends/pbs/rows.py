@@ -59,7 +59,7 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     start: float | None = None
     """When it started (last); None where it never did."""
     end: float | None = None
-    """When it ended; None where it has not, or where nobody wrote it down."""
+    """When it ended; None where it has not, or where that is not recorded."""
     planned_start: float | None = None
     """As the scheduler planned it when it last planned; may be stale."""
     hosts: tuple[str, ...] = ()

@@ -12,8 +12,8 @@ from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
 
 
-class Shape(msgspec.Struct, frozen=True):
-    """So many chunks of so many processors; a chunk lies on one node."""
+class PbsShape(msgspec.Struct, frozen=True):
+    """A number of chunks with a number of processors each; a chunk lies on one node."""
 
     chunks: int
     processors: int
@@ -41,7 +41,7 @@ class Shape(msgspec.Struct, frozen=True):
         )
 
 
-def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> Shape:
+def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> PbsShape:
     """The donated node, whole nodes, or one chunk per task that runs at a time.
 
     Small chunks fit into every gap. Tasks that share a GPU are one chunk.
@@ -53,24 +53,26 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
     task, p = order.task, order.request.p
     kind = task.gpu_type if task.gpus else ""
     if order.node:
-        return Shape(1, p, None, True, order.node, _gpus_of(order, machines), kind)
+        return PbsShape(1, p, None, True, order.node, _gpus_of(order, machines), kind)
     if task.nodes > 1:
-        size = _usual_size(task, machines)
+        # Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`.
+        sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
+        size = max(sizes, key=sizes.count, default=task.processors)
         return _of_tasks(1, math.ceil(p / size), size, task, whole_nodes=True)
     if processors_per_node is not None:
         tasks = _together(task, processors_per_node, machines)
         chunks = math.ceil(p / processors_per_node)
         return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
     if order.spread:
-        return Shape(order.spread, p // order.spread, scatter=True)
+        return PbsShape(order.spread, p // order.spread, scatter=True)
     together = min(task.tasks_per_gpu, max(1, p // task.processors))
     each = task.processors * together
     return _of_tasks(together, p // each, each, task, whole_nodes=False)
 
 
-def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole_nodes: bool) -> Shape:
-    """Chunks each of which holds so many tasks."""
-    return Shape(
+def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole_nodes: bool) -> PbsShape:
+    """Chunks of a number of tasks each."""
+    return PbsShape(
         chunks,
         processors,
         None if task.memory is None else tasks * task.memory,
@@ -78,12 +80,6 @@ def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole
         gpus=task.gpus_for(tasks) if task.gpus else 0,
         gpu_type=task.gpu_type if task.gpus else "",
     )
-
-
-def _usual_size(task: TaskSize, machines: Collection[Node]) -> int:
-    """Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`."""
-    sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
-    return max(sizes, key=sizes.count, default=task.processors)
 
 
 def _together(task: TaskSize, processors: int, machines: Collection[Node]) -> int:

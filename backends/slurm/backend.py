@@ -9,26 +9,33 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import limits_of
-from backends.commands import CommandHung, chunks
+from backends.commands import chunks, only_says
 from backends.donation import donation_terms, shortened
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.state import SecondLook
-from backends.scripts import render
+from backends.scripts import render, submit
+from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
-from backends.slurm.jobs import OwnJobs, remaining_nodes
+from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
-from backends.slurm.nodes import Look, PartitionNodes, check_started, find_site
+from backends.slurm.nodes import (
+    Look,
+    PartitionNodes,
+    check_started,
+    find_site,
+    gives_whole_nodes,
+    memory_terms,
+)
 from backends.slurm.ordering import TIME_RESOLUTION, ordering
 from backends.slurm.placing.exclusivity import NOTHING
-from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
-from backends.slurm.placing.shape import Shape, misfit, shape_of
-from backends.slurm.questions import Cluster, Reading
-from backends.slurm.queue import Seen, queue_state
+from backends.slurm.placing.shape import SlurmShape, misfit, shape_of
+from backends.slurm.questions import SharedCluster, SlurmReading
+from backends.slurm.queue import SlurmSeen, queue_state
 from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
 from backends.slurm.submitting import (
     accepted_id,
@@ -41,8 +48,8 @@ from backends.slurm.submitting import (
     step_gres,
     where_options,
 )
-from backends.slurm.unknown import unknown_answers
 
+_IS_OVER = ("Invalid job id", "already completing or completed")
 TEMPLATE = Path(__file__).with_name("pilot.template")
 
 
@@ -53,7 +60,9 @@ class SlurmBackend:
     can_release = True
     can_reshape = True
 
-    def __init__(self, site: SiteConfig, machine: Machine = HERE, cluster: Cluster | None = None) -> None:
+    def __init__(
+        self, site: SiteConfig, machine: Machine = HERE, cluster: SharedCluster | None = None
+    ) -> None:
         """
         Args:
             machine: where Slurm's commands are run and the scripts lie.
@@ -61,11 +70,11 @@ class SlurmBackend:
         """
         self._site = site
         self._machine = machine
-        self._cluster = cluster or Cluster(site, machine)
+        self._cluster = cluster or SharedCluster(site, machine)
         self._questions = self._cluster.questions
         self._look = self._cluster.look
         self._asker = f"queue of {site.partition} {site.account} {site.qos}"
-        self._own_jobs = OwnJobs(self._questions, whole_nodes=site.whole_nodes)
+        self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
         self._second_look = SecondLook()
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
@@ -113,26 +122,25 @@ class SlurmBackend:
             SchedulerError: sbatch cannot be run or did not reach Slurm; the request is not queued.
         """
         if order.node:
-            order = shortened(order, self._longest_donation())
+            partition = find_partition(
+                self._cluster.partitions().values(), donation_terms(self._site).partition
+            )
+            order = shortened(order, (partition.max_time if partition is not None else math.inf))
         script = order.directory / "pilot.sh"
-        command = [*self._arguments(order), str(script)]
+        command = ["sbatch", *self._arguments(order), str(script)]
         text = render(
             TEMPLATE,
             processors=order.request.p,
             minutes=str(minutes_of(order)),
             shrinks=str(self.shrink_margin is not None).lower(),
-            command=["sbatch", *command],
+            command=command,
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
-            gres=step_gres(command),
+            gres=step_gres(command[1:]),
         )
-        self._machine.write_private(script, text.encode())
         self._look.forget()
-        try:
-            answer = self._cluster.submitting.run("sbatch", *command)
-        except CommandHung as error:
-            raise SubmitUncertain(str(error)) from error
+        answer = submit(self._machine, self._cluster.submitting, command, script, text)
         return accepted_id(answer)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
@@ -144,7 +152,7 @@ class SlurmBackend:
         self._look.forget()
         for part in chunks(ids):
             answer = self._cluster.commands.run("scancel", *part)
-            if answer.status and not _is_over(answer.errors):
+            if answer.status and not only_says(answer.errors, _IS_OVER):
                 raise SchedulerError(f"scancel failed with status {answer.status}: {answer.complaint}")
 
     def reshape(self, id: str, order: PilotOrder) -> None:
@@ -183,12 +191,12 @@ class SlurmBackend:
             ceilings(ask_terms(self._questions), self._site, site), self._site.limits.max_pending_requests
         )
 
-    def _observe(self) -> Seen:
+    def _observe(self) -> SlurmSeen:
         seen = self._look.take(self._asker)
         site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.name, site.available)
         partitions = self._cluster.partitions()
-        return Seen(
+        return SlurmSeen(
             now=seen.now,
             site=site,
             jobs=seen.jobs,
@@ -226,7 +234,7 @@ class SlurmBackend:
         """As it was seen last."""
         return self._latest or self._site_nodes()
 
-    def _allowed(self, rows: list[NodeRow], seen: Reading) -> list[NodeRow]:
+    def _allowed(self, rows: list[NodeRow], seen: SlurmReading) -> list[NodeRow]:
         """Those on which the keys of the site let pilots on donated nodes run."""
         restriction = restriction_of(donation_terms(self._site))
         if restriction == EVERYWHERE:
@@ -235,16 +243,8 @@ class SlurmBackend:
         ours = find_site(seen.nodes, self._site.partition, look).ours
         return [row for row in rows if row.node in ours]
 
-    def _partition(self, name: str | None) -> Partition | None:
-        return find_partition(self._cluster.partitions().values(), name)
-
-    def _longest_donation(self) -> float:
-        """Seconds."""
-        partition = self._partition(donation_terms(self._site).partition)
-        return partition.max_time if partition is not None else math.inf
-
     def _arguments(self, order: PilotOrder) -> list[str]:
-        """Raises SubmitRefused: Slurm would let it wait for ever. It may itself take what never fits."""
+        """Raises SubmitRefused: Slurm would take it and never start it."""
         if order.node:
             return arguments_of(
                 order, donation_terms(self._site), donated_options(order, self._gpus_on(order))
@@ -253,8 +253,8 @@ class SlurmBackend:
         names = [node.name for node in self._known_site().machines]
         return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
 
-    def _shape(self, order: PilotOrder) -> Shape:
-        """Raises SubmitRefused: Slurm would let it wait for ever."""
+    def _shape(self, order: PilotOrder) -> SlurmShape:
+        """Raises SubmitRefused: Slurm would take it and never start it."""
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
         shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)
@@ -268,10 +268,3 @@ class SlurmBackend:
             return 0
         there = [node for node in self._known_site().machines if node.name == order.node]
         return sum(node.gpus_of(order.task.gpu_type) for node in there)
-
-
-def _is_over(complaints: str) -> bool:
-    """Whether scancel only says that there is nothing left to cancel."""
-    lines = complaints.splitlines()
-    harmless = ("Invalid job id", "already completing or completed")
-    return bool(lines) and all(any(words in line for words in harmless) for line in lines)

@@ -6,22 +6,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backends.backend_type import WHERE_KEYS, BackendType
+from backends.backend_type import WHERE_KEYS, BatchType
 from backends.slurm.ordering import TIME_RESOLUTION, slot_margin
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
     from backends.base import Backend
-    from backends.findings import Finding
     from backends.machines.base import Machine
 
 
-class SlurmType(BackendType):
+class SlurmType(BatchType):
     title = "Slurm"
     can_reshape = True
     time_resolution = TIME_RESOLUTION
     slot_margin = slot_margin({})
-    has_partitions = True
+    discover = "backends.slurm.discover"
     donation_modes = ("preemptible", "agent")
     discovery_order = 10
 
@@ -32,11 +31,6 @@ class SlurmType(BackendType):
 
         return key_problems(site)
 
-    def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:  # noqa: ARG002
-        from backends.slurm.backend import SlurmBackend
-
-        return SlurmBackend(site, machine)
-
     def make_each(
         self,
         name: str,  # noqa: ARG002
@@ -46,20 +40,10 @@ class SlurmType(BackendType):
     ) -> dict[str, Backend]:
         """They share one reading of the cluster."""
         from backends.slurm.backend import SlurmBackend
-        from backends.slurm.questions import Cluster
+        from backends.slurm.questions import SharedCluster
 
-        cluster = Cluster(next(iter(sites.values())), machine)
+        cluster = SharedCluster(next(iter(sites.values())), machine)
         return {partition: SlurmBackend(site, machine, cluster) for partition, site in sites.items()}
-
-    def describe_sites(self) -> str:
-        from backends.slurm import discover
-
-        return discover.describe_sites()
-
-    def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:
-        from backends.slurm import discover
-
-        return discover.check_site(site, machine)
 
 
 SLURM = SlurmType()

@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from adaptor.config.schema import SiteConfig
+from adaptor.reports import JobState
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.findings import Finding, check_service, check_sizes, check_whole_nodes, error, ok, warning
-from backends.slurm.limits import Terms, find_association
-from backends.slurm.nodes import PartitionNodes
-from backends.slurm.placing.exclusivity import NODE, NOTHING
+from backends.slurm.limits import SlurmTerms, find_association
+from backends.slurm.nodes import PartitionNodes, is_known
+from backends.slurm.placing.exclusivity import KNOWN, NODE, NOTHING
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
-from backends.slurm.questions import Questions
+from backends.slurm.questions import MOST_DISPUTED, Questions, SlurmReading
+from backends.slurm.reasons import job_state
 from backends.slurm.rows import Partition
 from backends.slurm.submitting import where_options
+
+OLDEST, NEWEST = "22.05", "26.05"
+"""The releases of which answers are recorded in the tests; 24.11 is the third."""
+
+
+def unknown_answers(
+    settings: Mapping[str, str], seen: SlurmReading, partitions: Iterable[Partition]
+) -> list[str]:
+    """One sentence for each kind of answer, with its consequence."""
+    release = unknown_release(settings)
+    return [*([release] if release else []), *_states(seen), *_exclusivity(seen, partitions), *_records(seen)]
+
+
+def unknown_release(settings: Mapping[str, str]) -> str:
+    """One sentence where this Slurm is older or newer than all that were tried; else empty."""
+    version = settings.get("SLURM_VERSION", "")
+    release = ".".join(version.split(".")[:2])
+    if not release or OLDEST <= release <= NEWEST:
+        return ""
+    side, last = ("older", OLDEST) if release < OLDEST else ("newer", NEWEST)
+    return (
+        f"Slurm {version} is {side} than {last}, the last release tried: run `adaptor site check --live`, "
+        "and compare `adaptor site slots` with sinfo"
+    )
+
+
+def _states(seen: SlurmReading) -> Iterator[str]:
+    for state in sorted({row.state for row in seen.jobs if job_state(row.state) is JobState.UNKNOWN}):
+        yield (
+            f"unknown job state {state[:40]!r} (squeue): what such jobs hold counts as held without an end, "
+            "and what they wait for does not count"
+        )
+    for state in sorted({row.state for row in seen.nodes if not is_known(row)}):
+        yield f"unknown node state {state[:40]!r} (sinfo): such nodes count as out of service"
+
+
+def _exclusivity(seen: SlurmReading, partitions: Iterable[Partition]) -> Iterator[str]:
+    for word in sorted({detail.exclusive for detail in seen.job_details.found.values()} - KNOWN):
+        yield f"unknown exclusivity {word[:40]!r} (scontrol show job): such jobs count as holding whole nodes"
+    for word in sorted({partition.exclusive for partition in partitions} - KNOWN):
+        yield (
+            f"unknown exclusivity {word[:40]!r} (scontrol show partition): nodes of such partitions count as "
+            "not shared with jobs of others"
+        )
+
+
+def _records(seen: SlurmReading) -> Iterator[str]:
+    if seen.job_details.unread:
+        yield (
+            "unknown form of records (scontrol show job): such jobs count as having the same number of "
+            "processors on each of their nodes, and their memory and GPUs as held without an end"
+        )
+    if len(seen.job_details.disputed) > MOST_DISPUTED:
+        yield (
+            f"more than {MOST_DISPUTED} jobs seem to have several records (scontrol show job): the name, "
+            "comment or command of a job imitates them; the memory and GPUs of these jobs count as held "
+            "without an end"
+        )
+
 
 _APART = {"USER": "users", "MCS": "labels (MCS)", "TOPO": "jobs of one segment of the network"}
 """Between whom exclusivity is kept, by its word."""
@@ -98,7 +159,7 @@ def _features(nodes: PartitionNodes) -> str:
     return f"features {', '.join(features) or 'none'}; gres {', '.join(gpus) or 'none'}"
 
 
-def check_accounting(site: SiteConfig, terms: Terms, nodes: PartitionNodes) -> Iterator[Finding]:
+def check_accounting(site: SiteConfig, terms: SlurmTerms, nodes: PartitionNodes) -> Iterator[Finding]:
     """That account and QOS exist for this user."""
     if not terms.associations:
         if site.account or site.qos:

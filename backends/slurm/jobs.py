@@ -12,20 +12,19 @@ import msgspec
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
 from backends.slurm.questions import Questions
-from backends.slurm.reasons import never
+from backends.slurm.reasons import job_state, never
 from backends.slurm.rows import AccountingRow, QueueRow
-from backends.slurm.states import job_state
 
 log = logging.getLogger(__name__)
 
 PROBE_AGAIN = 600.0
 """Seconds for which sacct is left alone after it did not answer; many sites have no accounting."""
 LOOK_BACK = "now-14days"
-"""How far back the first question after a start looks for jobs that ended while nobody asked."""
+"""How far back the first question after a start looks for jobs that ended while no daemon ran."""
 _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 
 
-class OwnJobs:
+class OwnSlurmJobs:
     """Answers `Backend.jobs`."""
 
     def __init__(self, questions: Questions, *, whole_nodes: bool = False) -> None:

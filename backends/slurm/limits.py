@@ -10,53 +10,49 @@ import msgspec
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
-from backends.slurm.accounting import Allowance, Association
 from backends.slurm.nodes import PartitionNodes
+from backends.slurm.parse import Association, QosAllowance
 from backends.slurm.questions import Questions
 from backends.slurm.rows import Partition
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmTerms(msgspec.Struct, frozen=True, kw_only=True):
     """All that limits are made of."""
 
     partitions: dict[str, Partition]
     associations: list[Association] = []
     """Of our user; empty where there is no accounting."""
-    qos: dict[str, Allowance] = {}
+    qos: dict[str, QosAllowance] = {}
 
 
-def ask_terms(questions: Questions) -> Terms:
+def ask_terms(questions: Questions) -> SlurmTerms:
     """Raises SchedulerError: no answer about the partitions; accounting may be absent."""
     partitions = {partition.name: partition for partition in questions.partitions()}
     try:
-        return Terms(partitions=partitions, associations=questions.associations(), qos=questions.qos())
+        return SlurmTerms(partitions=partitions, associations=questions.associations(), qos=questions.qos())
     except SchedulerError:
-        return Terms(partitions=partitions)
+        return SlurmTerms(partitions=partitions)
 
 
-def ceilings(terms: Terms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
+def ceilings(terms: SlurmTerms, site: SiteConfig, nodes: PartitionNodes) -> Ceilings:
     """Raises SchedulerError: Slurm does not know the partition."""
     partition = terms.partitions.get(nodes.name)
     if partition is None:
         raise SchedulerError(f"Slurm has no partition {nodes.name}")
     allowances = _allowances(terms, site, partition)
     size = partition.processors // max(1, partition.nodes) or nodes.usual_size
-    return Ceilings(
-        requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
-        processors=min([*_processor_bounds(partition, allowances, size), *_of_own_nodes(nodes)]),
-        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
-        whole=min([partition.processors, *(int(bound.value) for bound in _of_own_nodes(nodes))]),
-        node=max((node.processors for node in nodes.machines if node.ours), default=size),
-    )
-
-
-def _processor_bounds(partition: Partition, allowances: Iterable[Allowance], size: int) -> list[Bound]:
     name = f"partition {partition.name}"
     bounds = [Bound(partition.processors, f"all processors of {name}")]
     if partition.max_nodes is not None:
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
-    return [*bounds, *_bounds(allowances, "processors"), *per_node]
+    return Ceilings(
+        requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
+        processors=min([*bounds, *_bounds(allowances, "processors"), *per_node, *_of_own_nodes(nodes)]),
+        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
+        whole=min([partition.processors, *(int(bound.value) for bound in _of_own_nodes(nodes))]),
+        node=max((node.processors for node in nodes.machines if node.ours), default=size),
+    )
 
 
 def _of_own_nodes(nodes: PartitionNodes) -> list[Bound]:
@@ -74,13 +70,13 @@ def _partition_time(partition: Partition) -> Bound:
     return Bound(partition.max_time, f"MaxTime of partition {partition.name}")
 
 
-def _bounds(allowances: Iterable[Allowance], kind: str) -> list[Bound]:
+def _bounds(allowances: Iterable[QosAllowance], kind: str) -> list[Bound]:
     """What they say of this kind, where they say anything."""
     found = [Bound(getattr(each, kind), each.source) for each in allowances]
     return [bound for bound in found if not math.isinf(bound.value)]
 
 
-def _allowances(terms: Terms, site: SiteConfig, partition: Partition) -> list[Allowance]:
+def _allowances(terms: SlurmTerms, site: SiteConfig, partition: Partition) -> list[QosAllowance]:
     """Those of the association and of the QOS that a request of the site is made under."""
     mine = find_association(terms.associations, site, partition.name)
     names = {site.qos or (mine.default_qos if mine else "") or "normal", partition.qos}

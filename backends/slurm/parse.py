@@ -6,9 +6,12 @@ Raises (every function):
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import TypeVar
+
+import msgspec
 
 from adaptor.model import EndedJob
 from backends.base import SchedulerError
@@ -17,6 +20,89 @@ from backends.observed.rows import ReservationRow
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
+
+ASSOCIATION_FIELDS = "Account,Partition,QOS,DefaultQOS,MaxSubmit,MaxWall,MaxTRES"
+QOS_FIELDS = "Name,MaxSubmitPU,MaxWall,MaxTRES,MaxTRESPU"
+
+
+class QosAllowance(msgspec.Struct, frozen=True, kw_only=True):
+    """What an association or a QOS allows; `math.inf` where it says nothing."""
+
+    source: str
+    """For people: `QOS short`."""
+    submitted: float = math.inf
+    """Jobs of one user, queued or running."""
+    seconds: float = math.inf
+    processors: float = math.inf
+    nodes: float = math.inf
+
+
+class Association(msgspec.Struct, frozen=True, kw_only=True):
+    """What binds a user to an account."""
+
+    account: str
+    partition: str
+    """Empty: all partitions."""
+    qos: tuple[str, ...]
+    """Those that may be used."""
+    default_qos: str
+    allowance: QosAllowance
+
+
+def parse_associations(text: str) -> list[Association]:
+    """`sacctmgr -n -P show assoc` with ASSOCIATION_FIELDS. Raises SchedulerError."""
+    return [_association(line) for line in text.splitlines() if line]
+
+
+def parse_qos(text: str) -> dict[str, QosAllowance]:
+    """`sacctmgr -n -P show qos` with QOS_FIELDS, by name. Raises SchedulerError."""
+    return dict(_qos(line) for line in text.splitlines() if line)
+
+
+def _association(line: str) -> Association:
+    account, partition, qos, default, submitted, wall, tres = _split(line, 7)
+    return Association(
+        account=account,
+        partition=partition,
+        qos=tuple(name for name in qos.split(",") if name),
+        default_qos=default,
+        allowance=_allowance(f"account {account}", submitted, wall, tres),
+    )
+
+
+def _qos(line: str) -> tuple[str, QosAllowance]:
+    name, submitted, wall, per_job, per_user = _split(line, 5)
+    return name, _allowance(f"QOS {name}", submitted, wall, per_job, per_user)
+
+
+def _split(line: str, fields: int) -> list[str]:
+    words = line.split("|")
+    if len(words) != fields:
+        raise SchedulerError(f"sacctmgr printed a line that the adaptor cannot read: {line[:200]!r}")
+    return words
+
+
+def _allowance(source: str, submitted: str, wall: str, *resources: str) -> QosAllowance:
+    try:
+        counted = [_resources(text) for text in resources]
+        return QosAllowance(
+            source=source,
+            submitted=finite(submitted) if submitted else math.inf,
+            seconds=parse_limit(wall),
+            processors=min(each.get("cpu", math.inf) for each in counted),
+            nodes=min(each.get("node", math.inf) for each in counted),
+        )
+    except ValueError as error:
+        raise SchedulerError(
+            f"sacctmgr: the limits of {source[:100]} are not understood: {str(error)[:200]}"
+        ) from error
+
+
+def _resources(text: str) -> dict[str, float]:
+    """`cpu=12,node=2` to numbers; other kinds, such as memory, are of no use here."""
+    pairs = (item.partition("=") for item in text.split(",") if item)
+    return {name: finite(value) for name, _, value in pairs if name in ("cpu", "node")}
+
 
 Row = TypeVar("Row")
 
@@ -173,14 +259,14 @@ def _queue_row(
         name=name,
         account=account,
         wckey=wckey,
-        gpus_per_job=_told(per_job),
-        gpus_per_node=_told(per_node),
-        gpus_per_task=_told(per_task),
-        memory_per_gpu=_told(memory),
+        gpus_per_job=_told_or_empty(per_job),
+        gpus_per_node=_told_or_empty(per_node),
+        gpus_per_task=_told_or_empty(per_task),
+        memory_per_gpu=_told_or_empty(memory),
     )
 
 
-def _told(text: str) -> str:
+def _told_or_empty(text: str) -> str:
     return "" if text in _NOT_SET else text
 
 

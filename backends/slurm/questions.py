@@ -6,9 +6,10 @@ Raises (every method):
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -21,21 +22,55 @@ from backends.machines.base import Machine
 from backends.observed.rows import ReservationRow
 from backends.sharing import SharedLook
 from backends.slurm import parse
-from backends.slurm.accounting import (
+from backends.slurm.ordering import shrink_margin, slot_margin
+from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
-    Allowance,
     Association,
+    QosAllowance,
     parse_associations,
     parse_qos,
 )
-from backends.slurm.environment import asking_environment, submitting_environment
-from backends.slurm.ordering import shrink_margin, slot_margin
+from backends.slurm.placing.gres import License, parse_license_rows
 from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
-from backends.slurm.placing.licenses import License, parse_license_rows
 from backends.slurm.placing.node_details import NodeDetail, parse_node_details
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
+
+_CLIENT_OPTIONS = re.compile(r"(SLURM|SBATCH|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL|SACCTMGR|SALLOC|SRUN)_")
+_REACH = frozenset({"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SACKD_JWT"})
+"""Say which cluster is asked, and as whom; never handed to a pilot."""
+
+_ANSWERS = {
+    "LC_ALL": "C",
+    "SLURM_TIME_FORMAT": "%s",  # epoch seconds, so that no time zone has to be guessed
+    "SLURM_BITSTR_LEN": "0",  # the indices of job arrays in full
+}
+
+_INHERITED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|LD_LIBRARY_PATH|SLURM_CONF"
+    # What the `module` command of a prologue needs.
+    r"|BASH_ENV|BASH_FUNC_\w+(%%|\(\))|MODULE\w+|LMOD_\w+|LOADEDMODULES|_LMFILES_"
+)
+
+
+def asking_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """For questions: nothing that changes what the commands print but what we set ourselves."""
+    return {**_without_options(own), **_ANSWERS}
+
+
+def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """For sbatch, which hands its environment on to the job: only what a script needs.
+
+    `--export=NONE` would do nearly that, but takes PATH and `module` away, and a list of names makes
+    some versions run a login shell of the user on the node.
+    """
+    return {key: value for key, value in _without_options(own).items() if _INHERITED.fullmatch(key)}
+
+
+def _without_options(own: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in own.items() if key in _REACH or not _CLIENT_OPTIONS.match(key)}
+
 
 T = TypeVar("T")
 
@@ -119,7 +154,7 @@ class Questions:
         found = parse_associations(self._sacctmgr("assoc", ASSOCIATION_FIELDS, "where", user))
         return sorted(found, key=lambda each: each.account != default)
 
-    def qos(self) -> dict[str, Allowance]:
+    def qos(self) -> dict[str, QosAllowance]:
         return parse_qos(self._sacctmgr("qos", QOS_FIELDS))
 
     def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
@@ -162,7 +197,7 @@ def _unknown_to_jobs() -> str:
     return f"adaptor-{secrets.token_hex(8)}"
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmReading(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked from the instant `now` on."""
 
     now: float
@@ -178,7 +213,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         return [held for held in self.reservations if held.name != own]
 
 
-def read(questions: Questions, *, licenses: bool = False) -> Reading:
+def read(questions: Questions, *, licenses: bool = False) -> SlurmReading:
     """The nodes before the jobs: what starts in between is then not taken for a hidden job.
 
     Raises:
@@ -186,7 +221,7 @@ def read(questions: Questions, *, licenses: bool = False) -> Reading:
     """
     now = time.time()
     nodes, node_details, jobs = questions.nodes(), questions.node_details(), questions.queue()
-    return Reading(
+    return SlurmReading(
         now=now,
         nodes=nodes,
         node_details=node_details,
@@ -201,7 +236,7 @@ _SETTINGS_KEPT = 600.0
 """Seconds for which Slurm's own configuration is taken to stay as it is."""
 
 
-class Cluster:
+class SharedCluster:
     """Slurm as one site sees it, in whatever partition."""
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:

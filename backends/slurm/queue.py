@@ -14,22 +14,21 @@ from adaptor.model import QueueState, RunningJob
 from adaptor.reports import JobState
 from adaptor.resources import Need
 from backends.observed.rows import Amounts, JobRow, ReservationRow
-from backends.observed.site import Holding
+from backends.observed.site import HeldByNode
 from backends.observed.state import Observation, considered, end_of
 from backends.observed.state import queue_state as state_of
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.ordering import Ordering
 from backends.slurm.placing.exclusivity import NOTHING
+from backends.slurm.placing.gres import License, free_from
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.placing.licenses import License, free_from
-from backends.slurm.placing.needs import Needs
+from backends.slurm.placing.needs import SlurmNeeds
 from backends.slurm.placing.restriction import parse_licenses
-from backends.slurm.reasons import is_considered
+from backends.slurm.reasons import is_considered, job_state
 from backends.slurm.rows import QueueRow
-from backends.slurm.states import job_state
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at the instant `now`."""
 
     now: float
@@ -50,10 +49,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     """Ours."""
     unknown: Sequence[str] = ()
-    """See `backends.slurm.unknown`."""
+    """See `backends.slurm.checking`."""
 
 
-def queue_state(seen: Seen) -> QueueState:
+def queue_state(seen: SlurmSeen) -> QueueState:
     """What a planner needs to know, with what beyond nodes keeps our requests waiting."""
     rows = _rows(seen)
     state = state_of(
@@ -131,8 +130,8 @@ def _holds(row: QueueRow, detail: JobDetail | None) -> dict[str, Amounts] | None
     }
 
 
-def _rows(seen: Seen) -> list[JobRow]:
-    needs = Needs(seen.site, whole_nodes=seen.whole_nodes)
+def _rows(seen: SlurmSeen) -> list[JobRow]:
+    needs = SlurmNeeds(seen.site, whole_nodes=seen.whole_nodes)
     return [
         job_row(
             row,
@@ -144,7 +143,7 @@ def _rows(seen: Seen) -> list[JobRow]:
     ]
 
 
-def _detail(seen: Seen, row: QueueRow) -> JobDetail | None:
+def _detail(seen: SlurmSeen, row: QueueRow) -> JobDetail | None:
     """What is known of a job; nodes that it shares with jobs of its user, it shares with those of ours."""
     detail = seen.details.get(row.id)
     if detail is not None and detail.exclusive == "USER" and detail.user == seen.user:
@@ -152,7 +151,7 @@ def _detail(seen: Seen, row: QueueRow) -> JobDetail | None:
     return detail
 
 
-def _scarce_licenses(seen: Seen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
+def _scarce_licenses(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
     """Nothing of ours starts before enough are free of each licence that our requests take."""
     if not seen.wanted_licenses:
         return
@@ -166,7 +165,7 @@ def _scarce_licenses(seen: Seen, rows: Iterable[JobRow]) -> Iterator[RunningJob]
         yield _all_of(seen, f"licence {name}", end, idle)
 
 
-def _untested(seen: Seen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
+def _untested(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
     """Nothing of ours starts before enough jobs ahead have that backfill looks at it.
 
     A new request stands behind those of ours that wait, or else behind all jobs.
@@ -186,7 +185,7 @@ def _untested(seen: Seen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
         yield _all_of(seen, f"beyond {tested} jobs", until, everything)
 
 
-def _all_of(seen: Seen, id: str, end: float, held: Holding) -> RunningJob:
+def _all_of(seen: SlurmSeen, id: str, end: float, held: HeldByNode) -> RunningJob:
     return RunningJob(id, seen.site.processors_of(held), end, seen.site.parts_of(held))
 
 
@@ -200,7 +199,7 @@ _NUMBER = r"[0-9]{1,10}"
 _ARRAY = re.compile(rf"({_NUMBER})_\[([0-9,:-]+)(?:%({_NUMBER}))?\]")
 _RANGE = re.compile(rf"({_NUMBER})(?:-({_NUMBER})(?::({_NUMBER}))?)?")
 MOST_ELEMENTS = 100_000
-"""Of one array; what waits behind so many is not predicted anyway."""
+"""Of one array; what waits behind more is not predicted anyway."""
 
 
 def elements(id: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Slurm's reasons why a job waits: which mean that it waits in vain, which that nothing is kept for it.
+"""Slurm's reasons why a job waits: which mean that it will never start, which that nothing is kept for it.
 
 The words are those of `squeue -o %r` (squeue(1), "JOB REASON CODES", and Slurm's page on resource
 limits). Limits of one job are never met by waiting; limits of a user, an account or a group are, once
@@ -9,7 +9,47 @@ from __future__ import annotations
 
 import re
 
-from backends.slurm.states import HELD_STATES
+from adaptor.reports import JobState
+
+JOB_STATES: dict[str, JobState] = {
+    "BOOT_FAIL": JobState.NODE_FAILED,
+    "CANCELLED": JobState.CANCELLED,
+    "COMPLETED": JobState.COMPLETED,
+    "COMPLETING": JobState.RUNNING,
+    "CONFIGURING": JobState.RUNNING,
+    "DEADLINE": JobState.CANCELLED,
+    # Since 26.05: requeued after its node failed, and considered before all others.
+    "EXPEDITING": JobState.QUEUED,
+    "FAILED": JobState.FAILED,
+    "NODE_FAIL": JobState.NODE_FAILED,
+    "OUT_OF_MEMORY": JobState.FAILED,
+    "PENDING": JobState.QUEUED,
+    "PREEMPTED": JobState.PREEMPTED,
+    "REQUEUED": JobState.QUEUED,
+    "REQUEUE_FED": JobState.QUEUED,
+    "REQUEUE_HOLD": JobState.QUEUED,
+    "RESIZING": JobState.RUNNING,
+    "RESV_DEL_HOLD": JobState.QUEUED,
+    # A federation started it on a sister cluster and took it out of this one.
+    "REVOKED": JobState.CANCELLED,
+    "RUNNING": JobState.RUNNING,
+    "SIGNALING": JobState.RUNNING,
+    "SPECIAL_EXIT": JobState.QUEUED,
+    "STAGE_OUT": JobState.RUNNING,
+    "STOPPED": JobState.RUNNING,
+    "SUSPENDED": JobState.RUNNING,
+    "TIMEOUT": JobState.WALLTIME,
+}
+
+HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
+"""Queued, but only a person lets them go on."""
+
+
+def job_state(text: str) -> JobState:
+    """Of a word as squeue and sacct print it; sacct adds to some: `CANCELLED by 1001`, `CANCELLED+`."""
+    words = text.split()
+    return JOB_STATES.get(words[0].rstrip("+"), JobState.UNKNOWN) if words else JobState.UNKNOWN
+
 
 _NEVER = {
     "PartitionTimeLimit": "it asks for more time than the partition allows",
@@ -61,7 +101,7 @@ _LIMIT_OF_MANY_JOBS = re.compile(r"(QOS|Assoc)(Grp|Max)\w*|Max\w+Per(Account|Use
 
 def never(state: str, reason: str) -> str:
     """Why a queued job can never start as it stands, one sentence; empty when it can."""
-    word = _first(reason)
+    word = _words(reason)[0]
     problem = _NEVER.get(word)
     limit = _LIMIT_OF_ONE_JOB.fullmatch(word)
     if problem is None and limit:
@@ -81,8 +121,3 @@ def is_considered(state: str, reason: str) -> bool:
 
 def _words(reason: str) -> list[str]:
     return [word.strip() for word in reason.strip("()").split(",")]
-
-
-def _first(reason: str) -> str:
-    """`ReqNodeNotAvail, UnavailableNodes:n1` and the like begin with the reason's word."""
-    return _words(reason)[0]

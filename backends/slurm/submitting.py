@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from adaptor.config.schema import SiteConfig
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.base import ChangeRefused, PilotOrder, SchedulerError
+from backends.commands import CommandAnswer
+from backends.scripts import Submitter
 from backends.slurm.fields import expand, fold
 from backends.slurm.parse import job_id_of
 from backends.slurm.placing.gres import gres_counts
 from backends.slurm.placing.restriction import options
-from backends.slurm.placing.shape import Shape
+from backends.slurm.placing.shape import SlurmShape
 
 _NEVER_ARRIVED = ("connect failure", "Connection refused", "Name or service not known")
 """The request did not reach slurmctld."""
@@ -97,9 +98,9 @@ def escaped(path: str) -> str:
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:
-    """The whole node, so that no job comes beside it: whoever wants any of it has the pilot make room.
+    """The whole node, so that no job comes beside it: a job that wants any of it has the pilot make room.
 
-    One that cannot start soon is of no use. Should nobody withdraw it, Slurm takes it out of the queue
+    One that cannot start soon is of no use. If it is not withdrawn, Slurm takes it out of the queue
     itself (with the state DEADLINE) once it could no longer end in time.
 
     Args:
@@ -121,30 +122,17 @@ def gave_no_answer(errors: str) -> bool:
     return any(words in errors for words in (*_NO_ANSWER, *_NEVER_ARRIVED))
 
 
-def accepted_id(answer: Answer) -> str:
-    """The job's id.
-
-    Raises:
-        SubmitRefused: Slurm said no.
-        SubmitUncertain: the answer leaves open whether the request is queued.
-        SchedulerError: slurmctld was not reached, so the request is certainly not queued.
-    """
-    if answer.status == 0:
-        id = job_id_of(answer.output)
-        if id is None:
-            raise SubmitUncertain(f"sbatch printed no job id but {answer.output.strip()[:200]!r}")
-        return id
-    problem = f"sbatch failed with status {answer.status}: {answer.complaint}"
-    if any(words in answer.errors for words in _NO_ANSWER):
-        raise SubmitUncertain(problem)
-    if any(words in answer.errors for words in _NEVER_ARRIVED):
-        raise SchedulerError(problem)
-    if answer.status < 0 or "sbatch" not in answer.errors:
-        raise SubmitUncertain(problem)
-    raise SubmitRefused(f"Slurm refused the request: {answer.complaint}")
+accepted_id = Submitter(
+    program="sbatch",
+    scheduler="Slurm",
+    id_in=job_id_of,
+    refused=lambda answer: "sbatch" in answer.errors,
+    never_arrived=_NEVER_ARRIVED,
+    no_answer=_NO_ANSWER,
+).accepted_id
 
 
-def changes(id: str, order: PilotOrder, shape: Shape, *, shrinks: bool) -> list[str]:
+def changes(id: str, order: PilotOrder, shape: SlurmShape, *, shrinks: bool) -> list[str]:
     """The arguments of `scontrol` that change a queued job; of whole nodes only the time limit changes.
 
     Seen on Slurm 22.05, 24.11 and 26.05: an owner may change both ways, and the job keeps its age. `NumTasks`
@@ -160,7 +148,7 @@ def changes(id: str, order: PilotOrder, shape: Shape, *, shrinks: bool) -> list[
     return ["update", f"JobId={id}", *keys]
 
 
-def check_changed(answer: Answer) -> None:
+def check_changed(answer: CommandAnswer) -> None:
     """
     Raises:
         ChangeRefused: Slurm said no.

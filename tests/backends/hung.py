@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from backends.machines.base import Answer
+from backends.machines.base import CommandAnswer
 from backends.machines.here import Here
 
 SOON = 0.5
@@ -17,5 +17,5 @@ class HereWithHung(Here):
         super().__init__()
         self.programs = programs
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         return super().run(arguments, variables, SOON if arguments[0] in self.programs else timeout)

@@ -21,7 +21,7 @@ from adaptor.errors import AdaptorError
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import Backend, PilotOrder
-from backends.commands import Answer, Commands
+from backends.commands import CommandAnswer, Commands
 from backends.machines.base import Machine
 from backends.machines.here import Here
 from backends.pbs import discover as pbs
@@ -36,7 +36,7 @@ from tests.backends.slurm.answers import MARK, RELEASES
 TORQUE = Path(__file__).parents[2] / "fixtures" / "torque" / "torque-6"
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "observed.json"
 
-Said = Callable[[str, str], Answer]
+Said = Callable[[str, str], CommandAnswer]
 """The answer of a program to its arguments in one line."""
 Sites = Mapping[str, dict[str, Any]]
 """By name, the keys of a site beside its backend."""
@@ -64,7 +64,7 @@ class Recorded(Here):
     def variables(self) -> dict[str, str]:
         return {"LOGNAME": "alice"}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         program, *words = arguments
         if program in ("sbatch", "qsub"):
             self.submitted = " ".join(words)
@@ -125,23 +125,27 @@ _TORQUE_SITES: Sites = {
 
 
 def _slurm(release: str) -> Said:
-    def says(program: str, words: str) -> Answer:
+    def says(program: str, words: str) -> CommandAnswer:
         if program == "squeue":
             mark = words.partition("JobArrayID:0")[2].partition(",")[0]
             question = "preempted" if not mark else "own_jobs" if "--me" in words else "queue"
-            return Answer(0, _text(SLURM / release, question).replace(MARK, mark or MARK), "")
+            return CommandAnswer(0, _text(SLURM / release, question).replace(MARK, mark or MARK), "")
         if program == "scontrol" and " job " in f" {words} " and not words.endswith("-o"):
-            return Answer(0, _text(SLURM / release, "job_details-alone"), "")
+            return CommandAnswer(0, _text(SLURM / release, "job_details-alone"), "")
         if program == "sacctmgr" and (SLURM / release / "qos.txt").exists():
             kind = "qos" if "show qos" in words else "associations" if "show assoc" in words else ""
-            return Answer(0, _text(SLURM / release, kind) if kind else "physics", "")
+            return CommandAnswer(0, _text(SLURM / release, kind) if kind else "physics", "")
         known = {"node": "node_details", "job": "job_details", "license": "licenses"}
         known |= {"reservation": "reservations", "partition": "partitions", "config": "settings"}
         if program == "scontrol":
-            return Answer(0, _text(SLURM / release, known[words.split()[1]]), "")
+            return CommandAnswer(0, _text(SLURM / release, known[words.split()[1]]), "")
         if program == "sinfo":
-            return Answer(0, _text(SLURM / release, "nodes"), "")
-        return Answer(0, "77", "") if program == "sbatch" else Answer(1, "", f"{program}: no accounting")
+            return CommandAnswer(0, _text(SLURM / release, "nodes"), "")
+        return (
+            CommandAnswer(0, "77", "")
+            if program == "sbatch"
+            else CommandAnswer(1, "", f"{program}: no accounting")
+        )
 
     return says
 
@@ -163,11 +167,11 @@ def _openpbs(name: str, now: float, nodes: str, jobs: str) -> Scene:
         "id -Gn": "users\n",
     }
 
-    def says(program: str, words: str) -> Answer:
+    def says(program: str, words: str) -> CommandAnswer:
         if (program, words[:14]) == ("qstat", "-f -F dsv 3[0]"):
-            return Answer(0, _jobs("02-job-array-subjobs"), "")
+            return CommandAnswer(0, _jobs("02-job-array-subjobs"), "")
         text = "77.pbshead" if program == "qsub" else known.get(f"{program} {words}")
-        return Answer(1, "", f"{program}: no answer") if text is None else Answer(0, text, "")
+        return CommandAnswer(1, "", f"{program}: no answer") if text is None else CommandAnswer(0, text, "")
 
     return Scene(name, "pbs", now, says, _PBS_SITES, describes=name == "02-busy")
 
@@ -183,13 +187,17 @@ def _jobs(*recordings: str) -> str:
     return "".join(f"{line}\n" for line in found.values())
 
 
-def _torque(program: str, words: str) -> Answer:
+def _torque(program: str, words: str) -> CommandAnswer:
     if program == "qstat" and words == "--version":
-        return Answer(0, "", "Version: 6.1.2")
+        return CommandAnswer(0, "", "Version: 6.1.2")
     kind = {"-f -1 -t": "jobs", "-Q -f -1": "queues", "-B -f -1": "server", "-a": "nodes"}.get(words)
     if kind is None:
-        return Answer(0, "77.head", "") if program == "qsub" else Answer(1, "", f"{program}: no answer")
-    return Answer(0, _text(TORQUE, kind), "")
+        return (
+            CommandAnswer(0, "77.head", "")
+            if program == "qsub"
+            else CommandAnswer(1, "", f"{program}: no answer")
+        )
+    return CommandAnswer(0, _text(TORQUE, kind), "")
 
 
 def answers(scene: Scene) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -247,7 +255,7 @@ def _described(scene: Scene) -> str:
     """Of the cluster here: its commands are answered as recorded."""
     machine: Machine = Recorded(scene.says)
 
-    def run(self: Commands, program: str, *words: str) -> Answer:
+    def run(self: Commands, program: str, *words: str) -> CommandAnswer:
         return machine.run([program, *words], {}, 1.0)
 
     with mock.patch.object(Commands, "run", run), mock.patch.object(Commands, "user", return_value="alice"):

@@ -10,7 +10,7 @@ import pytest
 
 from backends.base import SchedulerError
 from backends.commands import CommandHung, Commands
-from backends.slurm.environment import asking_environment, submitting_environment
+from backends.slurm.questions import asking_environment, submitting_environment
 from tests.backends.expiring import expired, is_written
 from tests.living import is_gone
 

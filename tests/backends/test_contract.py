@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,7 +119,7 @@ def openpbs_site(folder: Path) -> Site:
 
 @contextmanager
 def slurm_site_over_ssh(folder: Path, slurm: ThrowawaySlurm, sshd: ThrowawaySshd) -> Iterator[Site]:
-    machine = Distant(msgspec.convert(sshd.site(), SshConfig), slurm.env, 20)
+    machine = Distant(msgspec.convert(sshd.site(), SshConfig), slurm.env, 20, sys.executable)
     yield Site(SlurmBackend(SiteConfig(backend="slurm"), machine), 16, folder)
     machine.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench import calibration, table
+from bench import table
 from bench.table import Row, in_words, show, timed
 
 
@@ -16,7 +16,7 @@ def test_times_in_words(seconds, words):
 
 
 def test_a_slow_processor_is_taken_into_account(monkeypatch, capsys):
-    monkeypatch.setattr(table, "calibration", lambda: 2 * calibration.REFERENCE)
+    monkeypatch.setattr(table, "calibration", lambda: 2 * table.REFERENCE)
     show("Some", [timed("a step", 0.096, 0.050), Row("memory", "90 MB", "≤ 150 MB")])
     step, memory = (line.split() for line in capsys.readouterr().out.splitlines() if "≤" in line)
     assert "48 ms" in " ".join(step)
@@ -27,7 +27,7 @@ def test_a_slow_processor_is_taken_into_account(monkeypatch, capsys):
 
 def test_each_time_is_calibrated_when_it_was_measured(monkeypatch, capsys):
     done = []
-    monkeypatch.setattr(table, "calibration", lambda: done.append("calibrated") or calibration.REFERENCE)
+    monkeypatch.setattr(table, "calibration", lambda: done.append("calibrated") or table.REFERENCE)
 
     def rows():
         for name in ("first", "second"):
@@ -40,5 +40,5 @@ def test_each_time_is_calibrated_when_it_was_measured(monkeypatch, capsys):
 
 
 def test_the_calibration_is_work():
-    assert calibration.calibration() > 0
-    assert calibration.at_reference(0.3, calibration.REFERENCE) == 0.3
+    assert table.calibration() > 0
+    assert table.at_reference(0.3, table.REFERENCE) == 0.3

@@ -16,12 +16,12 @@ import pytest
 
 from adaptor.daemon.server import PeerMessage, PortLimits, Server, port_limits
 from adaptor.protocol.keys import Keys, load_or_make_keys
-from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, Room
+from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, ConnectionRoom
 from tests.e2e.lab import until
 from tests.protocol.peers import RECORD, call, client_hello, closed_by_peer, peer
 
 MB = 2**20
-_ROOM = Room(proven=3, silent=4, begun=4, patience=1.0)
+_ROOM = ConnectionRoom(proven=3, silent=4, begun=4, patience=1.0)
 FEW = PortLimits(workers=_ROOM, clients=_ROOM)
 PLENTY = port_limits(20_000, 1)
 MORE_THAN_ARE_LEFT = 9

@@ -11,26 +11,25 @@ import pytest
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.protocol.maildir import (
     UNREAD,
-    Connection,
+    SpoolConnection,
     file_name,
     for_worker,
     from_workers,
     parse_daemon_file,
 )
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import Exchange, Outcome, SpoolError
-from adaptor.protocol.spool.seal import Envelope, Seal
+from adaptor.protocol.seal import Envelope, Seal
+from adaptor.protocol.spool import Exchange, ExchangeOutcome, Spool, SpoolError
 
 SEAL = Seal("the workers' key")
 WORKER = b"7-n1-42"
 
 
-class Failing(DirectorySpool):
+class Failing(Spool):
     """A spool that can be put out of use."""
 
     problem = ""
 
-    def run(self, exchange: Exchange) -> Outcome:
+    def run(self, exchange: Exchange) -> ExchangeOutcome:
         if self.problem:
             raise SpoolError(self.problem)
         return super().run(exchange)
@@ -42,6 +41,7 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.spool = Failing(folder)
+        self.spool.locate()
         self.heard: list[tuple[bytes, bytes]] = []
         self.complaints: list[str] = []
         self.pilots = [7]
@@ -64,14 +64,14 @@ class Scene:
             for worker, _ in batch:
                 self.endpoint.send(worker, self.answer)
 
-    def connection(self, n: int = 1, token: str = "0123abcd", pilot: int = 7) -> Connection:
-        connection = Connection(pilot, token, n)
+    def connection(self, n: int = 1, token: str = "0123abcd", pilot: int = 7) -> SpoolConnection:
+        connection = SpoolConnection(pilot, token, n)
         for_worker(self.folder, connection.name).mkdir(exist_ok=True)
         return connection
 
     def write(
         self,
-        connection: Connection,
+        connection: SpoolConnection,
         number: int,
         *words: bytes,
         worker: bytes = WORKER,
@@ -87,7 +87,7 @@ class Scene:
         asyncio.run(self.endpoint.exchange())
         return [word for _, word in self.heard[before:]]
 
-    def answers(self, connection: Connection) -> list[bytes]:
+    def answers(self, connection: SpoolConnection) -> list[bytes]:
         """What lies in a connection, in order."""
         words = []
         for path in sorted(for_worker(self.folder, connection.name).iterdir()):

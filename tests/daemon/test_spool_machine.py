@@ -21,10 +21,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from adaptor.daemon import spool as endpoint_module
 from adaptor.daemon.spool import SpoolEndpoint
-from adaptor.protocol.access import Access, Identity
+from adaptor.protocol.access import Access, Credentials
 from adaptor.protocol.maildir import address_of, from_workers
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.seal import Seal
+from adaptor.protocol.seal import Seal
+from adaptor.protocol.spool import Spool
 from adaptor.worker import spool_transport
 from adaptor.worker.spool_transport import SpoolConnector
 from adaptor.worker.transport import Transport
@@ -99,8 +99,10 @@ class SpoolMachine(RuleBasedStateMachine):
             if self.killed_when_hearing:
                 raise Killed
 
+        spool = Spool(self.spool)
+        spool.locate()
         return SpoolEndpoint(
-            DirectorySpool(self.spool),
+            spool,
             Seal("key"),
             hear=hear,
             pilots=lambda: [7],
@@ -108,7 +110,7 @@ class SpoolMachine(RuleBasedStateMachine):
         )
 
     def _connect(self) -> Transport:
-        access = Access(addresses=(), server="", own=Identity("", "key"))
+        access = Access(addresses=(), server="", own=Credentials("", "key"))
         return self.connector.connect(access, address_of(self.spool))
 
     def _word(self) -> bytes:
@@ -154,17 +156,17 @@ class SpoolMachine(RuleBasedStateMachine):
         """It lacks one of the files that are there; the next one shows all."""
         self.lagging = True
         self.the_worker_says_something(2, 0.2)
-        lacking = DirectorySpool._worker_files
+        lacking = Spool._worker_files
 
-        def worker_files(spool: DirectorySpool, remarks: list[str]) -> list[str]:
-            names = lacking(spool, remarks)
+        def worker_files(spool: Spool, found: list[str], remarks: list[str]) -> list[str]:
+            names = lacking(spool, found, remarks)
             if hidden < len(names) - 1:
                 name = names[hidden]
                 envelope = Seal("key").open(f"in/{name}", (from_workers(self.spool) / name).read_bytes())
                 self.late.update(envelope.messages)
             return names[:hidden] + names[hidden + 1 :]
 
-        with mock.patch.object(DirectorySpool, "_worker_files", worker_files):
+        with mock.patch.object(Spool, "_worker_files", worker_files):
             asyncio.run(self.endpoint.exchange())
 
     @rule()

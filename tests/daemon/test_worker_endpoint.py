@@ -33,8 +33,8 @@ from adaptor.protocol.messages import (
     decode_to_worker,
     encode,
 )
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.seal import Seal
+from adaptor.protocol.seal import Seal
+from adaptor.protocol.spool import Spool
 from adaptor.scheduling.broker import NO_TIME
 from tests.daemon.fake_site import LIMITS, FakeSite
 
@@ -63,7 +63,7 @@ def with_spool(site: FakeSite, tmp_path: Path) -> SpoolEndpoint:
         """Nobody writes."""
 
     site.state.spool = SpoolEndpoint(
-        DirectorySpool(tmp_path / "spools" / "spool"),
+        Spool(tmp_path / "spools" / "spool"),
         Seal("key"),
         hear=hear,
         pilots=list,

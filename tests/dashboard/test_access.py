@@ -97,7 +97,7 @@ def test_the_token_is_made_once_and_private(tmp_path: Path) -> None:
 def test_a_token_that_others_may_know_is_refused(tmp_path: Path) -> None:
     load_or_make_token(tmp_path)
     (tmp_path / TOKEN_FILE).chmod(0o644)
-    with pytest.raises(AdaptorError, match="nobody else can read"):
+    with pytest.raises(AdaptorError, match="open to other users; close it"):
         load_or_make_token(tmp_path)
 
 

@@ -138,7 +138,12 @@ class DonatedNodes:
         return done
 
     def reclaim_words(self, node: str, *options: str) -> list[str]:
-        words = [*self.interpreter, "-m", "adaptor_donation_agents.reclaim", f"--runtime={self.runtime}"]
+        words = [
+            *self.interpreter,
+            "-m",
+            "adaptor_donation_agents.reclaim",
+            f"--runtime={self.runtime}",
+        ]
         return [*words, f"--timeout={PATIENT}", *options, "--", node]
 
     def end_all(self) -> None:

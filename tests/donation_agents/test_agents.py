@@ -18,10 +18,10 @@ from adaptor.reports import JobState
 from adaptor.units import Duration
 from adaptor_donation_agents import agents
 from adaptor_donation_agents.agents import Agents, command_on
-from adaptor_donation_agents.notes import Ended, Entry, Ordered, Started, report
+from adaptor_donation_agents.notes import AgentEnd, AgentNotes, AgentStart, Ordered, report
 from backends.base import SchedulerError, SubmitUncertain
 from backends.donation import agent_id, is_agent, node_and_tag
-from backends.machines.base import Answer, CommandHung
+from backends.machines.base import CommandAnswer, CommandHung
 from backends.machines.here import Here
 from tests.donation_agents.donated_nodes import TIMEOUT, DonatedNodes, wait_until
 from tests.donation_agents.patience import PATIENCE, be_patient
@@ -134,7 +134,9 @@ def test_a_launcher_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_a_start_whose_answer_is_lost_is_found_by_its_tag(tmp_path: Path) -> None:
     class Losing(Here):
-        def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+        def run(
+            self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float
+        ) -> CommandAnswer:
             super().run(arguments, variables, timeout)
             raise CommandHung("the connection was lost before it had answered")
 
@@ -245,7 +247,7 @@ def test_what_passes_a_launcher_means_the_same_to_a_shell(word: str) -> None:
 
 
 def test_what_has_no_end_long_after_its_time_is_lost() -> None:
-    entry = Entry(Ordered("t.1", "n1", 100, 2.0), Started(1000.0), None)
+    entry = AgentNotes(Ordered("t.1", "n1", 100, 2.0), AgentStart(1000.0), None)
     assert report(entry, None, 1150.0).state is JobState.RUNNING  # type: ignore[union-attr]
     late = report(entry, None, 1163.0)
     assert late is not None
@@ -253,9 +255,9 @@ def test_what_has_no_end_long_after_its_time_is_lost() -> None:
 
 
 def test_the_note_of_the_keeper_is_worth_more_than_what_we_think() -> None:
-    note = Ended(ended=5.0, state=JobState.COMPLETED)
-    thought = Ended(ended=6.0, state=JobState.NODE_FAILED, reason="not reached")
-    entry = Entry(Ordered("t.1", "n1", 100, 2.0), Started(1.0), note)
+    note = AgentEnd(ended=5.0, state=JobState.COMPLETED)
+    thought = AgentEnd(ended=6.0, state=JobState.NODE_FAILED, reason="not reached")
+    entry = AgentNotes(Ordered("t.1", "n1", 100, 2.0), AgentStart(1.0), note)
     found = report(entry, thought, 7.0)
     assert found is not None
     assert found.state is JobState.COMPLETED

@@ -65,7 +65,7 @@ def test_a_path_that_a_shell_would_take_apart_is_not_passed_on(sshd: ThrowawaySs
 def test_a_site_whose_login_node_is_elsewhere(sshd: ThrowawaySshd, tmp_path: Path) -> None:
     nodes = DonatedNodes(tmp_path)
     be_patient(nodes)
-    machine = Distant(msgspec.convert(sshd.site(), SshConfig), {}, 20)
+    machine = Distant(msgspec.convert(sshd.site(), SshConfig), {}, 20, sys.executable)
     nodes.agents = Agents(nodes.site, nodes.donation, tmp_path / "notes", sys.executable, machine)
     try:
         first, second = nodes.lend("n1"), nodes.lend("n2")

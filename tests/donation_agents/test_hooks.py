@@ -16,7 +16,7 @@ import pytest
 
 import adaptor
 import adaptor_donation_agents
-from adaptor_donation_agents.changeable import changeable_by_others
+from adaptor_donation_agents.install_hooks import changeable_by_others
 from tests.cli.invoking import Cli
 from tests.donation_agents.donated_nodes import DonatedNodes, wait_until
 
@@ -130,7 +130,7 @@ class TestChangeable:
             (packages,) = Path(folder).glob("venv/lib/*/site-packages")
             code = Path(adaptor.__file__).parent
             shutil.copytree(adaptor_donation_agents.__path__[0], packages / "adaptor_donation_agents")
-            for name in ("__init__.py", "defaults.py", "processes"):
+            for name in ("__init__.py", "defaults.py", "private_files.py", "processes"):
                 copy = shutil.copytree if (code / name).is_dir() else shutil.copy
                 (packages / "adaptor").mkdir(exist_ok=True)
                 copy(code / name, packages / "adaptor" / name)

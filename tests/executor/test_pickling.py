@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from adaptor.api import TaskEvent
-from adaptor.executor.errors import CallError
-from adaptor.executor.pickling import file_of, name_of, outcome_of, task_of
-from adaptor.protocol.calls import ERROR, TEXT, VALUE
+from adaptor.executor.pickling import CallError, file_of, name_of, outcome_of, task_of
+from adaptor.protocol.messages import ERROR, TEXT, VALUE
 
 
 def event(answer: bytes | None = None, **more: Any) -> TaskEvent:

@@ -14,10 +14,9 @@ import pytest
 from adaptor.api import BagEvents, TaskEvent, TaskInput
 from adaptor.client.bags import Client
 from adaptor.errors import NoDaemonError
-from adaptor.executor.futures import CallFuture
 from adaptor.executor.pickling import task_of
-from adaptor.executor.session import Session
-from adaptor.protocol.calls import VALUE
+from adaptor.executor.session import CallFuture, Session
+from adaptor.protocol.messages import VALUE
 from tests.e2e.lab import until
 
 SOON = 60.0

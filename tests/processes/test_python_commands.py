@@ -17,7 +17,7 @@ MODULES = [
     "adaptor_donation_agents.keeper",
     "adaptor_donation_agents.reclaim",
     "adaptor.protocol.relay",
-    "adaptor.protocol.spool.remote_server",
+    "adaptor.protocol.files.server",
     "adaptor.worker",
 ]
 

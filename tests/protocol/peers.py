@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from adaptor.protocol.access import Identity
+from adaptor.protocol.access import Credentials
 from adaptor.protocol.channel import Channel, ChannelError, Party
 
 LARGEST = 2**30
@@ -99,7 +99,7 @@ class Peer:
 
 
 @contextmanager
-def peer(port: int, server: str, own: Identity, name: bytes = b"") -> Iterator[Peer]:
+def peer(port: int, server: str, own: Credentials, name: bytes = b"") -> Iterator[Peer]:
     """One that connects with this certificate and expects that of the server."""
     with call(port) as connection:
         made = Peer(connection, Party(own, server, server=False).channel(LARGEST))

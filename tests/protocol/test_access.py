@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.atomic_file import write_private
-from adaptor.protocol.access import Access, AccessError, Identity, read_access, write_access
+from adaptor.private_files import write_private
+from adaptor.protocol.access import Access, AccessError, Credentials, read_access, write_access
 
 ACCESS = Access(
     addresses=("tcp://login1:4711", "tcp://10.0.0.1:4711"),
     server="s" * 40,
-    own=Identity("p" * 40, "SECRET" * 6 + "SECR"),
+    own=Credentials("p" * 40, "SECRET" * 6 + "SECR"),
 )
 
 
@@ -66,7 +66,7 @@ def test_a_symlink_to_an_open_file_is_refused(path: Path, tmp_path: Path) -> Non
 def test_somebody_elses_file_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_access(path, ACCESS)
     stranger = path.stat().st_uid + 1
-    monkeypatch.setattr(os, "getuid", lambda: stranger)
+    monkeypatch.setattr(os, "geteuid", lambda: stranger)
     with pytest.raises(AccessError, match="must belong to you alone"):
         read_access(path)
 
@@ -75,7 +75,7 @@ def test_a_missing_file_and_a_folder_are_named(path: Path) -> None:
     with pytest.raises(AccessError, match=r"access-worker\.json: cannot be read: No such file"):
         read_access(path)
     path.mkdir()
-    with pytest.raises(AccessError, match="cannot be read: Is a directory"):
+    with pytest.raises(AccessError, match="it is no plain file"):
         read_access(path)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.protocol.access import Identity
+from adaptor.protocol.access import Credentials
 from adaptor.protocol.channel import Channel, ChannelError, Party
 from adaptor.protocol.keys import new_identity
 from tests.protocol.peers import client_hello
@@ -108,7 +108,7 @@ def test_a_certificate_that_a_workers_key_has_signed_opens_nothing() -> None:
         .sign(key, hashes.SHA256())  # type: ignore[arg-type]
     )
     pem = signed.public_bytes(serialization.Encoding.PEM).decode()
-    assert turned_away(Party(Identity(pem, CLIENT.key), SERVER.certificate, server=False))
+    assert turned_away(Party(Credentials(pem, CLIENT.key), SERVER.certificate, server=False))
 
 
 def test_a_peer_without_a_certificate_opens_nothing() -> None:
@@ -207,6 +207,6 @@ def test_a_message_that_is_too_large_is_refused_by_its_length() -> None:
 )
 def test_damaged_keys_are_an_error_of_ours(certificate: str, key: str, tmp_path: Path) -> None:
     with pytest.raises(ChannelError, match="damaged"):
-        Party(Identity(certificate, key), SERVER.certificate, server=False)
+        Party(Credentials(certificate, key), SERVER.certificate, server=False)
     with pytest.raises(ChannelError, match="damaged"):
         Party(WORKER, "\N{SNOWMAN}", server=False)

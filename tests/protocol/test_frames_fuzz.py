@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor import api
-from adaptor.protocol.access import Access, AccessError, Identity, read_access
+from adaptor.protocol.access import Access, AccessError, Credentials, read_access
+from adaptor.protocol.files import server
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.maildir import (
     file_name,
@@ -28,10 +29,8 @@ from adaptor.protocol.maildir import (
     parse_worker_file,
 )
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
-from adaptor.protocol.spool import frames
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.exchange import Exchange
-from adaptor.protocol.spool.seal import Envelope, Seal, SealError
+from adaptor.protocol.seal import Envelope, Seal, SealError
+from adaptor.protocol.spool import Exchange, Spool
 from tests.examples import examples
 from tests.protocol.test_messages import from_worker, to_worker
 
@@ -99,7 +98,7 @@ def folder() -> object:
 
 
 ACCESS = msgspec.json.encode(
-    Access(addresses=("tcp://h:1",), server="s" * 40, own=Identity("p" * 40, "k" * 40))
+    Access(addresses=("tcp://h:1",), server="s" * 40, own=Credentials("p" * 40, "k" * 40))
 )
 
 
@@ -152,7 +151,7 @@ def test_names_in_a_spool(name: str) -> None:
 @examples(60)
 def test_a_spool_with_anything_in_it(files: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as name:
-        spool = DirectorySpool(Path(name) / "parent" / "spool")
+        spool = Spool(Path(name) / "parent" / "spool")
         for each, data in files.items():
             (spool.locate() / "in" / each).write_bytes(data)
         outcome = spool.run(Exchange(pilots=[1]))
@@ -169,9 +168,9 @@ def test_frames_over_a_pipe(data: bytes, whole: bool) -> None:
     writer = threading.Thread(target=lambda: (os.write(writing, said), os.close(writing)))
     writer.start()
     try:
-        found = frames.receive(reading, time.monotonic() + 20)
+        found = server.receive(reading, time.monotonic() + 20)
         assert not whole or found == data
-    except frames.FrameError:
+    except server.FrameError:
         assert not whole
     finally:
         writer.join()

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from adaptor.protocol.listener import Caller, Listener, Room
+from adaptor.protocol.listener import Caller, ConnectionRoom, Listener
 
 ELSEWHERE, HERE = "192.0.2.7", "127.0.0.1"
 
@@ -52,7 +52,7 @@ def kept(*addresses: str) -> list[int]:
     accepting = Accepting(*addresses)
 
     async def serve() -> list[int]:
-        listener = Listener(accepting, Room(proven=9, silent=3, begun=3), "workers", Caller)  # type: ignore[arg-type]
+        listener = Listener(accepting, ConnectionRoom(proven=9, silent=3, begun=3), "workers", Caller)  # type: ignore[arg-type]
         serving = asyncio.create_task(listener.serve())
         while accepting._waiting:
             await asyncio.sleep(0)

@@ -18,7 +18,7 @@ import pytest
 
 from adaptor import __version__
 from adaptor.protocol import relay
-from adaptor.protocol.access import RELAYED_ACCESS, Access, Identity, write_access
+from adaptor.protocol.access import RELAYED_ACCESS, Access, Credentials, write_access
 from adaptor.protocol.channel import Party
 from adaptor.protocol.keys import new_identity
 from adaptor.protocol.relay import Opened
@@ -147,7 +147,7 @@ def test_the_next_relay_listens_where_workers_still_knock(
     daemon: Daemon, tmp_path: Path, kept_port: int
 ) -> None:
     def knock_at(*addresses: str) -> None:
-        access = Access(addresses=addresses, server="s", own=Identity("c", "k"))
+        access = Access(addresses=addresses, server="s", own=Credentials("c", "k"))
         write_access(tmp_path / RELAYED_ACCESS, access)
 
     knock_at(f"tcp://login.example.org:{kept_port}")

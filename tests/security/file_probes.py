@@ -14,7 +14,7 @@ import pytest
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import CLIENT_ACCESS, AccessError, read_access, worker_access
 from adaptor.protocol.maildir import file_name
-from adaptor.protocol.spool.seal import Envelope, Seal
+from adaptor.protocol.seal import Envelope, Seal
 from adaptor.protocol.state_directory import private_directory
 from tests.e2e.lab import until
 from tests.security.probe import probe
@@ -143,7 +143,7 @@ def planted_access(world: World) -> None:
 def access_is_a_fifo(world: World) -> None:
     planted = world.own_folder() / CLIENT_ACCESS
     os.mkfifo(planted, 0o600)
-    with pytest.raises(AccessError, match="not a plain file"):
+    with pytest.raises(AccessError, match="no plain file"):
         read_access(planted)
 
 

@@ -12,7 +12,7 @@ from adaptor.reports import JobState
 from adaptor.resources import Need, Part
 from adaptor_torque.dialect import Torque
 from backends.base import SchedulerError
-from backends.commands import Answer, Commands
+from backends.commands import CommandAnswer, Commands
 from backends.pbs.backend import PbsBackend
 from backends.pbs.reading import choose, is_torque
 
@@ -64,15 +64,15 @@ def asked(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Answer(0, "", "Version: 6.1.2\nCommit: 661e0925\n"), True),
-        (Answer(0, "", "version: 2.4.16\n"), True),
-        (Answer(0, "version: 4.2.10\n", ""), True),
-        (Answer(0, "pbs_version = 23.06.06\n", ""), False),
-        (Answer(2, "", USAGE), False),
-        (Answer(1, "", "perl: error: fetch_config: DNS SRV lookup failed\n"), False),
+        (CommandAnswer(0, "", "Version: 6.1.2\nCommit: 661e0925\n"), True),
+        (CommandAnswer(0, "", "version: 2.4.16\n"), True),
+        (CommandAnswer(0, "version: 4.2.10\n", ""), True),
+        (CommandAnswer(0, "pbs_version = 23.06.06\n", ""), False),
+        (CommandAnswer(2, "", USAGE), False),
+        (CommandAnswer(1, "", "perl: error: fetch_config: DNS SRV lookup failed\n"), False),
     ],
 )
-def test_torque_is_told_by_its_version(answer: Answer, expected: bool) -> None:
+def test_torque_is_told_by_its_version(answer: CommandAnswer, expected: bool) -> None:
     assert is_torque(answer) is expected
 
 
@@ -175,4 +175,4 @@ def test_a_server_that_does_not_answer_concludes_nothing(
     ],
 )
 def test_what_qdel_says_of_jobs_that_are_gone(commands: Commands, errors: str, over: bool) -> None:
-    assert Torque(commands).is_over(Answer(1, "", errors)) is over
+    assert Torque(commands).is_over(CommandAnswer(1, "", errors)) is over

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor_torque.fields import (
+from adaptor_torque.parse import (
     parse_exec_host,
     parse_holders,
     parse_indices,
+    parse_jobs,
+    parse_nodes,
+    parse_queues,
+    parse_server,
     parse_wanted,
 )
-from adaptor_torque.parse import parse_jobs, parse_nodes, parse_queues, parse_server
 from backends.base import SchedulerError
 from backends.observed.rows import Amounts
 from backends.pbs.fields import amounts_of, parse_time

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from adaptor.protocol.messages import AttemptKey
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 
 KEY = AttemptKey(1, 1, 1)
 
 
-def turn(tasks: Tasks, now: float | None = None) -> None:
+def turn(tasks: WorkerTasks, now: float | None = None) -> None:
     """What a worker does at a time (now: at present), without starting any more."""
     now = time.monotonic() if now is None else now
     tasks.tend(now)
@@ -20,13 +20,13 @@ def turn(tasks: Tasks, now: float | None = None) -> None:
     tasks.start_opened(now)
 
 
-def start(tasks: Tasks, now: float | None = None, deadline: float = 0.0) -> None:
+def start(tasks: WorkerTasks, now: float | None = None, deadline: float = 0.0) -> None:
     """Start what fits, and wait until its files are open."""
     tasks.start(time.monotonic() if now is None else now, deadline)
     tend_until(tasks, lambda: not tasks.runner.opening)
 
 
-def tend_until(tasks: Tasks, condition: Callable[[], Any]) -> None:
+def tend_until(tasks: WorkerTasks, condition: Callable[[], Any]) -> None:
     limit = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < limit, "it did not happen in time"

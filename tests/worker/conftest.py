@@ -13,7 +13,7 @@ from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
 from adaptor.worker.scripts import Scripts
 from adaptor.worker.slots import Slots
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
 from tests.worker.fake_daemon import Harness
 
@@ -34,10 +34,10 @@ def bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BagContext:
 
 
 @pytest.fixture
-def tasks(bag: BagContext, tmp_path: Path) -> Tasks:
+def tasks(bag: BagContext, tmp_path: Path) -> WorkerTasks:
     files = NodeFiles(Path(bag.output))
     timers = Timers()
-    made = Tasks(
+    made = WorkerTasks(
         Slots(2, 1000, time.time() + 1000),
         Runner(NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2, timers),
         files,

@@ -10,8 +10,8 @@ from pathlib import Path
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.protocol.maildir import address_of
 from adaptor.protocol.messages import ToWorker, decode_from_worker, encode
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.seal import Seal
+from adaptor.protocol.seal import Seal
+from adaptor.protocol.spool import Spool
 from tests.worker.fake_daemon import FakeDaemon
 
 
@@ -39,8 +39,10 @@ class SpoolDaemon(FakeDaemon):
         def complain(problem: str) -> None:
             raise AssertionError(problem)
 
+        spool = Spool(self.spool)
+        spool.locate()
         return SpoolEndpoint(
-            DirectorySpool(self.spool),
+            spool,
             Seal(self.identity.key),
             hear=hear,
             pilots=lambda: self.pilots,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.guard_rails import EarlySignal
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.execution import Child, execute, plain_words, program_of
 from adaptor.worker.output import CannotStartError, OutputFolder, ShortageError
@@ -108,6 +111,20 @@ def test_a_library_without_setsid_serves_too(bag: BagContext, monkeypatch: pytes
     child.reaped()
     assert Path(bag.output, "1.out").read_text() == f"/bin/sh\n{bag.cwd}\n"
     assert Path(bag.output, "1.err").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_task_does_not_ignore_the_signal_that_its_bag_asks_for(bag: BagContext, asked: bool) -> None:
+    """Pilots of Grid Engine ignore it, and a shell cannot trap what was ignored when it started."""
+    if asked:
+        bag = msgspec.structs.replace(bag, signal=EarlySignal("SIGUSR1", 60.0))
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        child = start(bag, ["/bin/sh", "-c", "trap 'echo trapped' USR1; kill -USR1 $$; echo end"], {})
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert os.waitpid(child.pid, 0)[1] == 0
+    assert Path(bag.output, "1.out").read_text() == ("trapped\nend\n" if asked else "end\n")
 
 
 def test_a_shortage_is_told_from_a_fault(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> None:

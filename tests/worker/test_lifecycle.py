@@ -6,7 +6,7 @@ import math
 
 from adaptor.protocol.messages import Ending, Lease, Leaving, Welcome
 from adaptor.worker.lifecycle import GAP, LAST_SECONDS, IdleTimer, Reporter, grace_left, leave_at
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 from tests.worker.attempts import KEY, start, tend_until
 
 TERMS = Welcome(heartbeat=1, idle_timeout=10, grace_time=5, patience=100)
@@ -50,7 +50,7 @@ def test_the_last_seconds_of_a_pilot() -> None:
     assert grace_left(200.0, 100.0, 10.0) == 0.0
 
 
-def test_news_are_reported_soon_and_heartbeats_in_time(tasks: Tasks) -> None:
+def test_news_are_reported_soon_and_heartbeats_in_time(tasks: WorkerTasks) -> None:
     reporter = Reporter(tasks, heartbeat=10.0)
     assert reporter.next_due() <= 0.0
     assert reporter.compose(100.0).free_processors == 2
@@ -67,6 +67,6 @@ def test_news_are_reported_soon_and_heartbeats_in_time(tasks: Tasks) -> None:
     assert (report.started, report.free_processors) == ([], 2)
 
 
-def test_a_worker_that_leaves_offers_no_room(tasks: Tasks) -> None:
+def test_a_worker_that_leaves_offers_no_room(tasks: WorkerTasks) -> None:
     report = Reporter(tasks, heartbeat=10.0).compose(0.0, leaving=True)
     assert (report.free_processors, report.free_memory, report.queued) == (0, 0, 0)

@@ -12,20 +12,20 @@ import pytest
 from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
 from adaptor.worker import tasks as tasks_module
 from adaptor.worker.openings import AHEAD
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 from tests.worker.attempts import start, tend_until, turn
 
 MANY = 2 * AHEAD
 
 
-def accept(tasks: Tasks, command: str) -> list[AttemptKey]:
+def accept(tasks: WorkerTasks, command: str) -> list[AttemptKey]:
     keys = [AttemptKey(1, n, 1) for n in range(1, MANY + 1)]
     for key in keys:
         tasks.accept(Lease(key, command, 0.0))
     return keys
 
 
-def one_ends(tasks: Tasks, bag: BagContext) -> None:
+def one_ends(tasks: WorkerTasks, bag: BagContext) -> None:
     """Two start, one of them ends, and the next one starts."""
     accept(tasks, f"until mkdir {bag.cwd}/taken || test -e {bag.cwd}/over; do sleep 0.01; done 2>/dev/null")
     start(tasks)
@@ -45,7 +45,7 @@ def descriptors() -> set[str]:
     return found
 
 
-def test_every_attempt_has_its_own_output(tasks: Tasks, bag: BagContext) -> None:
+def test_every_attempt_has_its_own_output(tasks: WorkerTasks, bag: BagContext) -> None:
     for key in accept(tasks, "unused"):
         tasks.give_back(key)
     for n in range(1, MANY + 1):
@@ -62,7 +62,7 @@ def test_every_attempt_has_its_own_output(tasks: Tasks, bag: BagContext) -> None
 
 
 def test_what_was_opened_for_attempts_that_go_back_is_closed_and_removed(
-    tasks: Tasks, bag: BagContext, monkeypatch: pytest.MonkeyPatch
+    tasks: WorkerTasks, bag: BagContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks_module, "_SHORT", 60.0)
     one_ends(tasks, bag)
@@ -77,7 +77,7 @@ def test_what_was_opened_for_attempts_that_go_back_is_closed_and_removed(
 
 
 def test_nothing_is_opened_ahead_where_attempts_take_longer(
-    tasks: Tasks, bag: BagContext, monkeypatch: pytest.MonkeyPatch
+    tasks: WorkerTasks, bag: BagContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks_module, "_SHORT", 0.0)
     one_ends(tasks, bag)
@@ -88,7 +88,9 @@ def test_nothing_is_opened_ahead_where_attempts_take_longer(
     tend_until(tasks, lambda: tasks.idle)
 
 
-def test_a_folder_that_was_missing_ahead_may_be_there_at_the_start(tasks: Tasks, bag: BagContext) -> None:
+def test_a_folder_that_was_missing_ahead_may_be_there_at_the_start(
+    tasks: WorkerTasks, bag: BagContext
+) -> None:
     """The first two make what the others start in, as they could without anything opened ahead."""
     made = f"{bag.cwd}/made"
     for n in range(1, MANY + 1):

@@ -15,7 +15,7 @@ from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
 from adaptor.worker import openings
 from adaptor.worker.output import OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
 from tests.worker.attempts import tend_until, turn
 
@@ -53,7 +53,7 @@ def hang(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hang]:
 
 
 @pytest.fixture
-def two_bags(tasks: Tasks, bag: BagContext, tmp_path: Path, hang: Hang) -> Tasks:
+def two_bags(tasks: WorkerTasks, bag: BagContext, tmp_path: Path, hang: Hang) -> WorkerTasks:
     """The task of the first bag waits for its file system, the one of the second was started."""
     tasks.know(msgspec.structs.replace(bag, bag=2, output=str(tmp_path / "fine")))
     tasks.accept(Lease(HUNG, "echo done", 0.0))
@@ -64,7 +64,7 @@ def two_bags(tasks: Tasks, bag: BagContext, tmp_path: Path, hang: Hang) -> Tasks
 
 
 def test_the_others_go_on_and_it_starts_when_its_file_system_answers(
-    two_bags: Tasks, bag: BagContext, hang: Hang
+    two_bags: WorkerTasks, bag: BagContext, hang: Hang
 ) -> None:
     assert two_bags.started == two_bags.running == [FINE]
     assert set(two_bags.holding) == {HUNG, FINE}
@@ -76,7 +76,7 @@ def test_the_others_go_on_and_it_starts_when_its_file_system_answers(
     assert two_bags.idle
 
 
-def test_it_fails_after_a_while_and_says_where(two_bags: Tasks, bag: BagContext, hang: Hang) -> None:
+def test_it_fails_after_a_while_and_says_where(two_bags: WorkerTasks, bag: BagContext, hang: Hang) -> None:
     turn(two_bags, time.monotonic() + openings.LONGEST)
     (result,) = (each for each in two_bags.outbox.results() if each.key == HUNG)
     assert result.ending is Ending.NOT_STARTED
@@ -87,7 +87,7 @@ def test_it_fails_after_a_while_and_says_where(two_bags: Tasks, bag: BagContext,
 
 @pytest.mark.parametrize("leaving", [True, False])
 def test_it_goes_back_uncharged_when_it_is_no_longer_wanted(
-    two_bags: Tasks, bag: BagContext, hang: Hang, leaving: bool
+    two_bags: WorkerTasks, bag: BagContext, hang: Hang, leaving: bool
 ) -> None:
     if leaving:
         two_bags.end_all(time.monotonic(), time.monotonic())

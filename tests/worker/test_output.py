@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from adaptor.outputs.finding import Outputs, open_place
+from adaptor.private_files import open_output
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
-from adaptor.safe_open import open_output
 from adaptor.worker.output import CannotStartError, OutputFolder, ShortageError
 from adaptor.worker.slots import HeldTask
 from tests.worker.attempts import KEY

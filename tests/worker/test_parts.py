@@ -13,7 +13,7 @@ import pytest
 from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease, Result
 from adaptor.resources import TaskSize
 from adaptor.worker.parts import NODEFILE, NodeFiles, Parts
-from adaptor.worker.tasks import Tasks
+from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
 from tests.e2e.lab import until
 from tests.worker.attempts import turn
@@ -97,7 +97,7 @@ def test_another_attempt_is_left_alone(files: NodeFiles, stray: subprocess.Popen
     assert stray.poll() is None
 
 
-def test_a_node_that_takes_part_runs_nothing_and_is_not_idle(tasks: Tasks, bag: BagContext) -> None:
+def test_a_node_that_takes_part_runs_nothing_and_is_not_idle(tasks: WorkerTasks, bag: BagContext) -> None:
     tasks.know(BagContext(1, bag.cwd, bag.output, bag.environment, TaskSize(nodes=2)))
     tasks.accept(Lease(KEY, [], 0.0, nodes=["n1", "n2"], takes_part=True))
     tasks.start(time.monotonic(), time.time() + 100)

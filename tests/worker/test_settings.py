@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.worker.given import Asked
+from adaptor.worker.given import AskedOfNode
 from adaptor.worker.settings import REACH_TIMEOUT, SettingsError, read_settings
 
 GOOD = {
@@ -23,7 +23,7 @@ GOOD = {
 def test_what_may_be_left_out() -> None:
     settings = read_settings(GOOD)
     assert (settings.pilot, settings.processors, settings.deadline) == (7, 4, 1000.5)
-    assert settings.asked == Asked(4, None, 0)
+    assert settings.asked == AskedOfNode(4, None, 0)
     assert settings.reach_timeout == REACH_TIMEOUT
     assert settings.env_before is None
 
@@ -39,7 +39,7 @@ def test_what_may_be_said() -> None:
     settings = read_settings({**GOOD, **more})
     assert (settings.memory, settings.env_before, settings.reach_timeout) == (5, Path("/e"), 1.0)
     assert settings.deadline == math.inf
-    assert settings.asked == Asked(4, 5, 2)
+    assert settings.asked == AskedOfNode(4, 5, 2)
 
 
 def test_a_node_name_is_no_path() -> None:

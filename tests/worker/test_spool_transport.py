@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.protocol.access import Access, Identity
+from adaptor.protocol.access import Access, Credentials
 from adaptor.protocol.maildir import address_of, file_name
-from adaptor.protocol.spool.directory import DirectorySpool
-from adaptor.protocol.spool.seal import Envelope, Seal
-from adaptor.worker.spool_transport import Answers, SpoolConnector
+from adaptor.protocol.seal import Envelope, Seal
+from adaptor.protocol.spool import Spool
+from adaptor.worker.spool_transport import FilesOfDaemon, SpoolConnector
 from adaptor.worker.transport import TransportError
 
-ACCESS = Access(addresses=(), server="", own=Identity("", "secret"))
+ACCESS = Access(addresses=(), server="", own=Credentials("", "secret"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 def test_a_strangers_spool_is_refused(tmp_path: Path) -> None:
     spool = tmp_path / "spools" / "spool"
-    DirectorySpool(spool)
+    Spool(spool).locate()
     connector = SpoolConnector("7-n1-1", os.open(os.devnull, os.O_RDONLY), lambda _text: None)
     connector.connect(ACCESS, address_of(spool)).close(0)
     os.chown(spool, 54321, 54321)
@@ -49,7 +49,7 @@ def test_files_that_come_late_unordered_doubled_or_torn(looks: list[list[tuple[i
     """Each is taken once, in the order of the numbers; the daemon is restarted before look `new`."""
     with tempfile.TemporaryDirectory() as name:
         folder, said = Path(name), list[str]()
-        answers = Answers(folder, "7-0123abcd-1", SEAL, said.append)
+        answers = FilesOfDaemon(folder, "7-0123abcd-1", SEAL, said.append)
         last, expected = dict.fromkeys(RUNS, 0), list[bytes]()
         heard: list[bytes] = []
         for count, look in enumerate(looks):
@@ -75,7 +75,7 @@ def test_files_that_come_late_unordered_doubled_or_torn(looks: list[list[tuple[i
 def test_what_an_earlier_run_of_the_daemon_wrote_is_late_after_the_first_word_of_the_next(
     tmp_path: Path,
 ) -> None:
-    answers = Answers(tmp_path, "7-0123abcd-1", SEAL, lambda _text: None)
+    answers = FilesOfDaemon(tmp_path, "7-0123abcd-1", SEAL, lambda _text: None)
     old, new = RUNS
     for run, number in ((old, 1), (new, 1), (old, 2)):
         (tmp_path / file_name(run, number)).write_bytes(envelope(run, number))
@@ -87,7 +87,7 @@ def test_what_an_earlier_run_of_the_daemon_wrote_is_late_after_the_first_word_of
 def test_a_file_that_cannot_be_read_now_is_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = Answers(tmp_path, "7-0123abcd-1", SEAL, lambda _text: None)
+    answers = FilesOfDaemon(tmp_path, "7-0123abcd-1", SEAL, lambda _text: None)
     (tmp_path / file_name(RUNS[0], 1)).write_bytes(envelope(RUNS[0], 1))
 
     def fail(_path: Path) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Lease, Result
-from adaptor.worker.tasks import Tasks, is_suspect
+from adaptor.worker.tasks import WorkerTasks, is_suspect
 from tests.worker.attempts import failing, start, tend_until
 
 FAILED = Result(AttemptKey(1, 1, 1), Ending.SIGNALLED, signal=15)
@@ -31,7 +31,7 @@ def test_only_failures_are_suspect(result: Result, expected: bool) -> None:
     assert is_suspect(result) is expected
 
 
-def failed(tasks: Tasks) -> float:
+def failed(tasks: WorkerTasks) -> float:
     """An attempt fails; returns monotonic seconds before its end was seen."""
     tasks.accept(Lease(FAILED.key, ["/bin/false"], 0.0))
     start(tasks)
@@ -40,7 +40,7 @@ def failed(tasks: Tasks) -> float:
     return before
 
 
-def test_a_failure_counts_after_a_moment(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_counts_after_a_moment(tasks: WorkerTasks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptor.worker.tasks.MOMENT", 1000.0)
     before = failed(tasks)
     tasks.timers.run(before + 999.0)
@@ -52,7 +52,7 @@ def test_a_failure_counts_after_a_moment(tasks: Tasks, monkeypatch: pytest.Monke
     assert tasks.idle
 
 
-def test_the_end_of_the_pilot_explains_it(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_the_pilot_explains_it(tasks: WorkerTasks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptor.worker.tasks.MOMENT", 1000.0)
     failed(tasks)
     tasks.end_all(time.monotonic(), time.monotonic())
@@ -62,7 +62,7 @@ def test_the_end_of_the_pilot_explains_it(tasks: Tasks, monkeypatch: pytest.Monk
     assert len(tasks.outbox) == 1
 
 
-def test_a_shortage_is_waited_out(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shortage_is_waited_out(tasks: WorkerTasks, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (1, 2):
         tasks.accept(Lease(AttemptKey(1, number, 1), ["/bin/true"], 0.0))
     monkeypatch.setattr("adaptor.worker.tasks._PAUSE", 60.0)
@@ -80,7 +80,7 @@ def test_a_shortage_is_waited_out(tasks: Tasks, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_one_look_at_the_processes_does_for_all_attempts_of_an_order(
-    tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+    tasks: WorkerTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading all of /proc takes milliseconds, and a cancelled bag may have hundreds of attempts here."""
     keys = [AttemptKey(1, number, 1) for number in range(1, 4)]

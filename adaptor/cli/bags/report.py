@@ -11,7 +11,6 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.atomic_file import PRIVATE
 from adaptor.cli.command_groups import show_help
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import (
@@ -26,6 +25,7 @@ from adaptor.cli.printing import (
     write_whole,
 )
 from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_line, title, used_words
+from adaptor.private_files import PRIVATE
 
 SHORT = 20
 """Requests that are listed where not all are asked for."""

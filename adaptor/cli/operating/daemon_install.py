@@ -17,13 +17,13 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.atomic_file import write_private
 from adaptor.cli.daemon_process import stop_daemon
 from adaptor.cli.options import config_option, confirm
 from adaptor.cli.printing import print_lines, printable
 from adaptor.client.asking import NoAnswerError, Outage, ask
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.private_files import write_private
 from adaptor.processes.python_commands import module_command
 from adaptor.protocol.state_directory import state_directory
 

@@ -14,7 +14,7 @@ def make_machine(config: SiteConfig) -> Machine:
     """Where a site's commands run and its pilots' files lie. Opens no connection yet."""
     if config.ssh is None:
         return Here(config.environment)
-    return Distant(config.ssh, config.environment, float(config.command_timeout))
+    return Distant(config.ssh, config.environment, float(config.command_timeout), python_of(config))
 
 
 def python_of(config: SiteConfig) -> str:

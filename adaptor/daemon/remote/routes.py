@@ -18,10 +18,10 @@ import msgspec
 
 from adaptor import __version__
 from adaptor.processes.python_commands import module_command
+from adaptor.processes.talk import Talk
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.relay import Opened
 from backends.base import SchedulerError
-from backends.machines.base import Talk
 from backends.machines.distant import Distant
 
 

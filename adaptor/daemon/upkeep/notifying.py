@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 
 from adaptor.api import BagView
-from adaptor.atomic_file import write_private
 from adaptor.config.schema import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import last_line
@@ -33,6 +32,7 @@ from adaptor.journal.notice_rows import (
 from adaptor.journal.views import bags
 from adaptor.model import TaskState
 from adaptor.notify.urls import MARK, read_urls, require_apprise
+from adaptor.private_files import write_private
 from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.bag import Bag
 from adaptor.units import format_duration

@@ -18,7 +18,7 @@ _SHORT = 0.005
 """Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
 
 
-class Files:
+class CallFiles:
     """The folder and the output files of calls: those that one has not used are the next one's."""
 
     def __init__(self, null: int) -> None:
@@ -74,19 +74,16 @@ class Files:
         """
         try:
             for handle, unused, name in zip(self._handles[1:3], self._names, names, strict=False):
-                self._rename(handle, unused, name)
+                folder = self._handles[3]
+                try:
+                    os.rename(unused, name, src_dir_fd=folder, dst_dir_fd=folder)
+                except FileNotFoundError:  # the worker has named it, or somebody has removed it
+                    pass
+                except OSError:
+                    if _state(handle)[6] > 0:
+                        raise
         finally:
             self._close()
-
-    def _rename(self, handle: int, unused: str, name: str) -> None:
-        folder = self._handles[3]
-        try:
-            os.rename(unused, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except FileNotFoundError:  # the worker has named it, or somebody has removed it
-            pass
-        except OSError:
-            if _state(handle)[6] > 0:
-                raise
 
     def _remove_old(self, name: str) -> None:
         folder = self._handles[3]
@@ -121,19 +118,15 @@ class Variables:
         """Those of the next call, in place of those of the last one."""
         for name, value in self._before.items():
             if name not in told:
-                self._put(name, value)
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
         self._before = {name: self._before.get(name, os.environ.get(name)) for name in told}
         os.environ.update(told)
 
-    @staticmethod
-    def _put(name: str, value: str | None) -> None:
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
-
-class Memory:
+class CallMemory:
     """The peak of the resident memory of each call; short calls in a row share one."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 A worker sends this source to the process (`warm`), so it imports nothing of the adaptor. The folder, standard
 output and standard error of the first call come as open files; a call that writes nothing leaves them to the
-next one. Nobody but this process unpickles a call.
+next one. Only this process unpickles a call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # there, its source is run before this one
-    from adaptor.worker.calls.process_state import Files, Memory, Variables, used
+    from adaptor.worker.calls.process_state import CallFiles, CallMemory, Variables, used
 
 CALL = struct.Struct("!II")
 """Before each message to this process: the lengths of its JSON and of the payload."""
@@ -34,7 +34,7 @@ _MOST_FILES = 4
 INLINE, FILE = b"v", b"V"
 """First byte of a payload: what follows is the pickle, or the name of a file in the output folder with it."""
 VALUE, ERROR, ERROR_OF_CHILDREN, TEXT = b"v", b"e", b"c", b"t"
-"""First byte of an answer, as `adaptor.protocol.calls` says."""
+"""First byte of an answer, as `adaptor.protocol.messages` says."""
 _LONGEST_ERROR = 500
 _PART = 64 * 1024
 """Bytes received at a time."""
@@ -58,8 +58,8 @@ def serve(connection: socket.socket) -> None:
         return
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    own, memory = os.getpid(), Memory()
-    files, variables = Files(null), Variables()
+    own, memory = os.getpid(), CallMemory()
+    files, variables = CallFiles(null), Variables()
     while (received := messages.next()) is not None:
         call, payload, handles = received
         if handles:

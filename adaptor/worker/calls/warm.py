@@ -20,7 +20,7 @@ from adaptor.worker.slots import HeldTask
 INLINE = 64 * 1024
 """Bytes of a pickled result that go over the link; a larger one is written into the output folder."""
 _BUFFER = 256 * 1024
-"""Bytes of the socket: a call has to fit, since the worker waits for nobody."""
+"""Bytes of the socket: a call has to fit, since the worker never waits."""
 _PART = 16 * 1024
 """Bytes read at a time: memory for more is fetched from the kernel and given back for each answer."""
 _BOOT = """\
@@ -41,7 +41,7 @@ _OF_ONE_CALL = ("ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT", "ADAPTOR_DEADLINE")
 """Variables that the process does not begin with: what it leaves running belongs to no one task."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class CallPlace(msgspec.Struct, frozen=True):
     """What a process is started for, and what it keeps."""
 
     bag: int
@@ -49,7 +49,7 @@ class Place(msgspec.Struct, frozen=True):
     gpus: tuple[int, ...]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CallAnswer(msgspec.Struct, frozen=True):
     """How a call ended."""
 
     refused: bool
@@ -74,13 +74,13 @@ class KeptFiles(msgspec.Struct, frozen=True):
 
     cwd: str
     names: tuple[str, str] | None
-    """Of the output files until one call has them for good; None: nobody keeps the output."""
+    """Of the output files until one call has them for good; None: the output is dropped."""
 
 
 class WarmProcess:
     """One process; it runs one call at a time."""
 
-    def __init__(self, place: Place, child: Child, connection: socket.socket) -> None:
+    def __init__(self, place: CallPlace, child: Child, connection: socket.socket) -> None:
         self.place = place
         self.child = child
         self.connection = connection
@@ -122,7 +122,7 @@ class WarmProcess:
         """Whether it has kept files that a call can use."""
         return self.kept is not None and self.kept.cwd == held.cwd
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> CallAnswer | None:
         """The answer, once it is there as a whole."""
         with contextlib.suppress(BlockingIOError):
             while not (self.cut_off or self._is_whole()):
@@ -137,7 +137,7 @@ class WarmProcess:
         refused, error, value, cpu, peak, alone, reaped, kept = ANSWER.unpack_from(self._got)
         middle, end = ANSWER.size + error, ANSWER.size + error + value
         text = self._got[ANSWER.size : middle].decode(errors="replace")
-        found = Answer(refused, text, bytes(self._got[middle:end]), cpu, peak, alone, reaped, kept)
+        found = CallAnswer(refused, text, bytes(self._got[middle:end]), cpu, peak, alone, reaped, kept)
         del self._got[:end]
         return found
 
@@ -148,7 +148,7 @@ class WarmProcess:
         return bool(len(self._got) >= ANSWER.size + error + value)
 
     def end(self) -> None:
-        """The process ends by itself when it notices."""
+        """The process ends when it notices."""
         self.connection.close()
 
     def _send(self, told: Mapping[str, object], payload: bytes, files: list[int]) -> None:
@@ -180,7 +180,7 @@ class WarmProcess:
             with theirs:
                 words = [*interpreter.command, "-c", _BOOT]
                 child = start_python(held, words, own, files, theirs.fileno())
-            made = cls(Place(held.key.bag, held.cpus, held.gpus), child, ours)
+            made = cls(CallPlace(held.key.bag, held.cpus, held.gpus), child, ours)
             made._begin(interpreter)
         except BaseException:
             ours.close()

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 
-from adaptor.worker.calls.warm import Answer, Place, WarmProcess
+from adaptor.worker.calls.warm import CallAnswer, CallPlace, WarmProcess
 from adaptor.worker.execution import Child
 from adaptor.worker.output import CannotStartError, TaskFiles
 from adaptor.worker.slots import HeldTask
@@ -116,16 +116,21 @@ class WarmProcesses:
         """The call of a process has ended, and it shall run no other."""
         self._end(self._busy.pop(pid), now + _GRACE)
 
-    def answers(self) -> list[tuple[int, Answer]]:
+    def answers(self) -> list[tuple[int, CallAnswer]]:
         """The answers that have arrived, by process id."""
-        found: list[tuple[int, Answer]] = []
+        found: list[tuple[int, CallAnswer]] = []
         for pid in self._ready():
             process = self._busy.get(pid)
             answer = process.answer() if process is not None else None
             if answer is not None:
                 found.append((pid, answer))
             elif process is None or process.cut_off:
-                self._give_up(pid)
+                # A process has ended, or has closed its connection: then it cannot answer any more.
+                if pid in self._idle:
+                    self._end(self._idle.pop(pid)[1], 0.0)
+                else:
+                    _kill(pid)
+                    self._close(self._busy[pid])
         return found
 
     def rest(self, pid: int, now: float) -> None:
@@ -191,14 +196,6 @@ class WarmProcesses:
             return []
         return [self._by_handle[handle] for handle, _ in self._poll.poll(0)]
 
-    def _give_up(self, pid: int) -> None:
-        """A process has ended, or has closed its connection: then it cannot answer any more."""
-        if pid in self._idle:
-            self._end(self._idle.pop(pid)[1], 0.0)
-        else:
-            _kill(pid)
-            self._close(self._busy[pid])
-
     def _send(
         self, process: WarmProcess, held: HeldTask, own: Mapping[str, str], files: TaskFiles | None = None
     ) -> Child:
@@ -214,7 +211,7 @@ class WarmProcesses:
 
     def _take(self, held: HeldTask, *, with_files: bool = False) -> WarmProcess | None:
         """An idle process for a call; `with_files`: that has files for it."""
-        place = Place(held.key.bag, held.cpus, held.gpus)
+        place = CallPlace(held.key.bag, held.cpus, held.gpus)
         for pid, (_, process) in self._idle.items():
             if process.place == place and (not with_files or process.has_files(held)):
                 del self._idle[pid]

@@ -1,4 +1,4 @@
-"""OpenPBS's words; implements `backends.pbs.dialect.Dialect`."""
+"""OpenPBS's words; implements `backends.pbs.dialect.PbsDialect`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
-from backends.commands import Answer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.observed.rows import ReservationRow
-from backends.pbs.margin import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION
+from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
-from backends.pbs.openpbs.jobs import everyones_jobs
-from backends.pbs.openpbs.own import JOB, OwnJobs
-from backends.pbs.openpbs.selecting import GPU_TYPES
-from backends.pbs.openpbs.states import job_state
+from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job
 from backends.pbs.openpbs.submitting import (
     accepted_id,
     arguments_of,
@@ -24,9 +21,127 @@ from backends.pbs.openpbs.submitting import (
     check_changed,
     must_be_rerunnable,
 )
-from backends.pbs.records import parse_dsv, parse_long
+from backends.pbs.records import PbsRecord, parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
+
+LETTERS = {
+    "B": JobState.RUNNING,
+    "E": JobState.RUNNING,
+    "H": JobState.QUEUED,
+    "Q": JobState.QUEUED,
+    "R": JobState.RUNNING,
+    "S": JobState.RUNNING,
+    "T": JobState.QUEUED,
+    "U": JobState.RUNNING,
+    "W": JobState.QUEUED,
+}
+_ENDED = frozenset("FX")
+_TERMINATED = 91
+"""Substate of a job that was deleted."""
+_BY_SCHEDULER = "terminated by Scheduler@"
+"""In the comment of a job that was deleted to make room for another."""
+_NEGATIVE = {
+    -11: JobState.PREEMPTED,  # put back to run again
+    -14: JobState.NODE_FAILED,  # a sister node was lost
+    -20: JobState.NODE_FAILED,  # the first node was lost
+    -29: JobState.WALLTIME,
+}
+"""Of a status below 0 PBS itself ended the job, or never could start it."""
+
+
+def was_put_back(job: PbsJob) -> bool:
+    """Whether a job of ours waits in its queue to run again.
+
+    Only pilots on donated nodes may be put back, where the scheduler has no other way to make them yield.
+    """
+    return job.state in ("Q", "H", "W") and job.rerunnable and job.runs > 0
+
+
+def job_state(job: PbsJob) -> JobState:
+    """What becomes of one of our jobs.
+
+    The exit status alone tells little: a deleted job that leaves in good order has 0, and so has every
+    job whose node's PBS was restarted. What a pilot's workers have reported counts before it.
+    """
+    if was_put_back(job):
+        return _NEGATIVE.get(job.exit_status or 0, JobState.PREEMPTED)
+    if job.state not in _ENDED:
+        return LETTERS.get(job.state, JobState.UNKNOWN)
+    if job.substate == _TERMINATED:
+        return JobState.PREEMPTED if _BY_SCHEDULER in job.comment else JobState.CANCELLED
+    if job.exit_status is None:  # it never ran: what it depended on did not end as it should
+        return JobState.CANCELLED
+    if job.exit_status < 0:
+        return _NEGATIVE.get(job.exit_status, JobState.FAILED)
+    return JobState.COMPLETED if job.exit_status == 0 else JobState.FAILED
+
+
+JOB = "Job Id: "
+"""What stands before the id of each job that qstat prints."""
+LOOK_BACK = 14 * 86_400.0
+"""Seconds that the first question after a start looks back for jobs that ended while no daemon ran."""
+_OVERLAP = 900.0
+"""Seconds by which later questions overlap; the server's clock need not be ours."""
+_NO_HISTORY = "not configured to maintain job history"
+_UNKNOWN = (153, 35, 36)
+"""How qstat ends where it knows a job no more, where it has finished, and where there is no history."""
+
+
+class OwnPbsJobs:
+    """Asks of ours alone, by their ids: nothing that others write into their jobs can be in the answer."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+        self._asked_until = time.time() - LOOK_BACK
+        self._history = True
+        self._foreign: frozenset[str] = frozenset()
+        """Ids of our user's jobs that were seen to have no tag."""
+
+    def jobs(self, ids: Collection[str]) -> list[PbsJob]:
+        """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
+        now = time.time()
+        listed = {
+            *self._commands.ask("qselect", "-u", self._commands.user()).split(),
+            *self._ended_since(self._asked_until),
+        }
+        wanted = {*ids, *(listed - self._foreign)}
+        found = [record for part in chunks(sorted(wanted)) for record in self._details(part)]
+        tagged = {record.id for record in found if has_tag(record)}
+        self._asked_until = now - _OVERLAP
+        self._foreign = frozenset(listed - tagged)
+        return [own_job(record) for record in found if record.id in tagged or record.id in ids]
+
+    def _ended_since(self, moment: float) -> list[str]:
+        if not self._history:
+            return []
+        # The commands run with TZ=UTC and read times in that zone, too.
+        since = time.strftime("%Y%m%d%H%M", time.gmtime(moment))
+        answer = self._commands.run(
+            "qselect", "-x", "-u", self._commands.user(), "-s", "F", f"-tm.gt.{since}"
+        )
+        if self._lacks_history(answer):
+            return []
+        return _accepted("qselect", answer).split()
+
+    def _details(self, ids: list[str]) -> list[PbsRecord]:
+        answer = self._commands.run("qstat", *(["-x"] if self._history else []), "-f", "-F", "dsv", *ids)
+        if self._history and self._lacks_history(answer):
+            return self._details(ids)
+        return parse_dsv(_accepted("qstat", answer), JOB)
+
+    def _lacks_history(self, answer: CommandAnswer) -> bool:
+        """Whether nothing was answered because PBS remembers no ended jobs; then it is not asked of any."""
+        if _NO_HISTORY in answer.errors:
+            self._history = False
+        return not self._history
+
+
+def _accepted(program: str, answer: CommandAnswer) -> str:
+    if answer.status and answer.status not in _UNKNOWN:
+        raise SchedulerError(f"{program} failed with status {answer.status}: {answer.complaint}")
+    return answer.output
+
 
 _GONE = (153, 35)
 """How qstat and qdel end where a job is unknown or has finished."""
@@ -47,7 +162,7 @@ class OpenPbs:
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._own = OwnJobs(commands)
+        self._own = OwnPbsJobs(commands)
         self._groups: list[str] | None = None
         """Of this user, once a queue has asked for them."""
         self._type_resource = GPU_TYPES[0]
@@ -107,7 +222,7 @@ class OpenPbs:
     def state_of(self, job: PbsJob) -> JobState:
         return job_state(job)
 
-    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         rerunnable = must_be_rerunnable(self._how_jobs_yield()) if order.node else False
         return arguments_of(
             order, site, shape, script, type_resource=self._type_resource, rerunnable=rerunnable
@@ -119,20 +234,19 @@ class OpenPbs:
         self._yielding = known
         return known[0]
 
-    def changes(self, order: PilotOrder, shape: Shape) -> list[str]:
+    def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
         """See Dialect."""
         return changes_of(order, shape, type_resource=self._type_resource)
 
-    def check_changed(self, answer: Answer) -> None:
+    def check_changed(self, answer: CommandAnswer) -> None:
         """See Dialect."""
         check_changed(answer)
 
-    def accepted_id(self, answer: Answer) -> str:
+    def accepted_id(self, answer: CommandAnswer) -> str:
         return accepted_id(answer)
 
-    def is_over(self, answer: Answer) -> bool:
-        lines = [line for line in answer.errors.splitlines() if line.strip()]
-        return bool(lines) and all(any(words in line for words in _GONE_WORDS) for line in lines)
+    def is_over(self, answer: CommandAnswer) -> bool:
+        return only_says(answer.errors, _GONE_WORDS)
 
     def _elements(self, jobs: Iterable[PbsJob], nodes: Iterable[PbsNode]) -> list[PbsJob]:
         """The running jobs of arrays, one by one."""

@@ -12,19 +12,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from backends.base import SchedulerError
-from backends.numbers import finite, whole
+from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
     default_seconds,
     parse_amounts,
-    parse_duration,
     parse_size,
     parse_time,
     parse_user_limit,
     parse_vnodes,
 )
-from backends.pbs.openpbs.selecting import AMOUNT, gpu_type
-from backends.pbs.records import Record, comma_list
+from backends.pbs.openpbs.jobs import AMOUNT, gpu_type
+from backends.pbs.records import PbsRecord, comma_list
 from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
 
 Row = TypeVar("Row")
@@ -38,12 +37,14 @@ _HISTORY = "336:00:00"
 """How long ended jobs are remembered where nothing is set: two weeks (pbs_server_attributes(7B))."""
 
 
-def nodes_of(records: Iterable[Record]) -> list[PbsNode]:
+def nodes_of(records: Iterable[PbsRecord]) -> list[PbsNode]:
     """Of `pbsnodes -a -v`: vnodes one by one."""
     return [_understood("node", record, _node) for record in records]
 
 
-def queues_of(records: Iterable[Record], user: str, groups: Collection[str] | None = None) -> list[PbsQueue]:
+def queues_of(
+    records: Iterable[PbsRecord], user: str, groups: Collection[str] | None = None
+) -> list[PbsQueue]:
     """Of `qstat -Q -f`, with the limits for this user.
 
     Args:
@@ -52,7 +53,7 @@ def queues_of(records: Iterable[Record], user: str, groups: Collection[str] | No
     return [_understood("queue", record, lambda each: _queue(each, user, groups)) for record in records]
 
 
-def preemption_of(record: Record) -> Preemption | None:
+def preemption_of(record: PbsRecord) -> Preemption | None:
     """Of `list sched` of qmgr; None where it says nothing of preemption."""
     values = record.values
     if "preempt_order" not in values:
@@ -67,18 +68,18 @@ def preemption_of(record: Record) -> Preemption | None:
     )
 
 
-def server_of(record: Record, user: str) -> PbsServer:
+def server_of(record: PbsRecord, user: str) -> PbsServer:
     """Of `qstat -B -f`, with the limits for this user."""
     return _understood("server", record, lambda each: _server(each, user))
 
 
-def reservations_of(records: Iterable[Record]) -> list[ReservationRow]:
+def reservations_of(records: Iterable[PbsRecord]) -> list[ReservationRow]:
     """Of `pbs_rstat -f`; those that hold no nodes (yet, or any more) are left out."""
     found = [_understood("reservation", record, _reservation) for record in records]
     return [reservation for reservation in found if reservation.nodes]
 
 
-def _understood(kind: str, record: Record, make: Callable[[Record], Row]) -> Row:
+def _understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], Row]) -> Row:
     try:
         return make(record)
     except (ValueError, KeyError) as error:
@@ -87,7 +88,7 @@ def _understood(kind: str, record: Record, make: Callable[[Record], Row]) -> Row
         ) from error
 
 
-def _node(record: Record) -> PbsNode:
+def _node(record: PbsRecord) -> PbsNode:
     values = record.values
     has = _resources(values, "resources_available")
     jobs = (each.strip().partition("/")[0] for each in values.get("jobs", "").split(","))
@@ -109,7 +110,7 @@ def _node(record: Record) -> PbsNode:
     )
 
 
-def _queue(record: Record, user: str, groups: Collection[str] | None) -> PbsQueue:
+def _queue(record: PbsRecord, user: str, groups: Collection[str] | None) -> PbsQueue:
     values = record.values
     least = _resources(values, "resources_min")
     chunk = _resources(values, "default_chunk")
@@ -125,13 +126,13 @@ def _queue(record: Record, user: str, groups: Collection[str] | None) -> PbsQueu
         shuts_out=shuts_out(values, user, groups),
         submit_hosts=submit_hosts(values),
         min_processors=finite(least.get("ncpus", "0")),
-        min_seconds=parse_duration(least.get("walltime", "0")),
+        min_seconds=clock_seconds(least.get("walltime", "0")),
         default_seconds=default_seconds(values),
         **_limits(values, user),
     )
 
 
-def _server(record: Record, user: str) -> PbsServer:
+def _server(record: PbsRecord, user: str) -> PbsServer:
     values = record.values
     remembers = values.get("job_history_enable") == "True"
     return PbsServer(
@@ -142,13 +143,13 @@ def _server(record: Record, user: str) -> PbsServer:
         shows_all_jobs=values.get("query_other_jobs", "False") == "True",
         formula=values.get("job_sort_formula", ""),
         counts_eligible_time=values.get("eligible_time_enable") == "True",
-        history=parse_duration(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
+        history=clock_seconds(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
         default_seconds=default_seconds(values),
         **_limits(values, user),
     )
 
 
-def _reservation(record: Record) -> ReservationRow:
+def _reservation(record: PbsRecord) -> ReservationRow:
     values = record.values
     return ReservationRow(
         name=record.id,
@@ -173,7 +174,7 @@ def _limits(values: Mapping[str, str], user: str) -> dict[str, float]:
     return {
         "max_processors": min(_most(most, "ncpus"), _user(values, user, *_OF_PROCESSORS)),
         "max_nodes": _most(most, "nodect"),
-        "max_seconds": parse_duration(most["walltime"]) if "walltime" in most else math.inf,
+        "max_seconds": clock_seconds(most["walltime"]) if "walltime" in most else math.inf,
         "max_queued": _user(values, user, "max_queued", "queued_jobs_threshold"),
         "max_run": _user(values, user, "max_run", "max_user_run", "max_running"),
     }

@@ -2,18 +2,71 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import re
 from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
 
 from adaptor.model import Request
 from backends.base import SchedulerError
-from backends.numbers import whole
-from backends.pbs.fields import parse_duration, parse_hosts, parse_time, parse_vnodes
-from backends.pbs.openpbs.selecting import parse_select, placing
-from backends.pbs.records import Record, variables
+from backends.numbers import clock_seconds, whole
+from backends.pbs.fields import parse_amounts, parse_hosts, parse_time, parse_vnodes
+from backends.pbs.records import PbsRecord, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob
+
+AMOUNT = re.compile(r"\d+(\.\d+)?([kmgtp]?[bw])?", re.IGNORECASE)
+"""The value of a resource that is used up; any other names what a node is."""
+GPU_TYPES = ("gpu_type", "gpu_model", "gputype")
+"""Resources by which sites name the type of a node's GPUs, for PBS has none of its own; the first counts."""
+_CHUNK = re.compile(r"""(?:[^+"']|"[^"]*"|'[^']*')+""")
+_WORD = re.compile(r"""(?:[^:"']|"[^"]*"|'[^']*')+""")
+
+
+@functools.lru_cache(maxsize=512)
+def parse_select(text: str) -> tuple[PbsChunk, ...]:
+    """The chunks of `2:ncpus=3:mem=1gb:host=n1+ncpus=4`; without processors a chunk has one, as PBS sets it.
+
+    Raises:
+        ValueError: a number is no number.
+    """
+    return tuple(_chunk(_WORD.findall(part)) for part in _CHUNK.findall(text))
+
+
+def _chunk(words: list[str]) -> PbsChunk:
+    first, *rest = words or [""]
+    count = whole(first) if first.isdecimal() else 1
+    resources = rest if first.isdecimal() else [first, *rest]
+    each = parse_amounts(resources)
+    if not any(word.startswith("ncpus=") for word in resources):
+        each = msgspec.structs.replace(each, processors=1)
+    return PbsChunk(count=count, each=each, traits=_traits(resources))
+
+
+def _traits(resources: list[str]) -> tuple[tuple[str, str], ...]:
+    pairs = (word.partition("=")[::2] for word in resources if "=" in word)
+    plain = ((name, value.strip("\"'")) for name, value in pairs)
+    return tuple(
+        sorted((name, value) for name, value in plain if name in GPU_TYPES or not AMOUNT.fullmatch(value))
+    )
+
+
+def placing(place: str) -> Literal["free", "pack", "scatter"]:
+    """Of `free`, `pack:excl`, `scatter`, `vscatter:shared`, …; vnodes of one machine are no machines."""
+    words = place.split(":")
+    if "pack" in words:
+        return "pack"
+    return "scatter" if "scatter" in words else "free"
+
+
+def gpu_type(resources: Mapping[str, str]) -> str:
+    """Of a node's GPUs; of several that it names, the first."""
+    named = next((resources[name] for name in GPU_TYPES if name in resources), "")
+    return named.split(",")[0].strip("\"' ")
+
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +76,7 @@ _WAITING = re.compile(r"Queued:(\d+)")
 _ENDED = frozenset("FX")
 
 
-def own_job(record: Record) -> PbsJob:
+def own_job(record: PbsRecord) -> PbsJob:
     """Raises SchedulerError: it is not what PBS prints of a job."""
     try:
         return _job(record)
@@ -32,12 +85,12 @@ def own_job(record: Record) -> PbsJob:
         raise SchedulerError(f"{what}: {str(error)[:200]}") from error
 
 
-def has_tag(record: Record) -> bool:
+def has_tag(record: PbsRecord) -> bool:
     """Whether the job was submitted by the adaptor."""
     return bool(_tag(record))
 
 
-def everyones_jobs(records: Iterable[Record]) -> list[PbsJob]:
+def everyones_jobs(records: Iterable[PbsRecord]) -> list[PbsJob]:
     """Jobs of anyone; one that we do not understand is left out (and counts as hidden if it runs)."""
     found = []
     for record in records:
@@ -48,7 +101,7 @@ def everyones_jobs(records: Iterable[Record]) -> list[PbsJob]:
     return found
 
 
-def _job(record: Record) -> PbsJob:
+def _job(record: PbsRecord) -> PbsJob:
     """Raises ValueError, KeyError: a value is not what PBS prints."""
     values = record.values
     state = values["job_state"]
@@ -84,7 +137,7 @@ def _job(record: Record) -> PbsJob:
     )
 
 
-def _tag(record: Record) -> str:
+def _tag(record: PbsRecord) -> str:
     return dict(variables(record.values.get("Variable_List", ""))).get(TAG, "")
 
 
@@ -133,7 +186,7 @@ def _int(values: Mapping[str, str], name: str) -> int | None:
 
 
 def _seconds(values: Mapping[str, str], name: str) -> float | None:
-    return parse_duration(values[name]) if name in values else None
+    return clock_seconds(values[name]) if name in values else None
 
 
 def _moment(values: Mapping[str, str], name: str) -> float | None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
-from backends.pbs.openpbs.jobs import TAG
-from backends.pbs.openpbs.selecting import GPU_TYPES
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
+from backends.commands import CommandAnswer
+from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
 from backends.pbs.rows import Preemption
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
+from backends.scripts import Submitter, last_line_with
 
 LONGEST_NAME = 230
 """Characters of a job's name (PBS_MAXJOBNAME)."""
-_ID = re.compile(r"\d+(\[\])?\.[\w.-]+")
 _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "Unknown Host", "pbsconf error")
 """The request did not reach the server."""
 _UNCERTAIN = frozenset({162, 163, 183, 208, 255})
@@ -46,7 +44,7 @@ CANNOT_YIELD = (
 def arguments_of(
     order: PilotOrder,
     site: SiteConfig,
-    shape: Shape,
+    shape: PbsShape,
     script: Path,
     *,
     type_resource: str = GPU_TYPES[0],
@@ -80,7 +78,7 @@ def arguments_of(
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 
-def changes_of(order: PilotOrder, shape: Shape, *, type_resource: str = GPU_TYPES[0]) -> list[str]:
+def changes_of(order: PilotOrder, shape: PbsShape, *, type_resource: str = GPU_TYPES[0]) -> list[str]:
     """The arguments of qalter for a queued job, without its id.
 
     `select` is always among them: PBS then leaves a job that has started as it is. So are both walltimes: PBS
@@ -91,8 +89,8 @@ def changes_of(order: PilotOrder, shape: Shape, *, type_resource: str = GPU_TYPE
     return [word for resource in resources for word in ("-l", resource)]
 
 
-def check_changed(answer: Answer) -> None:
-    """See `backends.pbs.dialect.Dialect`."""
+def check_changed(answer: CommandAnswer) -> None:
+    """See `backends.pbs.dialect.PbsDialect`."""
     if answer.status == 0:
         return
     problem = f"qalter failed with status {answer.status}: {answer.complaint}"
@@ -103,7 +101,7 @@ def check_changed(answer: Answer) -> None:
     raise ChangeRefused(f"PBS did not change the request: {answer.complaint}")
 
 
-def _select(shape: Shape, type_resource: str) -> str:
+def _select(shape: PbsShape, type_resource: str) -> str:
     """mpiprocs: the file of nodes gets one line for each processor, as Torque's has."""
     words = [f"select={shape.chunks}", f"ncpus={shape.processors}", f"mpiprocs={shape.processors}"]
     if shape.memory is not None:
@@ -118,7 +116,7 @@ def _select(shape: Shape, type_resource: str) -> str:
     return ":".join(words)
 
 
-def _place(shape: Shape) -> str:
+def _place(shape: PbsShape) -> str:
     if shape.node:
         return "place=exclhost"  # all vnodes of the machine
     if shape.whole_nodes:
@@ -136,21 +134,11 @@ def _from_to(least: int, most: int) -> list[str]:
     return [f"min_walltime={least}", f"max_walltime={most}", f"walltime={most}"]
 
 
-def accepted_id(answer: Answer) -> str:
-    """See `backends.pbs.dialect.Dialect`. The exit status is PBS's error number modulo 256."""
-    if answer.status == 0:
-        return _id_in(answer.output)
-    problem = f"qsub failed with status {answer.status}: {answer.complaint}"
-    if any(words in answer.errors for words in _NEVER_ARRIVED):
-        raise SchedulerError(problem)
-    if answer.status < 0 or answer.status in _UNCERTAIN or "qsub:" not in answer.errors:
-        raise SubmitUncertain(problem)
-    raise SubmitRefused(f"PBS refused the request: {answer.complaint}")
-
-
-def _id_in(output: str) -> str:
-    """The last line that is an id; sites print greetings before it."""
-    for line in reversed(output.splitlines()):
-        if _ID.fullmatch(line.strip()):
-            return line.strip()
-    raise SubmitUncertain(f"qsub printed no job id but {output.strip()[:200]!r}")
+accepted_id = Submitter(
+    program="qsub",
+    scheduler="PBS",
+    id_in=last_line_with(r"\d+(\[\])?\.[\w.-]+"),
+    # The exit status is PBS's error number modulo 256.
+    refused=lambda answer: answer.status not in _UNCERTAIN and "qsub:" in answer.errors,
+    never_arrived=_NEVER_ARRIVED,
+).accepted_id

@@ -6,19 +6,87 @@ only if it is exclusive: others run beside it as long as they like (tests/backen
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from adaptor.model import QueueState
-from backends.observed.rows import JobRow, ReservationRow
+from adaptor.reports import JobReport, JobState
+from adaptor.resources import Need
+from backends.observed.rows import NOTHING, JobRow, ReservationRow
 from backends.observed.state import LINGER, Observation
 from backends.observed.state import queue_state as state_of
-from backends.pbs.jobs import is_considered
-from backends.pbs.rows import PbsJob, PbsQueue
-from backends.pbs.state.needs import Needs
+from backends.pbs.openpbs.jobs import GPU_TYPES
+from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsQueue
 from backends.pbs.state.nodes import QueueNodes
+
+_Places = frozenset[str] | None
+
+
+class PbsNeeds:
+    """Of the jobs at one site. Jobs that may run on the same machines share one set of them."""
+
+    def __init__(self, site: QueueNodes, *, whole_nodes: bool = False) -> None:
+        """`whole_nodes`: whether a node that is partly in use counts as wholly so."""
+        self._site = site
+        self._whole_nodes = whole_nodes
+        self._all = frozenset(node.name for node in site.machines)
+        self._ours = frozenset(node.name for node in site.machines if node.ours)
+        self._places: dict[tuple[str, tuple[tuple[str, str], ...]], _Places] = {}
+        self._sets: dict[frozenset[str], frozenset[str]] = {}
+        self._known: dict[tuple[object, ...], Need | None] = {}
+
+    def of(self, job: PbsJob) -> Need | None:
+        """None: it does not tell, or tells nothing that can be understood. Equal jobs share one need."""
+        key = (job.queue, job.chunks, job.placing, job.exclusive)
+        if key not in self._known:
+            self._known[key] = self._made(job)
+        return self._known[key]
+
+    def _made(self, job: PbsJob) -> Need | None:
+        chunks = (_packed(job.chunks),) if job.placing == "pack" and job.chunks else job.chunks
+        needs = [self._need(job, chunk) for chunk in chunks if chunk.count]
+        if not needs:
+            return None
+        first, *others = needs
+        return msgspec.structs.replace(first, others=tuple(others))
+
+    def concern_us(self, need: Need) -> bool:
+        """Whether some of it may come to nodes of ours."""
+        return any(each.nodes is None or each.nodes & self._ours for each in (need, *need.others))
+
+    def _need(self, job: PbsJob, chunk: PbsChunk) -> Need:
+        traits = dict(chunk.traits)
+        key = (job.queue, chunk.traits)
+        if key not in self._places:
+            self._places[key] = self._find(job.queue, dict(chunk.traits))
+        return Need(
+            chunks=chunk.count,
+            processors=chunk.each.processors,
+            memory=chunk.each.memory,
+            gpus=sum(count for _, count in chunk.each.gpus),
+            gpu_type=next((traits[name] for name in GPU_TYPES if name in traits), ""),
+            scatter=job.placing == "scatter",
+            whole_nodes=job.exclusive or self._whole_nodes or self._site.exclusive,
+            nodes=self._places[key],
+        )
+
+    def _find(self, queue: str, traits: Mapping[str, str]) -> _Places:
+        """Every node where none has what is asked for: PBS may know the resource by another way."""
+        found = self._site.members.get(queue, self._all) & self._all
+        for trait in traits.items():
+            found &= self._site.traits.get(trait, frozenset())
+        return None if found in (self._all, frozenset()) else self._sets.setdefault(found, found)
+
+
+def _packed(chunks: tuple[PbsChunk, ...]) -> PbsChunk:
+    """All on one machine are as one."""
+    traits = sorted({trait for chunk in chunks for trait in chunk.traits})
+    return PbsChunk(each=sum((chunk.each * chunk.count for chunk in chunks), NOTHING), traits=tuple(traits))
+
 
 _State = Literal["waiting", "running", "ending", "suspended", "unknown"]
 _STATES: Mapping[str, _State] = {
@@ -29,7 +97,7 @@ _STATES: Mapping[str, _State] = {
 }
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class PbsSeen(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at the instant `now`."""
 
     now: float
@@ -44,9 +112,9 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     loses_age: bool = True
 
 
-def queue_state(seen: Seen) -> QueueState:
+def queue_state(seen: PbsSeen) -> QueueState:
     """What a planner needs to know."""
-    needs = Needs(seen.site, whole_nodes=seen.whole_nodes)
+    needs = PbsNeeds(seen.site, whole_nodes=seen.whole_nodes)
     return state_of(
         Observation(
             now=seen.now,
@@ -87,10 +155,70 @@ def job_row(job: PbsJob, now: float, queues: Mapping[str, PbsQueue] = {}) -> Job
     )
 
 
-def _wanting(row: JobRow, job: PbsJob, needs: Needs) -> JobRow:
+def _wanting(row: JobRow, job: PbsJob, needs: PbsNeeds) -> JobRow:
     """With what a waiting job needs; one that may only come to nodes of others wants nothing of ours."""
     if row.state != "waiting" or (need := needs.of(job)) is None:
         return row
     if not needs.concern_us(need):
         return msgspec.structs.replace(row, need=need, processors=0, node_count=0)
     return msgspec.structs.replace(row, need=need)
+
+
+_NEVER = re.compile(r"Can Never Run:?\s*(.*)", re.DOTALL)
+_HELD = "too many failed attempts to run"
+_NOTHING_IS_KEPT = re.compile(
+    r"limit|would exceed|Queue not started|not an execution queue|[Dd]edicated time|primetime"
+    r"|zero shares|does not exist|Job held|PBS Error|Not in queued state"
+)
+"""Waits for the end of other jobs of the same user, for a person, or for the clock."""
+
+
+_RAN = re.compile(r"(?<=^Job run at )([^(]*?) on (?:\+?\([^()]*(?:\)|$))+")
+"""When a job ran, and all chunks that it got, which may be hundreds."""
+
+
+def sentence(comment: str) -> str:
+    """The comment of a job without the list of its chunks."""
+    return _RAN.sub(r"\1", comment)
+
+
+def never(job: PbsJob) -> str:
+    """Why a waiting job can never start as it stands, one sentence; empty when it can."""
+    impossible = _NEVER.match(job.comment)
+    if impossible:
+        return f"PBS says that it can never run: {impossible[1].strip() or 'no reason given'}"
+    if job.state == "H" and _HELD in job.comment:
+        return "PBS could not start it and holds it until a person releases it"
+    return ""
+
+
+def is_considered(job: PbsJob) -> bool:
+    """Whether the scheduler looks for a place for this job at the moment."""
+    if job.state not in ("Q", "B") or never(job):
+        return False
+    return not _NOTHING_IS_KEPT.search(job.comment)
+
+
+def was_put_back_to_yield(job: PbsJob, state: JobState) -> bool:
+    """Whether a job has ended for us that waits to run again. `state`: what the dialect makes of it."""
+    return job.state in WAITING and bool(state.ended)
+
+
+def report_of(job: PbsJob, state: JobState) -> JobReport:
+    """Args: state: what the dialect makes of the job."""
+    put_back = was_put_back_to_yield(job, state)
+    waits = job.state in WAITING and not put_back
+    return JobReport(
+        id=job.id,
+        tag=job.tag,
+        state=state,
+        start=None if waits else job.start,
+        end=job.end if state.ended else None,
+        planned_start=job.planned_start if waits else None,
+        granted=None if waits or math.isinf(job.limit) else job.limit,
+        processors=None if job.request is None else job.request.p,
+        limit=None if job.request is None else job.request.tr,
+        nodes=job.hosts,
+        reason="" if put_back else sentence(job.comment),  # of a job put back: why it does not start again
+        never=never(job) if waits else "",
+    )

@@ -4,13 +4,73 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+import msgspec
 
 from adaptor.resources import Gpus
+from backends.base import SchedulerError
+from backends.numbers import whole
 from backends.observed.rows import as_gpus
 from backends.slurm.fields import parse_count
 
-Counts = Mapping[tuple[str, str], int]
+
+class License(msgspec.Struct, frozen=True, kw_only=True):
+    total: int
+    free: int
+
+
+def parse_license_rows(text: str) -> dict[str, License]:
+    """`scontrol show license -o`, by name.
+
+    Raises:
+        SchedulerError: a line is not what that command prints.
+    """
+    found = {}
+    for line in text.splitlines():
+        if not line.strip() or "No licenses" in line:
+            continue
+        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        try:
+            total, free = whole(values["Total"]), whole(values["Free"])
+            found[values["LicenseName"]] = License(total=total, free=max(0, free))
+        except (ValueError, KeyError) as error:
+            raise SchedulerError(
+                f"scontrol show license printed a line that the adaptor cannot read: {line[:200]!r}"
+            ) from error
+    return found
+
+
+def free_from(
+    now: float,
+    wanted: Mapping[str, int],
+    there: Mapping[str, License],
+    held: Iterable[tuple[float, Mapping[str, int]]],
+) -> dict[str, float]:
+    """From when there are enough of each licence that is scarce now; `math.inf`: no end of a job will do.
+
+    Args:
+        held: of each running job its end and what it takes.
+    """
+    ends = sorted(held, key=lambda job: job[0])
+    late = {name: _from(name, count, there, ends) for name, count in wanted.items()}
+    return {name: time for name, time in late.items() if time > now}
+
+
+def _from(
+    name: str, count: int, there: Mapping[str, License], ends: Iterable[tuple[float, Mapping[str, int]]]
+) -> float:
+    free = there[name].free if name in there else 0
+    if free >= count:
+        return 0.0
+    for end, taken in ends:
+        free += taken.get(name, 0)
+        if free >= count:
+            return end
+    return float("inf")
+
+
+GresCounts = Mapping[tuple[str, str], int]
 """By name and type; `("gpu", "")` where the type has no name."""
 
 _NONE = frozenset({"", "(null)", "N/A", "n/a", "NONE", "none"})
@@ -52,7 +112,7 @@ def _item(text: str) -> tuple[str, str, int]:
     return name, "".join(rest), count
 
 
-def gpus_of(counts: Counts) -> Gpus:
+def gpus_of(counts: GresCounts) -> Gpus:
     """The GPUs among them; shards of a GPU and all else are left out."""
     return as_gpus({type: count for (name, type), count in counts.items() if name == "gpu"})
 
@@ -63,7 +123,7 @@ _SHARDS = re.compile(r"(?:^|,)shard(?::([^:,()]+))?:[0-9]+\(([-0-9/,]+)\)")
 def sharded_gpus(text: str) -> Gpus:
     """GPUs of which shards are in use, from `GresUsed`: of `gpu:0,shard:3(3/4,0/4)` one.
 
-    Slurm gives them to nobody as a whole. 22.05 prints no such counts and gives them all the same.
+    Slurm gives them to no job as a whole. 22.05 prints no such counts and gives them all the same.
     """
     counts: Counter[str] = Counter()
     for type, shares in _SHARDS.findall(text):
@@ -78,7 +138,7 @@ def parse_gpus(text: str) -> Gpus:
     return gpus_of(gres_counts(text))
 
 
-def covers(have: Counts, wanted: Counts) -> bool:
+def covers(have: GresCounts, wanted: GresCounts) -> bool:
     """Whether a node that has these can give those; without a type any will do."""
     return all(
         sum(each for (other, kind), each in have.items() if other == name and type in ("", kind)) >= count

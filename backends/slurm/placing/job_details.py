@@ -24,7 +24,7 @@ from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
 from backends.slurm.rows import QueueRow
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     """What a waiting job asks for. Memory in bytes; 0: it does not say."""
 
     tasks: int
@@ -32,7 +32,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int
     """At least."""
     fixed: bool
-    """Whether exactly so many."""
+    """Whether exactly this number."""
     memory_per_processor: int = 0
     memory_per_node: int = 0
     memory_per_gpu: int = 0
@@ -48,10 +48,10 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
     """Of a running or suspended job."""
-    wish: Wish | None = None
+    wish: JobWish | None = None
     """Of a waiting job."""
     exclusive: str = NOTHING
-    """What it does not share with others (`backends.slurm.placing.exclusivity`)."""
+    """What it does not share with others (`backends.slurm.rows`)."""
     licenses: str = ""
     user: str = ""
     """By name; empty: not told."""
@@ -206,26 +206,26 @@ def _ids(text: str) -> int:
     return count
 
 
-def _wish(values: Mapping[str, str], row: QueueRow) -> Wish:
+def _wish(values: Mapping[str, str], row: QueueRow) -> JobWish:
     told = tuple(values.get(key, "") for key in _WISHED)
     return _made(told, (row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu))
 
 
 @functools.lru_cache(maxsize=1000)
-def _made(told: tuple[str, ...], gpus: tuple[str, str, str, str]) -> Wish:
+def _made(told: tuple[str, ...], gpus: tuple[str, str, str, str]) -> JobWish:
     """Remembered, since many jobs of a queue are alike."""
     numbers, cpus, tasks, per_task, memory_per_cpu, memory_per_node, features, required, excluded = told
     per_job, per_node, per_gpu_task, memory_per_gpu = gpus
     least, _, most = numbers.partition("-")
     processors, each = parse_count(cpus), _count(per_task, 1)
-    return Wish(
+    return JobWish(
         tasks=_count(tasks, max(1, processors // each)),
         processors_per_task=each,
         nodes=parse_count(least),
         fixed=least == most,
         memory_per_processor=_size(memory_per_cpu),
         memory_per_node=_size(memory_per_node),
-        memory_per_gpu=_of_gpu(memory_per_gpu),
+        memory_per_gpu=sum(count for _, count in gpus_of(gres_counts(memory_per_gpu))) * 2**20,
         gpus_per_job=parse_gpus(per_job),
         gpus_per_node=parse_gpus(per_node),
         gpus_per_task=parse_gpus(per_gpu_task),
@@ -242,8 +242,3 @@ def _count(text: str, otherwise: int) -> int:
 def _size(text: str) -> int:
     """Bytes of `3000M`, `2.5G`, `1T` or, without a unit, MiB."""
     return parse_count(text) * (1 if text[-1:] in "KMGT" else 2**20) if text else 0
-
-
-def _of_gpu(text: str) -> int:
-    """MiB in `gres:gpu:300`."""
-    return sum(count for _, count in gpus_of(gres_counts(text))) * 2**20

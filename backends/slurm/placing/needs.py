@@ -11,27 +11,27 @@ from backends.slurm.fields import expand
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.features import parse_features
-from backends.slurm.placing.job_details import JobDetail, Wish
+from backends.slurm.placing.job_details import JobDetail, JobWish
 from backends.slurm.rows import QueueRow
 
 _Nodes: TypeAlias = frozenset[str]
 NOWHERE: _Nodes = frozenset()
 
 
-class Needs:
+class SlurmNeeds:
     """Of the jobs that wait at one site; jobs with the same answer share it."""
 
     def __init__(self, site: PartitionNodes, *, whole_nodes: bool) -> None:
         self._site = site
         self._whole_nodes = whole_nodes
         self._all = frozenset(node.name for node in site.machines)
-        self._needs: dict[tuple[Wish, tuple[str, ...], int, bool], Need] = {}
+        self._needs: dict[tuple[JobWish, tuple[str, ...], int, bool], Need] = {}
         self._eligible: dict[tuple[str | tuple[str, ...], ...], _Nodes] = {}
         self._shared: dict[_Nodes, _Nodes] = {}
         self._capacities: dict[tuple[object, ...], int] = {}
 
     def of(self, row: QueueRow, detail: JobDetail | None) -> Need | None:
-        """None: so many processors on any nodes. A job that can run nowhere here has NOWHERE as its nodes."""
+        """None: its processors may lie on any nodes. A job that can run nowhere has NOWHERE."""
         if detail is None or detail.wish is None:
             return None
         alone = self._whole_nodes or detail.exclusive != NOTHING
@@ -40,7 +40,7 @@ class Needs:
             self._needs[key] = self._made(row, detail.wish, alone=alone)
         return self._needs[key]
 
-    def _made(self, row: QueueRow, wish: Wish, *, alone: bool) -> Need:
+    def _made(self, row: QueueRow, wish: JobWish, *, alone: bool) -> Need:
         # Where anything is asked for by the node or the job, its nodes are taken to get equal parts.
         told = wish.memory_per_node or wish.gpus_per_node or wish.gpus_per_job
         by_node = alone or wish.fixed or told
@@ -52,7 +52,7 @@ class Needs:
         # Others may run beside our nodes too: no more is counted than ours can hold.
         return _with(found, min(found.chunks, self._capacity(found)), found.nodes)
 
-    def nodes_for(self, row: QueueRow, wish: Wish) -> _Nodes:
+    def nodes_for(self, row: QueueRow, wish: JobWish) -> _Nodes:
         """The machines of the site on which it may run."""
         key = (row.partitions, wish.features, wish.required, str(wish.nodes), wish.excluded)
         if key not in self._eligible:
@@ -60,8 +60,10 @@ class Needs:
             self._eligible[key] = self._shared.setdefault(found, found)
         return self._eligible[key]
 
-    def _look(self, row: QueueRow, wish: Wish) -> _Nodes:
-        names = self._all & self._members(row)
+    def _look(self, row: QueueRow, wish: JobWish) -> _Nodes:
+        names = self._all & frozenset().union(
+            *(self._site.members.get(name, NOWHERE) for name in row.partitions)
+        )
         try:
             if wish.excluded:
                 names = names.difference(expand(wish.excluded))
@@ -75,29 +77,38 @@ class Needs:
             return names  # more nodes than it will get: it is then counted wherever it may be
         return names
 
-    def _members(self, row: QueueRow) -> _Nodes:
-        return frozenset().union(*(self._site.members.get(name, NOWHERE) for name in row.partitions))
-
-    def _by_node(self, row: QueueRow, wish: Wish, *, alone: bool) -> Need:
+    def _by_node(self, row: QueueRow, wish: JobWish, *, alone: bool) -> Need:
         chunks = max(1, wish.nodes)
         if alone:
             chunks = max(chunks, math.ceil(row.processors / self._site.usual_size))
         processors = max(wish.processors_per_task, math.ceil(row.processors / chunks))
         tasks = math.ceil(wish.tasks / chunks)
-        gpus = wish.gpus_per_node or _share(wish.gpus_per_job, chunks) or _times(wish.gpus_per_task, tasks)
+        gpus = (
+            wish.gpus_per_node
+            or tuple((type, math.ceil(count / max(1, chunks))) for type, count in wish.gpus_per_job)
+            or tuple((type, count * tasks) for type, count in wish.gpus_per_task)
+        )
         return self._need(wish, chunks, processors, gpus, wish.memory_per_node, scatter=True, alone=alone)
 
-    def _by_task(self, row: QueueRow, wish: Wish) -> Need:
+    def _by_task(self, row: QueueRow, wish: JobWish) -> Need:
         tasks = max(1, wish.tasks)
         processors = max(wish.processors_per_task, math.ceil(row.processors / tasks))
         return self._need(wish, tasks, processors, wish.gpus_per_task, 0, scatter=False, alone=False)
 
     def _need(
-        self, wish: Wish, chunks: int, processors: int, gpus: Gpus, memory: int, *, scatter: bool, alone: bool
+        self,
+        wish: JobWish,
+        chunks: int,
+        processors: int,
+        gpus: Gpus,
+        memory: int,
+        *,
+        scatter: bool,
+        alone: bool,
     ) -> Need:
         count = sum(each for _, each in gpus)
         memory = max(memory, wish.memory_per_processor * processors, wish.memory_per_gpu * count)
-        # A job that names no memory gets all that each of its nodes has, so that nobody comes beside it.
+        # A job that names no memory gets all of its nodes, so that no other job comes beside it.
         everything = self._site.memory_counted and not memory
         return Need(
             chunks=chunks,
@@ -126,14 +137,6 @@ class Needs:
                 if node.in_service and (need.nodes is None or node.name in need.nodes)
             )
         return self._capacities[key]
-
-
-def _times(gpus: Gpus, factor: int) -> Gpus:
-    return tuple((type, count * factor) for type, count in gpus)
-
-
-def _share(gpus: Gpus, parts: int) -> Gpus:
-    return tuple((type, math.ceil(count / max(1, parts))) for type, count in gpus)
 
 
 def _with(need: Need, chunks: int, nodes: _Nodes | None) -> Need:

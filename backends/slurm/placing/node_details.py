@@ -11,7 +11,7 @@ from adaptor.resources import Gpus
 from backends.base import SchedulerError
 from backends.numbers import whole
 from backends.observed.rows import total, without
-from backends.slurm.placing.gres import Counts, gpus_of, gres_counts, parse_gpus, sharded_gpus
+from backends.slurm.placing.gres import GresCounts, gpus_of, gres_counts, parse_gpus, sharded_gpus
 
 
 class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 
     memory: int
     allocated_memory: int
-    gres: Counts
+    gres: GresCounts
     gpus: Gpus
     """Those that are not drained."""
     gpus_used: Gpus
@@ -70,13 +70,14 @@ def _detail(line: str, place: int) -> NodeDetail:
     gres = gres_counts(values.get("Gres", ""))
     used = values.get("GresUsed", "")
     drained = gpus_of(gres_counts(values.get("GresDrain", "")))
+    text = values.get("ActiveFeatures", "")
     return NodeDetail(
         memory=_mebibytes(values, "RealMemory") - _mebibytes(values, "MemSpecLimit"),
         allocated_memory=_mebibytes(values, "AllocMem"),
         gres=gres,
         gpus=without(gpus_of(gres), drained),
         gpus_used=total([parse_gpus(used), sharded_gpus(used)]),
-        features=_features(values),
+        features=(frozenset() if text == "(null)" else frozenset(filter(None, text.split(",")))),
         weight=whole(values.get("Weight", "1")),
         place=place,
     )
@@ -84,11 +85,6 @@ def _detail(line: str, place: int) -> NodeDetail:
 
 def _mebibytes(values: Mapping[str, str], key: str) -> int:
     return whole(values.get(key, "0").rstrip("M")) * 2**20
-
-
-def _features(values: Mapping[str, str]) -> frozenset[str]:
-    text = values.get("ActiveFeatures", "")
-    return frozenset() if text == "(null)" else frozenset(filter(None, text.split(",")))
 
 
 def _not_understood(line: str) -> SchedulerError:

@@ -12,7 +12,7 @@ from adaptor.config.schema import SiteConfig
 from backends.backend_type import WHERE_KEYS
 from backends.slurm.fields import expand
 from backends.slurm.placing.features import Expression, parse_features
-from backends.slurm.placing.gres import Counts, covers, gres_counts
+from backends.slurm.placing.gres import GresCounts, covers, gres_counts
 
 T = TypeVar("T")
 
@@ -51,14 +51,14 @@ class Restriction(msgspec.Struct, frozen=True, kw_only=True):
     excluded: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
     """None: all but those that are excluded."""
-    gres: Counts = {}
+    gres: GresCounts = {}
     """That each request gets of each of its nodes."""
 
     def names(self, node: str) -> bool:
         """Whether its name allows it."""
         return node not in self.excluded and (self.only is None or node in self.only)
 
-    def like(self, features: Collection[str], gres: Counts) -> bool:
+    def like(self, features: Collection[str], gres: GresCounts) -> bool:
         """Whether a node with these is one that the requests may have."""
         return covers(gres, self.gres) and (self.constraint is None or self.constraint.fits(features))
 

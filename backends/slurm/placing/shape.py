@@ -19,7 +19,7 @@ _KEPT_AWAY = (
 )
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmShape(msgspec.Struct, frozen=True, kw_only=True):
     """`count` equal parts: each on one node, or whole nodes."""
 
     count: int
@@ -57,7 +57,7 @@ def gpus_option(part: TaskSize) -> str:
 
 def shape_of(
     order: PilotOrder, nodes: Sequence[Node], *, per_node: int | None, default_memory: int | None
-) -> Shape:
+) -> SlurmShape:
     """How an order on no particular node is asked for.
 
     Args:
@@ -72,14 +72,14 @@ def shape_of(
     return _in_nodes(math.ceil(order.request.p / (size or 1)), task, nodes)
 
 
-def _in_tasks(order: PilotOrder, default_memory: int | None) -> Shape:
+def _in_tasks(order: PilotOrder, default_memory: int | None) -> SlurmShape:
     """Tasks that share a GPU are one part, so that it lies beside all of their processors."""
     task = order.task
     processors = task.processors * task.tasks_per_gpu
     memory = default_memory
     if task.memory is not None:  # Slurm counts whole MiB for each processor
         memory = math.ceil(task.memory / task.processors / MEBIBYTE) * MEBIBYTE
-    return Shape(
+    return SlurmShape(
         count=order.request.p // processors,
         spread=order.spread,
         part=TaskSize(
@@ -91,7 +91,7 @@ def _in_tasks(order: PilotOrder, default_memory: int | None) -> Shape:
     )
 
 
-def _in_nodes(count: int, task: TaskSize, nodes: Sequence[Node]) -> Shape:
+def _in_nodes(count: int, task: TaskSize, nodes: Sequence[Node]) -> SlurmShape:
     """Of memory and GPUs, what all nodes have that hold a task: then each of these nodes will do."""
     holding = [node for node in nodes if node.ours and tasks_on(node, task)]
     memory, gpus = task.memory, task.whole_gpus
@@ -101,10 +101,10 @@ def _in_nodes(count: int, task: TaskSize, nodes: Sequence[Node]) -> Shape:
     if gpus:
         gpus = min((node.gpus_of(task.gpu_type) for node in holding), default=gpus)
     part = TaskSize(processors=task.processors, memory=memory, gpus=gpus, gpu_type=task.gpu_type)
-    return Shape(count=count, part=part, whole_nodes=True)
+    return SlurmShape(count=count, part=part, whole_nodes=True)
 
 
-def misfit(shape: Shape, task: TaskSize, nodes: Sequence[Node], partition: str) -> str:
+def misfit(shape: SlurmShape, task: TaskSize, nodes: Sequence[Node], partition: str) -> str:
     """Why a request of this shape would never start, even with all nodes idle; empty where it would.
 
     Args:
@@ -129,7 +129,7 @@ def misfit(shape: Shape, task: TaskSize, nodes: Sequence[Node], partition: str) 
     )
 
 
-def _parts_on(node: Node, shape: Shape) -> int:
+def _parts_on(node: Node, shape: SlurmShape) -> int:
     held = tasks_on(node, shape.part)
     return min(1, held) if shape.whole_nodes else held
 

@@ -11,16 +11,17 @@ from pathlib import Path
 
 from adaptor.config.donation import NODE, DonationConfig
 from adaptor.config.schema import SiteConfig
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.processes.python_commands import isolated_command
-from adaptor.reports import JobReport, JobState
-from adaptor_donation_agents.notes import Ended, Notes, report
+from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor_donation_agents.notes import AgentEnd, Notes, report
 from adaptor_donation_agents.records import NOTHING, REFUSED, Order, check_name
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandHung, Commands
-from backends.donation import agent_id, node_and_tag, nodes_at_once
-from backends.local.prologue import with_prologue
+from backends.donation import agent_id, is_agent, node_and_tag, nodes_at_once
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.scripts import with_prologue
 
 log = logging.getLogger(__name__)
 
@@ -57,9 +58,9 @@ class Agents:
         self._starting = Commands(dict, site.command_timeout, machine)
         patience = max(float(site.command_timeout), float(donation.reclaim_timeout) + _SLACK)
         self._ending = Commands(dict, patience, machine)
-        self._lost: dict[str, Ended] = {}
-        """By tag: agents that were looked for in vain."""
-        self._told: set[str] = set()
+        self._lost: dict[str, AgentEnd] = {}
+        """By tag: agents that were not found."""
+        self._reported: set[str] = set()
         """Tags of agents whose end was reported."""
         self._open: dict[str, float] = {}
         """By tag: since when an order is known that no node has carried out, monotonic seconds."""
@@ -96,8 +97,8 @@ class Agents:
         chosen = [each for each in self._all() if each.id in wanted or each.tag.startswith(tag_prefix)]
         ended = {each.tag: each.id for each in chosen if each.end is not None}
         # Who has been told of an end and does not ask for it any more has taken it in.
-        self._forget_old([tag for tag, id in ended.items() if tag in self._told and id not in wanted])
-        self._told = set(ended)
+        self._forget_old([tag for tag, id in ended.items() if tag in self._reported and id not in wanted])
+        self._reported = set(ended)
         return chosen
 
     def end(self, ids: Collection[str]) -> None:
@@ -119,7 +120,7 @@ class Agents:
         return [each for each in reports if each is not None]
 
     def _forget_open(self, tags: list[str]) -> None:
-        """A node that was never reached would leave its order behind for ever."""
+        """Otherwise the order of a node that was never reached would stay."""
         now = time.monotonic()
         self._open = {tag: self._open.get(tag, now) for tag in tags}
         stale = [tag for tag, since in self._open.items() if now - since > _STALE]
@@ -156,7 +157,7 @@ class Agents:
             problem = f"{node} is not reached: {error}"
         if problem:
             log.warning("the agent %s: %s", tag, problem)
-            self._lost[tag] = Ended(ended=time.time(), state=JobState.NODE_FAILED, reason=problem)
+            self._lost[tag] = AgentEnd(ended=time.time(), state=JobState.NODE_FAILED, reason=problem)
 
     def _cancel(self, node: str, tag: str) -> str:
         """Why it counts as lost; empty: it was ended, or is being ended."""
@@ -191,3 +192,74 @@ def command_on(launcher: Sequence[str], node: str, words: Sequence[str]) -> list
                 "'_@%+=:,./-'; put the adaptor and its state directory ($ADAPTOR_DIR) on such paths"
             )
     return [*(word.replace(NODE, node) for word in launcher), *words]
+
+
+class WithAgents:
+    """Implements `backends.base.Backend`: orders with a node go to the agents, others to the scheduler."""
+
+    def __init__(self, scheduler: Backend, agents: Agents) -> None:
+        self._scheduler = scheduler
+        self._agents = agents
+        self.time_resolution = scheduler.time_resolution
+        self.slot_margin = scheduler.slot_margin
+        self.shrink_margin = scheduler.shrink_margin
+
+    def queue_state(self) -> QueueState:
+        state = self._scheduler.queue_state()
+        # Some learn them when they are first asked.
+        self.time_resolution = self._scheduler.time_resolution
+        self.slot_margin = self._scheduler.slot_margin
+        self.shrink_margin = self._scheduler.shrink_margin
+        return state
+
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
+        return self._scheduler.nodes([id for id in donated if not is_agent(id)])
+
+    def submit(self, order: PilotOrder) -> str:
+        return self._agents.start(order) if order.node else self._scheduler.submit(order)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        requests = self._scheduler.jobs([id for id in ids if not is_agent(id)], tag_prefix)
+        return [*requests, *self._agents.reports([id for id in ids if is_agent(id)], tag_prefix)]
+
+    def cancel(self, ids: Collection[str]) -> None:
+        agents = [id for id in ids if is_agent(id)]
+        requests = [id for id in ids if not is_agent(id)]
+        if agents:
+            self._agents.end(agents)
+        if requests:
+            self._scheduler.cancel(requests)
+
+    @property
+    def can_release(self) -> bool:
+        return self._scheduler.can_release
+
+    @property
+    def can_reshape(self) -> bool:
+        return self._scheduler.can_reshape
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        self._scheduler.reshape(id, order)
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        if is_agent(id):
+            raise SchedulerError(f"{id}: an agent holds one node and gives it back when it ends")
+        self._scheduler.release(id, nodes)
+
+    def ended_jobs(self) -> list[EndedJob]:
+        return self._scheduler.ended_jobs()
+
+    def advertised_limits(self) -> Limits:
+        return self._scheduler.advertised_limits()
+
+
+def with_agents(
+    scheduler: Backend,
+    site: SiteConfig,
+    donation: DonationConfig,
+    folder: Path,
+    python: str,
+    machine: Machine,
+) -> Backend:
+    """Implements `backends.registry.MakeAgents`."""
+    return WithAgents(scheduler, Agents(site, donation, folder, python, machine))

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from adaptor.private_files import open_ours, write_atomically
 from adaptor.processes.notes import parse_note
 
 ROOT = 0
@@ -22,7 +23,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = "{0}: other users may write to it; close it with: chmod go-w {0}"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LARGEST = 65536
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class UserFolder:
@@ -58,15 +58,12 @@ class UserFolder:
             ValueError: it is damaged, or no file of this user.
         """
         try:
-            handle = os.open(name, _READ, dir_fd=self._handle)
+            handle = open_ours(name, folder=self._handle, owner=self._uid)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise ValueError(f"{name}: {error.strerror}") from error
         try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != self._uid:
-                raise ValueError(f"{name}: is not a file of user {self._uid}")
             content = parse_note(os.read(handle, _LARGEST))
         except OSError as error:
             raise ValueError(f"{name}: {error}") from error
@@ -78,14 +75,8 @@ class UserFolder:
 
     def write(self, name: str, content: dict[str, Any], mode: int = 0o600) -> None:
         """Raises OSError."""
-        temporary = f".{name}.{os.getpid()}"
-        self.remove(temporary)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        handle = os.open(temporary, flags, 0o600, dir_fd=self._handle)
-        with os.fdopen(handle, "wb") as file:
-            file.write(json.dumps(content).encode())
-            os.fchmod(handle, mode)
-        os.rename(temporary, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+        data, temporary = json.dumps(content).encode(), f".{name}.{os.getpid()}"
+        write_atomically(name, data, temporary=temporary, mode=mode, folder=self._handle)
 
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -177,7 +168,7 @@ def own_folder(path: str) -> tuple[RuntimeFolder, UserFolder]:
 
 
 def open_runtime(path: str) -> RuntimeFolder:
-    """The folder as it is, whoever owns it: only for acting as the owners of the folders in it.
+    """The folder, of any owner: only for acting as the owners of the folders in it.
 
     Raises:
         UnsafeError: all users can put something into it.
@@ -191,7 +182,7 @@ def open_runtime(path: str) -> RuntimeFolder:
 
 
 def folder_of_root(path: str) -> tuple[RuntimeFolder, UserFolder]:
-    """As `own_folder` for root, whoever made the runtime folder: only its maker relies on what is in it.
+    """As `own_folder` for root, with a runtime folder of any owner: only its maker relies on what is in it.
 
     Raises UnsafeError.
     """

@@ -16,7 +16,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from adaptor.processes.environment import LOOKING, capabilities
 from adaptor.processes.identity import start_ticks
@@ -79,7 +79,9 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
     """
     node = wanted.node
     limits = EndTimes(began + _SOFT * timeout, began + _HARD * timeout)
-    since = time.time() - _age()
+    # Seconds since this process was started.
+    ticks = start_ticks(os.getpid()) or 0
+    since = time.time() - max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
     try:
         runtime = open_runtime(wanted.runtime)
     except FileNotFoundError:
@@ -115,22 +117,16 @@ def _start(runtime: RuntimeFolder, uid: int, wanted: Reclaim, since: float, limi
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)
-        _work(runtime, uid, wanted, since, limits, writer)
+        try:
+            os.setsid()  # a scheduler kills what its prolog leaves in the same process group
+            signal.alarm(_LONGEST)
+            _free(runtime, uid, wanted, since, limits, writer)
+        except Exception as error:  # whatever it is, report it
+            _answer(writer, _Answer("", False, [f"nothing is known of user {uid}: {error!r}"]))
+        finally:
+            os._exit(0)
     os.close(writer)
     return reader
-
-
-def _work(
-    runtime: RuntimeFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes, writer: int
-) -> NoReturn:
-    try:
-        os.setsid()  # a scheduler kills what its prolog leaves in the same process group
-        signal.alarm(_LONGEST)
-        _free(runtime, uid, wanted, since, limits, writer)
-    except Exception as error:  # whatever it is, report it
-        _answer(writer, _Answer("", False, [f"nothing is known of user {uid}: {error!r}"]))
-    finally:
-        os._exit(0)
 
 
 def _free(
@@ -178,18 +174,12 @@ def _collect(pipes: dict[int, int], until: float) -> tuple[list[_Answer], list[s
             continue
         try:
             answer = json.loads(said[reader])
-        except ValueError:  # killed: nobody knows what is left
+        except ValueError:  # killed: what is left is not known
             problems.append(f"what frees it of user {uid} died before it answered")
             continue
         if answer is not None:
             answers.append(_Answer(*answer))
     return answers, problems
-
-
-def _age() -> float:
-    """Seconds since this process was started."""
-    ticks = start_ticks(os.getpid()) or 0
-    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
 
 
 def become(uid: int) -> None:

@@ -12,7 +12,7 @@ from adaptor.processes.environment import hides_processes, unknown_processes
 from adaptor.processes.identity import Process, boot, host, is_alive, is_there, process_of, users_of
 from adaptor.processes.trees import end_chains, end_trees, find, send, wait_for_death
 from adaptor_donation_agents.folders import UserFolder
-from adaptor_donation_agents.records import EndRequest, Use, end_request_file, read_use, use_file
+from adaptor_donation_agents.records import EndRequest, UseRecord, end_request_file, read_use, use_file
 
 _KEEPER = b"adaptor_donation_agents.keeper"
 
@@ -34,7 +34,7 @@ class Freed(NamedTuple):
     free: bool
     """Whether nothing of it lives. Everything of the user was examined, unless its keeper ended it."""
     problems: tuple[str, ...]
-    unclosed: Use | None
+    unclosed: UseRecord | None
     """The use, if its end note is still missing and none of its known processes lives."""
 
 
@@ -50,9 +50,11 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     if request["tag"] and (use is None or use["tag"] != request["tag"]):
         return None
     tag = use["tag"] if use is not None else ""
-    stranger = use is not None and _stranger(use)
-    keeper = _keeper(use) if use is not None and not stranger else None
-    asked = [keeper] if keeper is not None else _tops(_look(sign))
+    foreign = use is not None and (
+        is_alive(use["keeper"]) and os.geteuid() not in users_of(use["keeper"]["pid"])
+    )
+    keeper = _keeper(use) if use is not None and not foreign else None
+    asked = [keeper] if keeper is not None else _tops(find(sign) or find(sign))
     kept = keeper is not None or (bool(asked) and all(_is_keeper(process.pid) for process in asked))
     if not asked and not recorded:
         return None
@@ -68,19 +70,14 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     doubt = ""
     if not clean:
         end_chains(sign)
-        doubt = _elsewhere(use) or _doubt(_since(None if stranger else use))
+        doubt = _elsewhere(use) or _doubt(_since(None if foreign else use))
         rest = rest or (_kill(sign, [], limits.hard) if find(sign) else [])
     if use is None and not rest:
         folder.remove(use_file(node))
     problems = _problems(tag, clean, rest, doubt)
-    if stranger:
+    if foreign:
         problems = (f"the record of {tag} names a process that is not its keeper's", *problems)
     return Freed(tag, not (rest or doubt), problems, None if rest or _elsewhere(use) else unclosed)
-
-
-def _look(sign: str) -> list[Process]:
-    # A look may miss a process whose parent ends at that very moment; the second look does not.
-    return find(sign) or find(sign)
 
 
 def _kill(sign: str, known: list[Process], until: float) -> list[Process]:
@@ -93,7 +90,7 @@ def _living(processes: list[Process]) -> list[int]:
     return [process.pid for process in processes if is_there(process)]
 
 
-def _since(use: Use | None) -> int | None:
+def _since(use: UseRecord | None) -> int | None:
     """The earliest start of a process of the use, in ticks since boot; None: it is of an earlier boot.
 
     `use` is None where no record can be believed.
@@ -103,7 +100,7 @@ def _since(use: Use | None) -> int | None:
     return use["keeper"]["ticks"] if use["keeper"]["boot"] == boot() else None
 
 
-def _elsewhere(use: Use | None) -> str:
+def _elsewhere(use: UseRecord | None) -> str:
     """Why a use that was not seen to end may live on another host; empty: it was on this one."""
     if use is None or use["keeper"]["host"] == host():
         return ""
@@ -138,7 +135,7 @@ def name_of(tag: str) -> str:
     return tag or "a use with a damaged record"
 
 
-def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
+def _recorded(folder: UserFolder, node: str) -> tuple[UseRecord | None, bool]:
     """The record of the use, and whether there is one, damaged or not."""
     try:
         use = read_use(folder, node)
@@ -147,17 +144,12 @@ def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
     return use, use is not None
 
 
-def _keeper(use: Use) -> Process | None:
+def _keeper(use: UseRecord) -> Process | None:
     """None: it is dead."""
     keeper = use["keeper"]
     if not is_alive(keeper):
         return None
     return Process(keeper["pid"], parent=0, session=0, ticks=keeper["ticks"])
-
-
-def _stranger(use: Use) -> bool:
-    """Whether the record names a living process of another user, on whom nobody waits."""
-    return is_alive(use["keeper"]) and os.geteuid() not in users_of(use["keeper"]["pid"])
 
 
 def _tops(marked: list[Process]) -> list[Process]:

@@ -33,7 +33,7 @@ class Hooks(NamedTuple):
     """Where they usually lie."""
 
 
-class Wanted(NamedTuple):
+class HookOptions(NamedTuple):
     """What all hooks are made from."""
 
     site: str
@@ -55,11 +55,11 @@ class Wanted(NamedTuple):
 
     @property
     def bound(self) -> int:
-        """Seconds after which a hook is given up: the reclaim gives up by itself before."""
+        """Seconds after which a hook is given up: the reclaim gives up before."""
         return math.ceil(float(self.donation.reclaim_timeout)) + 1
 
 
-def make_hooks(site: SiteConfig, wanted: Wanted) -> Hooks:
+def make_hooks(site: SiteConfig, wanted: HookOptions) -> Hooks:
     """The hooks of the site's scheduler.
 
     Raises:
@@ -116,7 +116,7 @@ _TORQUE = _Shell(
     job='"$1"',
     folder="mom_priv",
     instructions="""\
-Put both files into mom_priv on every node, owned by root and writable by nobody (chmod 500), as:
+Put both files into mom_priv on every node, owned by root, without write permission (chmod 500), as:
     adaptor-prologue    prologue and prologue.parallel
     adaptor-epilogue    epilogue and epilogue.parallel
 Where there are such scripts already, call these from them with the same arguments.
@@ -133,7 +133,7 @@ execjob_begin and execjob_end come to every node of a job; execjob_prologue come
 job's first process there."""
 
 
-def _shell_hooks(kind: _Shell, wanted: Wanted) -> Hooks:
+def _shell_hooks(kind: _Shell, wanted: HookOptions) -> Hooks:
     scripts = []
     for name, template in ((kind.before, "before"), (kind.after, "after")):
         text = fill(
@@ -151,7 +151,7 @@ def _shell_hooks(kind: _Shell, wanted: Wanted) -> Hooks:
     return Hooks(tuple(scripts), tuple(instructions.splitlines()), kind.folder)
 
 
-def _openpbs_hook(wanted: Wanted) -> Hooks:
+def _openpbs_hook(wanted: HookOptions) -> Hooks:
     """One hook for both events."""
     text = fill(
         _TEMPLATES / "openpbs.template",

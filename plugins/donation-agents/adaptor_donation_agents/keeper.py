@@ -16,18 +16,18 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adaptor.processes.detaching import Answer, in_background
+from adaptor.processes.detaching import SayToParent, in_background
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, write_once, write_patiently
 from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME, redirect_output, run
 from adaptor.processes.trees import end_trees
-from adaptor_donation_agents.folders import RuntimeFolder, UnsafeError, UserFolder, own_folder
+from adaptor_donation_agents.folders import UnsafeError, UserFolder, own_folder
 from adaptor_donation_agents.marks import taken_by
 from adaptor_donation_agents.records import (
     REFUSED,
     Order,
-    Use,
+    UseRecord,
     close,
     end,
     end_request_file,
@@ -57,7 +57,7 @@ class Claim(NamedTuple):
     """A node that this process may use until it ends or leaves `folder`."""
 
     folder: UserFolder
-    use: Use
+    use: UseRecord
     marker: str
 
 
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
     return REFUSED if answer else 1
 
 
-def _use_node(order: Order, notes: Path, answer: Answer) -> None:
+def _use_node(order: Order, notes: Path, answer: SayToParent) -> None:
     started = time.time()
     try:
         claimed = claim(order, notes, started)
@@ -85,10 +85,6 @@ def _use_node(order: Order, notes: Path, answer: Answer) -> None:
         answer(str(error))
         return
     answer(f"{_CLAIMED}{order['node']} {order['tag']} {claimed.use['keeper']['pid']}")
-    _keep(order, claimed, notes, started)
-
-
-def _keep(order: Order, claimed: Claim, notes: Path, started: float) -> None:
     write_patiently(note_path(notes, order["tag"], END), _run_worker(order, claimed, started))
     claimed.folder.remove(use_file(order["node"]))
 
@@ -104,7 +100,15 @@ def _run_worker(order: Order, claimed: Claim, started: float) -> dict[str, Any]:
         redirect_output(output)
     except OSError as error:
         return end("failed", f"its folder cannot be written: {error}")
-    environment = _environment(order, claimed.marker, started)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OF_SCHEDULERS)}
+    environment = {
+        **inherited,
+        **order["environment"],
+        "ADAPTOR_PILOT_END": repr(started + order["tr"]),
+        "ADAPTOR_PROCESSORS": str(order["p"]),
+        "ADAPTOR_NODE": order["node"],
+        MARKER: claimed.marker,
+    }
     code, cause = run(
         order["worker"],
         environment,
@@ -133,18 +137,6 @@ def _lower_priority() -> None:
         Path("/proc/self/oom_score_adj").write_bytes(_FIRST_TO_GO)
 
 
-def _environment(order: Order, marker: str, started: float) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OF_SCHEDULERS)}
-    return {
-        **inherited,
-        **order["environment"],
-        "ADAPTOR_PILOT_END": repr(started + order["tr"]),
-        "ADAPTOR_PROCESSORS": str(order["p"]),
-        "ADAPTOR_NODE": order["node"],
-        MARKER: marker,
-    }
-
-
 def claim(order: Order, notes: Path, started: float) -> Claim:
     """Record the use, on the node and in the shared folder `notes`.
 
@@ -162,12 +154,17 @@ def claim(order: Order, notes: Path, started: float) -> Claim:
             raise RefusedError(f"{node} is in use already")
         sign = marker(order["runtime"], os.geteuid(), node)
         _clean_up(folder, node, sign)
-        use = Use(tag=order["tag"], keeper=own_identity(), notes=str(notes), since=started)
+        use = UseRecord(tag=order["tag"], keeper=own_identity(), notes=str(notes), since=started)
         # First write the record, then look at the marks. A prolog marks first and then looks for records,
         # so one of the two sees the other.
         folder.write(use_file(node), dict(use))
         try:
-            _refuse_taken(runtime, folder, node)
+            job = taken_by(runtime, folder, node)
+            if job:
+                raise RefusedError(
+                    f"{node} is taken by local job {job}; if that job ended without its epilog, run: "
+                    f"adaptor reclaim {node} --offer --job {job}"
+                )
             _write_start(notes, order["tag"], use)
         except (RefusedError, OSError):
             folder.remove(use_file(node))
@@ -175,16 +172,7 @@ def claim(order: Order, notes: Path, started: float) -> Claim:
     return Claim(folder, use, sign)
 
 
-def _refuse_taken(runtime: RuntimeFolder, folder: UserFolder, node: str) -> None:
-    job = taken_by(runtime, folder, node)
-    if job:
-        raise RefusedError(
-            f"{node} is taken by local job {job}; if that job ended without its epilog, run: "
-            f"adaptor reclaim {node} --offer --job {job}"
-        )
-
-
-def _write_start(notes: Path, tag: str, use: Use) -> None:
+def _write_start(notes: Path, tag: str, use: UseRecord) -> None:
     if note_path(notes, tag, END).exists():
         raise RefusedError(f"{tag} was withdrawn before it began")
     try:

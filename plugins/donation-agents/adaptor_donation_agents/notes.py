@@ -31,13 +31,13 @@ class Ordered(msgspec.Struct, frozen=True):
     grace: float
 
 
-class Started(msgspec.Struct, frozen=True):
+class AgentStart(msgspec.Struct, frozen=True):
     """When a node was claimed."""
 
     started: float
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class AgentEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent ended."""
 
     ended: float
@@ -46,15 +46,15 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     yielded: float | None = None
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AgentNotes(msgspec.Struct, frozen=True):
     """All notes on one agent."""
 
     ordered: Ordered
-    start: Started | None
-    end: Ended | None
+    start: AgentStart | None
+    end: AgentEnd | None
 
 
-_Note = TypeVar("_Note", Ordered, Started, Ended)
+_Note = TypeVar("_Note", Ordered, AgentStart, AgentEnd)
 
 
 class Notes:
@@ -66,7 +66,7 @@ class Notes:
         self._named = folder
         self._folder: Path | None = None
         self._content: dict[str, bytes] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, AgentNotes] = {}
         """By tag; those that have ended."""
 
     @property
@@ -81,7 +81,7 @@ class Notes:
         self._machine.write_private(path, msgspec.json.encode(order))
         return path
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[AgentNotes]:
         """Of all agents, in order of their notes' names."""
         names = self._machine.names(self.folder)
         new = [name for name in names if name.endswith(_ENDINGS) and name not in self._content]
@@ -99,13 +99,13 @@ class Notes:
         for tag in tags:
             self._entries.pop(tag, None)
 
-    def _entry(self, tag: str) -> Entry | None:
+    def _entry(self, tag: str) -> AgentNotes | None:
         if tag in self._entries:
             return self._entries[tag]
         ordered = self._note(tag, JOB, Ordered)
         if ordered is None:
             return None
-        entry = Entry(ordered, self._note(tag, START, Started), self._note(tag, END, Ended))
+        entry = AgentNotes(ordered, self._note(tag, START, AgentStart), self._note(tag, END, AgentEnd))
         if entry.end is not None:
             self._entries[tag] = entry
         return entry
@@ -127,7 +127,7 @@ _JOB = f".{JOB}.json"
 _ENDINGS = (_JOB, f".{START}.json", f".{END}.json")
 
 
-def report(entry: Entry, lost: Ended | None, now: float) -> JobReport | None:
+def report(entry: AgentNotes, lost: AgentEnd | None, now: float) -> JobReport | None:
     """None: it has not started, and perhaps never will.
 
     Args:
@@ -148,7 +148,7 @@ def report(entry: Entry, lost: Ended | None, now: float) -> JobReport | None:
     )
 
 
-def _overdue(entry: Entry, now: float) -> Ended | None:
+def _overdue(entry: AgentNotes, now: float) -> AgentEnd | None:
     """Nothing can be seen of a node's processes from here, but none outlives its time limit there."""
     if entry.start is None:
         return None
@@ -156,4 +156,4 @@ def _overdue(entry: Entry, now: float) -> Ended | None:
     if now <= limit + entry.ordered.grace + _SLACK:
         return None
     reason = f"its end on {entry.ordered.node} was never written down"
-    return Ended(ended=limit, state=JobState.NODE_FAILED, reason=reason)
+    return AgentEnd(ended=limit, state=JobState.NODE_FAILED, reason=reason)

@@ -29,7 +29,12 @@ def main(arguments: list[str]) -> int:
     for line in lines:
         print(line)
     if problems:
-        _complain(problems)
+        import syslog
+
+        syslog.openlog("adaptor-reclaim", 0, syslog.LOG_DAEMON)
+        for problem in problems:
+            print(f"adaptor: {problem}", file=sys.stderr)
+            syslog.syslog(syslog.LOG_WARNING, problem)
     return 0
 
 
@@ -38,7 +43,11 @@ def answer(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     began = time.monotonic()
     node, runtime = options.node, options.runtime
     try:
-        _check(options)
+        check_name(options.node)
+        if options.job:
+            check_job(options.job)
+        if options.cancel:
+            check_name(options.cancel)
         if options.offer:
             offer_node(runtime, node, options.job)
             return [], []
@@ -62,24 +71,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runtime", default=RUNTIME_DIRECTORY, metavar="FOLDER")
     parser.add_argument("--user", type=int, action="append", default=[], help="an id of who may use it")
     return parser
-
-
-def _check(options: argparse.Namespace) -> None:
-    """Raises ValueError."""
-    check_name(options.node)
-    if options.job:
-        check_job(options.job)
-    if options.cancel:
-        check_name(options.cancel)
-
-
-def _complain(problems: list[str]) -> None:
-    import syslog
-
-    syslog.openlog("adaptor-reclaim", 0, syslog.LOG_DAEMON)
-    for problem in problems:
-        print(f"adaptor: {problem}", file=sys.stderr)
-        syslog.syslog(syslog.LOG_WARNING, problem)
 
 
 if __name__ == "__main__":

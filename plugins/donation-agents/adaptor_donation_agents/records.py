@@ -72,7 +72,7 @@ def read_order(path: Path) -> Order:
     return order
 
 
-class Use(TypedDict):
+class UseRecord(TypedDict):
     """`use@<node>`: exists as long as the use lasts."""
 
     tag: str
@@ -112,17 +112,17 @@ def marker(runtime: str, uid: int, node: str) -> str:
     return f"{runtime}/{uid}/{node}"
 
 
-def read_use(folder: UserFolder, node: str) -> Use | None:
+def read_use(folder: UserFolder, node: str) -> UseRecord | None:
     """Raises ValueError: the record is damaged."""
     content = folder.read(use_file(node))
     if content is None:
         return None
-    if _wrong(content, Use) or _wrong(content["keeper"], Identity):
+    if _wrong(content, UseRecord) or _wrong(content["keeper"], Identity):
         raise ValueError(f"{use_file(node)}: incomplete")
     if content["keeper"]["pid"] <= 1:
         raise ValueError(f"{use_file(node)}: names no keeper")
     check_name(content["tag"])
-    use: Use = content  # type: ignore[assignment]
+    use: UseRecord = content  # type: ignore[assignment]
     return use
 
 
@@ -173,7 +173,7 @@ def end(
     }
 
 
-def close(folder: UserFolder, node: str, use: Use, content: dict[str, Any]) -> None:
+def close(folder: UserFolder, node: str, use: UseRecord, content: dict[str, Any]) -> None:
     """In place of a dead keeper: write the end note and remove the record. Raises OSError."""
     try:
         note_end(use, content)
@@ -181,7 +181,7 @@ def close(folder: UserFolder, node: str, use: Use, content: dict[str, Any]) -> N
         folder.remove(use_file(node))
 
 
-def note_end(use: Use, content: dict[str, Any]) -> None:
+def note_end(use: UseRecord, content: dict[str, Any]) -> None:
     """Write the end note, unless the keeper did. Raises OSError."""
     with contextlib.suppress(FileExistsError):
         write_once(note_path(Path(use["notes"]), use["tag"], END), content)

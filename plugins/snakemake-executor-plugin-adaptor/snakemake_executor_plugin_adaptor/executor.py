@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
@@ -20,15 +23,80 @@ from adaptor.cli.daemon_process import ensure_daemon
 from adaptor.client.bags import Client
 from adaptor.client.environment import captured
 from adaptor.errors import AdaptorError, UsageError
-from snakemake_executor_plugin_adaptor.bags import BagKey, key_of, spec_of
-from snakemake_executor_plugin_adaptor.endings import how_it_ended, log_files
+from adaptor.outputs.names import output_name
+from adaptor.resources import TaskGpus
+
+_MIB = 2**20
+_OURS = ("mem_mb", "runtime", "gpu", "gpus", "gpu_model")
+
+
+class BagKey(NamedTuple):
+    """Jobs with the same key run in the same bag."""
+
+    rule: str
+    threads: int
+    resources: tuple[tuple[str, Any], ...]
+    """Of those that the bag takes into account, sorted."""
+
+
+def key_of(job: JobExecutorInterface) -> BagKey:
+    """The bag of a job: of its rule, or of its group, and of what it needs."""
+    known = ((name, job.resources.get(name)) for name in _OURS)
+    resources = tuple(sorted((name, value) for name, value in known if _is_given(value)))
+    return BagKey(job.name, max(1, job.threads), resources)
+
+
+def spec_of(key: BagKey, common: BagSpec) -> BagSpec:
+    """The bag of such jobs; `common`: what all bags of a workflow share.
+
+    Raises:
+        ValueError: the resources are none that a task can have.
+    """
+    resources = dict(key.resources)
+    # `gpu` as Snakemake's own plugins name it, or `gpus`.
+    count = resources.get("gpu") or resources.get("gpus")
+    return msgspec.structs.replace(
+        common,
+        name=f"{common.name}: {key.rule}",
+        cpus=key.threads,
+        memory=math.ceil(resources["mem_mb"] * _MIB) if resources.get("mem_mb") else None,
+        gpus=(TaskGpus(count, str(resources.get("gpu_model", ""))) if count else None),
+        time=60.0 * resources["runtime"] if resources.get("runtime") else None,
+    )
+
+
+def _is_given(value: object) -> bool:
+    """False for what is not there, and for what Snakemake does not know yet, which is a text."""
+    return (isinstance(value, (int, float)) and value > 0) or (
+        isinstance(value, str) and bool(value) and not value.startswith("<")
+    )
+
+
+def how_it_ended(event: TaskEvent) -> str:
+    """In words, such as `failed on n1: exit code 2`."""
+    where = f" on {event.node}" if event.node else ""
+    if event.error:
+        why = event.error
+    elif event.signal is not None:
+        why = f"signal {event.signal}"
+    else:
+        why = f"exit code {event.exit_code}"
+    return f"{event.state}{where}: {why}"
+
+
+def log_files(output: str, place: tuple[int, int], attempt: int) -> list[Path]:
+    """The standard error and the standard output of an attempt."""
+    bag, task = place
+    folder = Path(output.replace("{bag}", str(bag)))
+    return [folder / output_name(task, attempt, stream) for stream in ("stderr", "stdout")]
+
 
 POLL = 2.0
-"""Seconds that one question for events waits; a new bag is not heard of before the next."""
+"""Seconds that one question for events waits; a new bag counts from the next one on."""
 IDLE = 0.2
 """Seconds between looks for jobs, while none runs."""
 
-Place = tuple[int, int]
+TaskPlace = tuple[int, int]
 """A bag and a task in it."""
 
 
@@ -54,8 +122,8 @@ class Executor(RemoteExecutor):
         self._client = Client(start=lambda: ensure_daemon(None))
         self._bags: dict[BagKey, int] = {}
         self._heard: dict[int, int] = {}
-        """By bag, the last event that was heard of."""
-        self._ended: dict[Place, TaskEvent] = {}
+        """By bag, the last event received."""
+        self._ended: dict[TaskPlace, TaskEvent] = {}
         """Of jobs whose end is not reported yet."""
         self._lock = threading.Lock()
 
@@ -161,6 +229,6 @@ class Executor(RemoteExecutor):
         self._client.close()
 
 
-def _place(job: SubmittedJobInfo) -> Place:
-    place: Place = (job.aux or {})["place"]
+def _place(job: SubmittedJobInfo) -> TaskPlace:
+    place: TaskPlace = (job.aux or {})["place"]
     return place

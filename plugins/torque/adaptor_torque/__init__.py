@@ -1,1 +1,1 @@
-"""Torque as a dialect of PBS; `dialect.Torque` implements `backends.pbs.dialect.Dialect`."""
+"""Torque as a dialect of PBS; `dialect.Torque` implements `backends.pbs.dialect.PbsDialect`."""

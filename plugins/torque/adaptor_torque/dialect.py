@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
@@ -10,15 +11,97 @@ from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on
 from adaptor.reports import JobState
 from adaptor.resources import Node
-from adaptor_torque import parse, submitting
+from adaptor_torque import parse
+from adaptor_torque.parse import TAG
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
-from backends.commands import Answer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks
 from backends.observed.rows import ReservationRow
+from backends.pbs.constraints import HOST
+from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.fields import number_of
-from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import Shape
-from backends.pbs.state.sizes import machines_of
+from backends.pbs.shape import PbsShape
+from backends.pbs.state.nodes import machines_of
+from backends.scripts import Submitter, last_line_with
+
+LOG = "pbs-pilot.out"
+"""In the pilot's folder: what the script prints, and Torque about it."""
+_LONGEST_NAME = 15
+_NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "cannot be loaded", "trqauthd")
+"""The request did not reach pbs_server."""
+_SAID_NO = ("submit error", "administratively rejected", "illegal", "usage:", "can not be run as root")
+
+
+def arguments_of(
+    order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path, per_node: int
+) -> list[str]:
+    """All arguments of qsub.
+
+    Args:
+        per_node: chunks that the usual node holds.
+    """
+    options = [
+        *("-N", short_name(order.tag)),
+        *("-S", "/bin/bash"),  # not whatever the user's login shell is
+        *("-r", "n"),  # a pilot that starts anew would hold processors that the planner does not know of
+        *("-j", "oe", "-o", str(script.parent / LOG)),
+        *("-l", f"nodes={nodes_wanted(shape, per_node)}"),
+        *("-l", f"walltime={order.request.tr}"),
+        *("-v", f"{TAG}={order.tag}"),
+    ]
+    if shape.memory is not None:
+        options += ["-l", f"mem={shape.memory * shape.chunks}b"]
+    for option, value in (("-q", site.partition), ("-A", site.account)):
+        if value is not None:
+            options += [option, value]
+    if site.qos is not None:
+        options += ["-l", f"qos={site.qos}"]
+    return [*options, *site.extra_args, str(script)]
+
+
+def nodes_wanted(shape: PbsShape, per_node: int) -> str:
+    """The specification for `-l nodes=`: full nodes, and one with the rest.
+
+    Whether `nodes=4:ppn=1` may lie on one node is each scheduler's own affair; this form means the same
+    to all of them.
+    """
+    if shape.node:
+        return _part(shape.node, 1, shape)
+    each = 1 if shape.whole_nodes else max(1, min(shape.chunks, per_node))
+    full, rest = divmod(shape.chunks, each)
+    host = dict(shape.traits).get(HOST)
+    return "+".join([_part(host or str(full), each, shape), *([_part("1", rest, shape)] if rest else [])])
+
+
+def _part(nodes: str, chunks: int, shape: PbsShape) -> str:
+    """Args: chunks: on each of these nodes."""
+    gpus = f":gpus={chunks * shape.gpus}" if shape.gpus else ""
+    properties = "".join(f":{value}" for name, value in shape.traits if name != HOST)
+    return f"{nodes}:ppn={chunks * shape.processors}{gpus}{properties}"
+
+
+def short_name(tag: str) -> str:
+    """A job name that every version takes."""
+    own = tag.rpartition(".")[2]
+    return f"adaptor.{re.sub(r'[^A-Za-z0-9_-]', '_', own)}"[:_LONGEST_NAME]
+
+
+_UNCERTAIN = re.compile(r"[Ss]ocket|Time ?out|End of File|shutting down")
+"""qsub lost the server in the middle (the PBSE_SOCKET_… errors, PBSE_TIMEOUT)."""
+
+
+def _refused(answer: CommandAnswer) -> bool:
+    return any(words in answer.errors for words in _SAID_NO) and not _UNCERTAIN.search(answer.errors)
+
+
+accepted_id = Submitter(
+    program="qsub",
+    scheduler="Torque",
+    id_in=last_line_with(r"\d+(\[\])?\.\S+"),
+    refused=_refused,
+    never_arrived=_NEVER_ARRIVED,
+).accepted_id
+
 
 _UNKNOWN_JOB = 153
 """The exit status of qstat where a job that it was asked for is not known: PBSE_UNKJOBID, 15001."""
@@ -27,7 +110,7 @@ _OVER = ("Unknown Job", "nonexistent job", "already in exit state", "Request inv
 
 
 class Torque:
-    """Implements `backends.pbs.dialect.Dialect`."""
+    """Implements `backends.pbs.dialect.PbsDialect`."""
 
     name = "Torque"
     time_resolution = TIME_RESOLUTION
@@ -83,20 +166,20 @@ class Torque:
     def state_of(self, job: PbsJob) -> JobState:
         return state_of(job)
 
-    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
-        return submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
+        return arguments_of(order, site, shape, script, self._chunks_per_node(shape))
 
-    def changes(self, order: PilotOrder, shape: Shape) -> list[str]:  # noqa: ARG002
+    def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:  # noqa: ARG002
         """See Dialect."""
         raise ChangeRefused("requests are not changed on Torque")
 
-    def check_changed(self, answer: Answer) -> None:
+    def check_changed(self, answer: CommandAnswer) -> None:
         """See Dialect."""
 
-    def accepted_id(self, answer: Answer) -> str:
-        return submitting.accepted_id(answer)
+    def accepted_id(self, answer: CommandAnswer) -> str:
+        return accepted_id(answer)
 
-    def is_over(self, answer: Answer) -> bool:
+    def is_over(self, answer: CommandAnswer) -> bool:
         return bool(answer.errors.strip()) and _only_over(answer)
 
     def _printed(self, *arguments: str) -> str:
@@ -106,7 +189,7 @@ class Torque:
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
         return answer.output
 
-    def _chunks_per_node(self, shape: Shape) -> int:
+    def _chunks_per_node(self, shape: PbsShape) -> int:
         """As many as most of the nodes hold that hold any."""
         if self._machines is None:
             self.nodes()
@@ -114,7 +197,7 @@ class Torque:
         return held.most_common(1)[0][0] if held else 1
 
 
-def _only_over(answer: Answer) -> bool:
+def _only_over(answer: CommandAnswer) -> bool:
     """Whether all that a command complains of are jobs that are gone."""
     lines = (line for line in answer.errors.splitlines() if line.strip())
     return all(any(words in line for words in _OVER) for line in lines)
@@ -158,14 +241,10 @@ def _ended(job: PbsJob) -> JobState:
     if status == _OVER_WALLTIME:
         return JobState.WALLTIME
     if status is None or status in _SIGNALLED:
-        return _from_outside(job)
+        # It was ended, or its end was not recorded: only the clock can tell a walltime that was over.
+        if job.start is not None and job.end is not None and job.end - job.start >= job.limit - 1:
+            return JobState.WALLTIME
+        return JobState.UNKNOWN if job.exit_status is None else JobState.CANCELLED
     if status == 0:
         return JobState.COMPLETED
     return JobState.NODE_FAILED if status in _NODE_FAILED else JobState.FAILED
-
-
-def _from_outside(job: PbsJob) -> JobState:
-    """It did not end by itself, or nobody noted how: only the clock can tell a walltime that was over."""
-    if job.start is not None and job.end is not None and job.end - job.start >= job.limit - 1:
-        return JobState.WALLTIME
-    return JobState.UNKNOWN if job.exit_status is None else JobState.CANCELLED

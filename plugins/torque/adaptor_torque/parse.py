@@ -11,18 +11,84 @@ from __future__ import annotations
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
-from adaptor_torque.fields import parse_exec_gpus, parse_exec_host, parse_holders, parse_wanted
 from backends.base import SchedulerError
-from backends.numbers import finite, whole
+from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import Amounts
-from backends.pbs.fields import amounts_of, default_seconds, parse_duration, parse_size, parse_time
-from backends.pbs.records import Record, parse_long, variables
+from backends.pbs.fields import amounts_of, default_seconds, parse_size, parse_time
+from backends.pbs.records import PbsRecord, parse_long, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
+
+_PROPERTY = "neednodes"
+"""The resource under which nodes have their properties."""
+_GPU_MODES = frozenset(
+    {"default", "exclusive", "exclusive_process", "exclusive_thread", "reseterr", "shared"}
+)
+
+
+def parse_indices(text: str) -> int:
+    """How many numbers `0-3,5` names."""
+    count = 0
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        count += whole(last or first) - whole(first) + 1
+    return count
+
+
+def parse_exec_host(text: str) -> dict[str, int]:
+    """Processors by node: `n1/0+n1/1+n2/0` (Torque up to 4), `n1/0-1,3+n2/0` (since 5)."""
+    held: Counter[str] = Counter()
+    for part in text.split("+"):
+        node, _, indices = part.strip().rpartition("/")
+        held[node] += parse_indices(indices)
+    return dict(held)
+
+
+def parse_holders(text: str) -> dict[str, int]:
+    """Processors by job, of a node: `0/12.srv, 1/12.srv` (up to 4), `0-3,5/12.srv,4/13.srv` (since 5)."""
+    held: Counter[str] = Counter()
+    indices: list[str] = []
+    for word in text.replace(" ", "").split(","):
+        index, slash, job = word.partition("/")
+        indices.append(index)
+        if slash:
+            held[job] += parse_indices(",".join(indices))
+            indices = []
+    return dict(held)
+
+
+def parse_exec_gpus(text: str) -> dict[str, int]:
+    """GPUs by node: `n1-gpu/0+n1-gpu/1`; several in one as in `exec_host`."""
+    held: Counter[str] = Counter()
+    for part in text.split("+"):
+        node, _, indices = part.strip().rpartition("/")
+        held[node.removesuffix("-gpu")] += parse_indices(indices)
+    return dict(held)
+
+
+def parse_wanted(text: str) -> tuple[PbsChunk, ...]:
+    """The parts of a node specification: `2:ppn=4+1:ppn=3:fast:gpus=1+n7` (pbs_resources(7)).
+
+    Other words are the properties of nodes, or the mode of GPUs.
+    """
+    return tuple(_chunk(*part.split(":")) for part in text.split("+"))
+
+
+def _chunk(first: str, *rest: str) -> PbsChunk:
+    numbers = dict(word.split("=", 1) for word in (first, *rest) if "=" in word)
+    named = () if first.isdecimal() or "=" in first else (("host", first),)
+    wanted = ((_PROPERTY, word) for word in rest if "=" not in word and word not in _GPU_MODES)
+    return PbsChunk(
+        count=whole(first) if first.isdecimal() else 1,
+        each=amounts_of(whole(numbers.get("ppn", "1")), 0, whole(numbers.get("gpus", "0"))),
+        traits=(*named, *wanted),
+    )
+
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +122,10 @@ def parse_server(text: str) -> PbsServer:
     return found[0]
 
 
-def understood(records: Iterable[Record], make: Callable[[Record], Row]) -> list[Row]:
+def understood(records: Iterable[PbsRecord], make: Callable[[PbsRecord], Row]) -> list[Row]:
     """Raises SchedulerError: there are records, but nothing can be made of any."""
     rows: list[Row] = []
-    broken: list[Record] = []
+    broken: list[PbsRecord] = []
     for record in records:
         try:
             rows.append(make(record))
@@ -72,7 +138,7 @@ def understood(records: Iterable[Record], make: Callable[[Record], Row]) -> list
     return rows
 
 
-def job(record: Record) -> PbsJob:
+def job(record: PbsRecord) -> PbsJob:
     """Raises KeyError, ValueError: not a job of Torque."""
     values = record.values
     held = _held(values)
@@ -80,6 +146,12 @@ def job(record: Record) -> PbsJob:
     status = values.get("exit_status")
     waits = values["job_state"] in WAITING
     walltime = values.get("Resource_List.walltime")
+    # With the memory of each. `procs` and `procct` are processors on any nodes.
+    memory = _memory_of_processor(values, processors)
+    asked = parse_wanted(values["Resource_List.nodes"]) if "Resource_List.nodes" in values else ()
+    if sum(chunk.count * chunk.each.processors for chunk in asked) < processors:
+        asked = (PbsChunk(count=processors, each=Amounts(1)),)
+    access = values.get("Resource_List.naccesspolicy", "").lower()
     return PbsJob(
         id=record.id,
         tag=dict(variables(values.get("Variable_List", ""))).get(TAG, ""),
@@ -88,10 +160,10 @@ def job(record: Record) -> PbsJob:
         queue=values["queue"],
         processors=sum(each.processors for each in held.values()) or processors,
         node_count=len(held) or nodes,
-        exclusive=_exclusive(values),
-        chunks=_chunks(values, processors),
-        limit=math.inf if walltime is None else parse_duration(walltime),
-        used=_maybe(parse_duration, values.get("resources_used.walltime")),
+        exclusive=(values.get("node_exclusive", "").lower() == "true" or access in _WHOLE_NODES),
+        chunks=tuple(_with_memory(chunk, memory) for chunk in asked),
+        limit=math.inf if walltime is None else clock_seconds(walltime),
+        used=_maybe(clock_seconds, values.get("resources_used.walltime")),
         submitted=_maybe(parse_time, values.get("etime", values.get("qtime"))),
         start=None if waits else _maybe(parse_time, values.get("start_time")),
         end=_maybe(parse_time, values.get("comp_time")) if values["job_state"] == "C" else None,
@@ -103,17 +175,20 @@ def job(record: Record) -> PbsJob:
     )
 
 
-def node(record: Record) -> PbsNode:
+def node(record: PbsRecord) -> PbsNode:
     """Raises KeyError, ValueError: not a node of Torque."""
     values = record.values
     held = parse_holders(values["jobs"]) if values.get("jobs") else {}
+    # Bytes, out of a node's `status`: `…,physmem=3961760kb,…`.
+    status = values.get("status", "")
+    found = re.search(r"(?:^|,)physmem=([^,]*)", status)
     return PbsNode(
         name=record.id,
         host=record.id,
         states=frozenset(word.strip().lower() for word in values["state"].split(",")),
         processors=whole(values["np"]),
         assigned=Amounts(sum(held.values())),
-        memory=_memory(values.get("status", "")),
+        memory=(parse_size(found[1]) if found else None),
         gpus=whole(values.get("gpus", "0")),
         jobs=tuple(held),
         traits={
@@ -123,7 +198,7 @@ def node(record: Record) -> PbsNode:
     )
 
 
-def queue(record: Record) -> PbsQueue:
+def queue(record: PbsRecord) -> PbsQueue:
     """Raises KeyError, ValueError: not a queue of Torque."""
     values = record.values
     routes = values.get("route_destinations", "").replace(" ", "")
@@ -140,7 +215,7 @@ def queue(record: Record) -> PbsQueue:
     )
 
 
-def server(record: Record) -> PbsServer:
+def server(record: PbsRecord) -> PbsServer:
     """Raises ValueError: not a server of Torque."""
     values = record.values
     return PbsServer(
@@ -159,7 +234,7 @@ def _limits(values: Mapping[str, str]) -> dict[str, Any]:
     """That a queue and the server may set (pbs_queue_attributes(7B), pbs_server_attributes(7B))."""
     longest = values.get("resources_max.walltime")
     return {
-        "max_seconds": math.inf if longest is None else parse_duration(longest),
+        "max_seconds": math.inf if longest is None else clock_seconds(longest),
         "max_processors": _least(values, "resources_max.procct", "resources_max.ncpus"),
         "max_nodes": _least(values, "resources_max.nodect", "resources_max.nodes"),
         "max_queued": _least(values, "max_user_queuable", "max_queuable"),
@@ -188,15 +263,6 @@ def _memory_of_processor(values: Mapping[str, str], processors: int) -> int:
     return parse_size(values.get("Resource_List.mem", "0")) // max(1, processors)
 
 
-def _chunks(values: Mapping[str, str], processors: int) -> tuple[PbsChunk, ...]:
-    """With the memory of each. `procs` and `procct` are processors on any nodes."""
-    memory = _memory_of_processor(values, processors)
-    asked = parse_wanted(values["Resource_List.nodes"]) if "Resource_List.nodes" in values else ()
-    if sum(chunk.count * chunk.each.processors for chunk in asked) < processors:
-        asked = (PbsChunk(count=processors, each=Amounts(1)),)
-    return tuple(_with_memory(chunk, memory) for chunk in asked)
-
-
 def _with_memory(chunk: PbsChunk, of_processor: int) -> PbsChunk:
     each = msgspec.structs.replace(chunk.each, memory=chunk.each.processors * of_processor)
     return msgspec.structs.replace(chunk, each=each)
@@ -211,17 +277,6 @@ def _wanted(values: Mapping[str, str]) -> tuple[int, int]:
     nodect = values.get("Resource_List.nodect")
     nodes = sum(chunk.count for chunk in listed) if nodect is None else whole(nodect)
     return nodes, max([processors, *counts])
-
-
-def _exclusive(values: Mapping[str, str]) -> bool:
-    access = values.get("Resource_List.naccesspolicy", "").lower()
-    return values.get("node_exclusive", "").lower() == "true" or access in _WHOLE_NODES
-
-
-def _memory(status: str) -> int | None:
-    """Bytes, out of a node's `status`: `…,physmem=3961760kb,…`."""
-    found = re.search(r"(?:^|,)physmem=([^,]*)", status)
-    return parse_size(found[1]) if found else None
 
 
 def _maybe(parse: Callable[[str], float], text: str | None) -> float | None:

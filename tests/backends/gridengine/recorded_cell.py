@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from adaptor.config.schema import SiteConfig
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.gridengine import parse
 from backends.gridengine.backend import GridEngineBackend
 from backends.gridengine.reading import Master
 from backends.gridengine.rows import Cell
-from backends.gridengine.state import Seen
+from backends.gridengine.state import GridSeen
 from backends.machines.here import Here
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "gridengine"
@@ -28,7 +28,7 @@ def recorded(name: str) -> str:
 class RecordedCell(Here):
     """A machine on which the recorded cell answers."""
 
-    def __init__(self, **answers: Answer | str) -> None:
+    def __init__(self, **answers: CommandAnswer | str) -> None:
         """`answers`: by program, where it does not say what was recorded."""
         super().__init__()
         self.asked: list[list[str]] = []
@@ -37,13 +37,13 @@ class RecordedCell(Here):
     def variables(self) -> dict[str, str]:
         return {"LOGNAME": "root", "JOB_ID": "3", "SGE_ROOT": "/opt/sge"}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         program, *words = arguments
         self.asked.append([program, *words])
         said = self._answers.get(program)
         if said is None:
             said = _recorded_answer(program, words)
-        return said if isinstance(said, Answer) else Answer(0, said, "")
+        return said if isinstance(said, CommandAnswer) else CommandAnswer(0, said, "")
 
     def write_private(self, path: Path, data: bytes) -> None:
         """Nothing is written."""
@@ -73,10 +73,10 @@ def cell(**changes: Any) -> Cell:
     return Cell(**{**{name: getattr(known, name) for name in known.__struct_fields__}, **changes})
 
 
-def seen(qstat: str = "2-busy-qstat.xml", *, reservations: bool = False, **changes: Any) -> Seen:
+def seen(qstat: str = "2-busy-qstat.xml", *, reservations: bool = False, **changes: Any) -> GridSeen:
     """What was there to be seen. `changes`: of the cell."""
     text = recorded(qstat)
-    return Seen(
+    return GridSeen(
         now=NOW,
         cell=cell(**changes),
         instances=parse.instances(text),

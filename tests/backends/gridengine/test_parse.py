@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from backends.base import SchedulerError
-from backends.gridengine import parse, values
+from backends.gridengine import parse
 from tests.backends.gridengine.recorded_cell import GIB, cell, recorded
 from tests.fuzzing import damaged, fuzz, survives
 from tests.fuzzing import recorded as texts
@@ -82,14 +82,14 @@ def test_reservations_by_host() -> None:
     ("text", "seconds"), [("600", 600), ("0:10:0", 600), ("INFINITY", math.inf), ("1:0:0,[n1=0:5:0]", 3600)]
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert values.seconds_of(text) == seconds
+    assert parse.seconds_of(text) == seconds
 
 
 @pytest.mark.parametrize(
     ("text", "size"), [("512M", GIB // 2), ("1.500G", 3 * GIB // 2), ("2k", 2000), ("0.000", 0), ("7", 7)]
 )
 def test_sizes(text: str, size: int) -> None:
-    assert values.bytes_of(text) == size
+    assert parse.bytes_of(text) == size
 
 
 def test_a_name_with_control_characters_hides_no_other_job() -> None:

@@ -8,18 +8,18 @@ import pytest
 import yaml
 
 from adaptor.config.schema import SiteConfig
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.findings import Finding
 from backends.gridengine import discover
 from backends.registry import backend_type
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
 
 
-def findings(**answers: Answer | str) -> list[Finding]:
+def findings(**answers: CommandAnswer | str) -> list[Finding]:
     return discover.check_site(SiteConfig(backend="gridengine"), RecordedCell(**answers))
 
 
-def warnings(**answers: Answer | str) -> list[str]:
+def warnings(**answers: CommandAnswer | str) -> list[str]:
     return [found.text for found in findings(**answers) if found.level != "ok"]
 
 
@@ -48,8 +48,10 @@ def test_what_is_as_it_should_be() -> None:
 
 
 def test_what_may_surprise() -> None:
-    assert any("no records" in text for text in warnings(qacct=Answer(1, "", "Permission denied")))
-    assert warnings(qstat=Answer(1, "", "commlib error")) == ["qstat failed with status 1: commlib error"]
+    assert any("no records" in text for text in warnings(qacct=CommandAnswer(1, "", "Permission denied")))
+    assert warnings(qstat=CommandAnswer(1, "", "commlib error")) == [
+        "qstat failed with status 1: commlib error"
+    ]
 
 
 def test_the_limits_that_grid_engine_sets() -> None:
@@ -81,7 +83,9 @@ def test_an_environment_that_gives_one_host_only_is_told(name: str) -> None:
     class Uncontrolled(RecordedCell):
         def run(self, arguments, variables, timeout):  # type: ignore[no-untyped-def]
             return (
-                Answer(0, mpi, "") if arguments[-1] == "mpi" else super().run(arguments, variables, timeout)
+                CommandAnswer(0, mpi, "")
+                if arguments[-1] == "mpi"
+                else super().run(arguments, variables, timeout)
             )
 
     found = discover.check_site(SiteConfig(backend="gridengine"), Uncontrolled())

@@ -10,7 +10,7 @@ import pytest
 from adaptor.resources import Need
 from backends.base import PartitionClosed
 from backends.gridengine.rows import GridJob, Pe
-from backends.gridengine.state import Seen, job_row, queue_state, state_of
+from backends.gridengine.state import GridSeen, job_row, queue_state, state_of
 from tests.backends.gridengine.recorded_cell import GIB, NOW, seen
 
 
@@ -89,7 +89,7 @@ def test_a_fixed_number_of_slots_on_each_host_is_a_need_of_such_parts() -> None:
     assert [each.need for each in state.pending] == [Need(chunks=2, processors=4, memory=4 * GIB)]
 
 
-def _with(cell: Seen, *jobs: GridJob) -> Seen:
+def _with(cell: GridSeen, *jobs: GridJob) -> GridSeen:
     return msgspec.structs.replace(cell, jobs=jobs)
 
 

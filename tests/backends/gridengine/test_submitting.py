@@ -11,7 +11,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.gridengine.rows import Pe
 from backends.gridengine.submitting import accepted_id, choose_pe, deleted_waiting
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, seen
@@ -103,31 +103,31 @@ AWAY = 'Unable to run job: unable to send message to qmaster using port 1 on hos
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (Answer(1, "", NO_QUEUE), SubmitRefused),
-        (Answer(1, "", NO_PE), SubmitRefused),
-        (Answer(1, "", AWAY), SchedulerError),
-        (Answer(1, "", "failed receiving gdi request response for mid=1"), SubmitUncertain),
-        (Answer(-9, "", NO_QUEUE), SubmitUncertain),
-        (Answer(0, "your job is on its way", ""), SubmitUncertain),
+        (CommandAnswer(1, "", NO_QUEUE), SubmitRefused),
+        (CommandAnswer(1, "", NO_PE), SubmitRefused),
+        (CommandAnswer(1, "", AWAY), SchedulerError),
+        (CommandAnswer(1, "", "failed receiving gdi request response for mid=1"), SubmitUncertain),
+        (CommandAnswer(-9, "", NO_QUEUE), SubmitUncertain),
+        (CommandAnswer(0, "your job is on its way", ""), SubmitUncertain),
     ],
 )
-def test_what_the_answers_of_qsub_mean(answer: Answer, error: type[SchedulerError]) -> None:
+def test_what_the_answers_of_qsub_mean(answer: CommandAnswer, error: type[SchedulerError]) -> None:
     with pytest.raises(error) as caught:
         accepted_id(answer)
     assert type(caught.value) is error
 
 
 def test_the_id_is_found_behind_greetings() -> None:
-    assert accepted_id(Answer(0, "Welcome to 3 hosts!\n77\n", "")) == "77"
+    assert accepted_id(CommandAnswer(0, "Welcome to 3 hosts!\n77\n", "")) == "77"
 
 
 def test_unknown_and_ended_jobs_are_no_error_of_qdel() -> None:
-    answer = Answer(
+    answer = CommandAnswer(
         1, 'denied: job "777" does not exist\njob 7 is already in deletion\nbob has deleted job 9', ""
     )
     assert deleted_waiting(answer) == ["9"]
     with pytest.raises(SchedulerError, match="denied: permission"):
-        deleted_waiting(Answer(1, "", "denied: permission for job 3"))
+        deleted_waiting(CommandAnswer(1, "", "denied: permission for job 3"))
 
 
 def test_a_request_is_never_changed() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SubmitRefused
-from backends.local.admission import Machine, admit, this_machine
-from backends.local.planning import Share
+from backends.local.admission import LocalMachine, admit, this_machine
+from backends.local.planning import QueueShare
 
 GIB = 1024**3
 
@@ -37,24 +37,24 @@ def order(
 def test_a_job_holds_what_its_tasks_need_and_its_worker_may_use_no_more(
     processors: int, data: st.DataObject
 ) -> None:
-    machine = Machine(processors, data.draw(st.integers(processors, 64 * GIB)), ("0", "1", "2"))
+    machine = LocalMachine(processors, data.draw(st.integers(processors, 64 * GIB)), ("0", "1", "2"))
     p = data.draw(st.integers(1, processors))
     memory = data.draw(st.none() | st.integers(0, machine.memory // p))
     gpus = data.draw(st.sampled_from([0, 1 / 8, 1]))
     assume(p * gpus <= 3)
     admission = admit(order(p, task=TaskSize(memory=memory, gpus=gpus)), machine)
-    assert admission.holds == Share(p, p * (memory or 0), math.ceil(p * gpus))
+    assert admission.holds == QueueShare(p, p * (memory or 0), math.ceil(p * gpus))
     assert admission.holds.memory <= admission.memory <= machine.memory
 
 
 def test_a_job_that_does_not_say_what_memory_it_needs_may_use_what_goes_with_its_processors() -> None:
-    found = admit(order(2), Machine(8, 16 * GIB))
+    found = admit(order(2), LocalMachine(8, 16 * GIB))
     assert (found.holds.memory, found.memory) == (0, 4 * GIB)
 
 
 def test_memory_does_not_take_processors() -> None:
-    found = admit(order(4, task=TaskSize(processors=2, memory=5 * GIB)), Machine(8, 16 * GIB))
-    assert (found.holds, found.memory) == (Share(4, 10 * GIB), 10 * GIB)
+    found = admit(order(4, task=TaskSize(processors=2, memory=5 * GIB)), LocalMachine(8, 16 * GIB))
+    assert (found.holds, found.memory) == (QueueShare(4, 10 * GIB), 10 * GIB)
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_memory_does_not_take_processors() -> None:
 )
 def test_what_the_machine_never_has_is_refused(task: TaskSize, words: str) -> None:
     with pytest.raises(SubmitRefused, match=words):
-        admit(order(3, task=task), Machine(4, GIB, ("0", "1")))
+        admit(order(3, task=task), LocalMachine(4, GIB, ("0", "1")))
 
 
 def test_more_memory_than_there_is_is_refused_with_the_numbers() -> None:
     with pytest.raises(SubmitRefused, match=r"20G of memory .* has 16G"):
-        admit(order(4, task=TaskSize(memory=5 * GIB)), Machine(8, 16 * GIB))
+        admit(order(4, task=TaskSize(memory=5 * GIB)), LocalMachine(8, 16 * GIB))
 
 
 @pytest.mark.parametrize(("p", "tr"), [(0, 60), (1, 0), (-1, 60)])
 def test_nothing_is_no_request(p: int, tr: int) -> None:
     with pytest.raises(SubmitRefused, match="both must be 1 or more"):
-        admit(order(p, tr), Machine(8, GIB))
+        admit(order(p, tr), LocalMachine(8, GIB))
 
 
 def test_a_site_may_claim_more_processors_than_the_machine_has() -> None:

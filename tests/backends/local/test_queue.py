@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from adaptor.model import PendingJob
 from adaptor.reports import JobState
-from backends.local.admission import Machine
-from backends.local.planning import Share
+from backends.local.admission import LocalMachine
+from backends.local.planning import QueueShare
 from backends.local.queue import queue_state
-from backends.local.records import End, Entry, Job, Start
+from backends.local.store import Job, JobEnd, JobEntry, Start
 
 NOW = 1000.0
 
@@ -22,7 +22,7 @@ def job(id: int, held: int, tr: int) -> Job:
         tag=f"t{id}",
         p=held,
         tr=tr,
-        holds=Share(held),
+        holds=QueueShare(held),
         memory=1,
         submitted=0.0,
         directory="/nowhere",
@@ -33,18 +33,19 @@ def job(id: int, held: int, tr: int) -> Job:
     )
 
 
-def waiting(id: int, held: int, tr: int) -> Entry:
-    return Entry(job(id, held, tr))
+def waiting(id: int, held: int, tr: int) -> JobEntry:
+    return JobEntry(job(id, held, tr))
 
 
-def running(id: int, held: int, tr: int, started: float) -> Entry:
+def running(id: int, held: int, tr: int, started: float) -> JobEntry:
     supervisor = {"host": "here", "boot": "b", "pid": 1, "ticks": 1}
-    return Entry(job(id, held, tr), Start(started=started, supervisor=supervisor))  # type: ignore[arg-type]
+    return JobEntry(job(id, held, tr), Start(started=started, supervisor=supervisor))  # type: ignore[arg-type]
 
 
-def starts(*entries: Entry, processors: int = 4) -> dict[str, float | None]:
+def starts(*entries: JobEntry, processors: int = 4) -> dict[str, float | None]:
     return {
-        job.id: job.planned_start for job in queue_state(entries, Machine(processors, 2**30), NOW).pending
+        job.id: job.planned_start
+        for job in queue_state(entries, LocalMachine(processors, 2**30), NOW).pending
     }
 
 
@@ -62,7 +63,7 @@ def test_a_short_job_is_backfilled_where_it_delays_nobody() -> None:
 
 
 def test_a_job_past_its_limit_still_holds_its_processors() -> None:
-    state = queue_state([running(1, 4, 10, NOW - 20), waiting(2, 1, 5)], Machine(4, 2**30), NOW)
+    state = queue_state([running(1, 4, 10, NOW - 20), waiting(2, 1, 5)], LocalMachine(4, 2**30), NOW)
     assert state.running[0].end > NOW
     assert state.pending[0].planned_start == state.running[0].end
 
@@ -76,7 +77,7 @@ def test_a_site_made_smaller_starts_nothing_before_there_is_room() -> None:
 
 
 def test_ended_and_cancelled_jobs_hold_nothing() -> None:
-    ended = msgspec.structs.replace(running(1, 4, 50, NOW), end=End(ended=NOW, state=JobState.COMPLETED))
+    ended = msgspec.structs.replace(running(1, 4, 50, NOW), end=JobEnd(ended=NOW, state=JobState.COMPLETED))
     cancelled = msgspec.structs.replace(waiting(2, 4, 50), start=Start(started=NOW, supervisor=None))
     assert starts(ended, cancelled, waiting(3, 4, 5)) == {"3": NOW}
 
@@ -96,7 +97,7 @@ requests = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 50)), min_size=1
 def test_the_plan_never_uses_more_than_there_is(shapes: list[tuple[int, int]]) -> None:
     plan = list(
         queue_state(
-            [waiting(i, p, tr) for i, (p, tr) in enumerate(shapes, 1)], Machine(4, 2**30), NOW
+            [waiting(i, p, tr) for i, (p, tr) in enumerate(shapes, 1)], LocalMachine(4, 2**30), NOW
         ).pending
     )
     assert len(plan) == len(shapes)

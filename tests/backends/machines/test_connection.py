@@ -19,7 +19,7 @@ import pytest
 from adaptor.backoff import Backoff
 from adaptor.config.schema import SshConfig
 from backends.base import SchedulerError
-from backends.machines import connection, control
+from backends.machines import connection
 from backends.machines.base import CommandHung
 from backends.machines.distant import Distant
 from tests.backends.expiring import expired
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.ssh
 
 
 def reached(server: ThrowawaySshd, port: int | None = None, **changes: object) -> Distant:
-    return Distant(msgspec.convert({**server.site(port), **changes}, SshConfig), {}, 20)
+    return Distant(msgspec.convert({**server.site(port), **changes}, SshConfig), {}, 20, sys.executable)
 
 
 @pytest.fixture
@@ -126,9 +126,9 @@ def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
     sshd: ThrowawaySshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connecting, looked = threading.Event(), threading.Event()
-    give_up = connection.Connection._give_up_connecting
+    give_up = connection.SshConnection._give_up_connecting
 
-    def look(self: connection.Connection) -> None:
+    def look(self: connection.SshConnection) -> None:
         give_up(self)
         looked.set()
 
@@ -142,7 +142,7 @@ def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
             raise SchedulerError("it was killed")
 
     monkeypatch.setattr(connection, "_Login", Late)
-    monkeypatch.setattr(connection.Connection, "_give_up_connecting", look)
+    monkeypatch.setattr(connection.SshConnection, "_give_up_connecting", look)
     machine = reached(sshd)
     thread, caught = in_background(machine.variables)
     connecting.wait()
@@ -155,7 +155,7 @@ def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
 def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """For the sockets of connections: whoever connects sweeps the usual one. Their paths must be short."""
     with tempfile.TemporaryDirectory(prefix="ssh-", dir="/tmp") as name:
-        monkeypatch.setattr(control, "_PLACE", name)
+        monkeypatch.setattr(connection, "_PLACE", name)
         yield name
 
 
@@ -163,10 +163,10 @@ def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd, own_pla
     code = (
         "import json, sys, msgspec\n"
         "from adaptor.config.schema import SshConfig\n"
-        "from backends.machines import control\n"
+        "from backends.machines import connection\n"
         "from backends.machines.distant import Distant\n"
-        "control._PLACE = sys.argv[2]\n"
-        "machine = Distant(msgspec.convert(json.loads(sys.argv[1]), SshConfig), {}, 20)\n"
+        "connection._PLACE = sys.argv[2]\n"
+        "machine = Distant(msgspec.convert(json.loads(sys.argv[1]), SshConfig), {}, 20, sys.executable)\n"
         "talk = machine.start(['cat'])\n"
         "print(flush=True)\n"
         "sys.stdin.read()\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "ssh":
         monkeypatch.setattr(distant, "_SLACK", 60.0)  # the other side has ended it and is busy
         server: ThrowawaySshd = request.getfixturevalue("sshd")
-        made = Distant(msgspec.convert(server.site(), SshConfig), ADDITIONS, 20)
+        made = Distant(msgspec.convert(server.site(), SshConfig), ADDITIONS, 20, sys.executable)
     yield made
     made.close()
 

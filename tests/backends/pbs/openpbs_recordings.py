@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from backends.machines.base import Answer
-from backends.pbs.openpbs.own import JOB
-from backends.pbs.records import Record, parse_dsv
+from backends.machines.base import CommandAnswer
+from backends.pbs.openpbs.dialect import JOB
+from backends.pbs.records import PbsRecord, parse_dsv
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "openpbs"
 SITUATIONS = ("01-idle", "02-busy", "06-down")
@@ -22,8 +22,8 @@ def recorded(name: str) -> str:
     return (FIXTURES / f"{name}.txt").read_bytes().decode(errors="replace")
 
 
-def answers() -> dict[str, Answer]:
-    return msgspec.json.decode((FIXTURES / "answers.json").read_bytes(), type=dict[str, Answer])
+def answers() -> dict[str, CommandAnswer]:
+    return msgspec.json.decode((FIXTURES / "answers.json").read_bytes(), type=dict[str, CommandAnswer])
 
 
 def recorded_jobs() -> dict[str, dict[str, dict[str, Any]]]:
@@ -32,7 +32,7 @@ def recorded_jobs() -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
-def job_record(recording: str, id: str | None = None) -> Record:
+def job_record(recording: str, id: str | None = None) -> PbsRecord:
     """The (only) job of a recording, by way of the text that `qstat -F dsv` has for it."""
     jobs = recorded_jobs()[recording]
     (chosen,) = jobs if id is None else (id,)

@@ -16,11 +16,11 @@ from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.machines.base import Answer, Machine
+from backends.machines.base import CommandAnswer, Machine
 from backends.machines.here import HERE
 from backends.observed.state import HIDDEN
 from backends.pbs.backend import PbsBackend
-from backends.pbs.margin import OPENPBS_MARGIN
+from backends.pbs.dialect import OPENPBS_MARGIN
 from backends.pbs.openpbs.submitting import accepted_id
 from tests.backends.hung import HereWithHung
 from tests.backends.pbs.openpbs_recordings import FIXTURES, answers, dsv_line, flat, recorded_jobs
@@ -68,7 +68,7 @@ def backend(machine: Machine = HERE, **settings: object) -> PbsBackend:
     return PbsBackend(SiteConfig(backend="pbs", **settings), machine)  # type: ignore[arg-type]
 
 
-def failing(answer: Answer) -> str:
+def failing(answer: CommandAnswer) -> str:
     """A script that answers so."""
     said = (shlex.quote(text) for text in (answer.output, answer.errors))
     return "printf %s {}; printf %s {} >&2; exit {}".format(*said, answer.status)
@@ -251,7 +251,10 @@ def test_recorded_ids(name: str, id: str) -> None:
 
 
 def test_greetings_around_an_id() -> None:
-    assert accepted_id(Answer(0, "Welcome!\n12.server-1.example.org\n\n", "")) == "12.server-1.example.org"
+    assert (
+        accepted_id(CommandAnswer(0, "Welcome!\n12.server-1.example.org\n\n", ""))
+        == "12.server-1.example.org"
+    )
     with pytest.raises(SubmitUncertain):
         accepted_id(ANSWERS["07-qsub-success-z"])
 
@@ -468,9 +471,9 @@ def test_answers_on_our_jobs_that_say_nothing(fake: Fake, script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [ANSWERS["00-slurmwrapper-qstat-version"], Answer(0, "qstat of my own\n", "")]
+    "answer", [ANSWERS["00-slurmwrapper-qstat-version"], CommandAnswer(0, "qstat of my own\n", "")]
 )
-def test_what_is_no_pbs_is_not_taken_for_one(fake: Fake, answer: Answer) -> None:
+def test_what_is_no_pbs_is_not_taken_for_one(fake: Fake, answer: CommandAnswer) -> None:
     fake("qstat", failing(answer))
     with pytest.raises(SchedulerError, match="set `dialect`"):
         backend().jobs([], "adaptor-")

@@ -15,17 +15,17 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import NodeReport
 from adaptor.resources import TaskSize
+from adaptor_torque import dialect as torque_dialect
 from adaptor_torque import parse as torque
-from adaptor_torque import submitting
 from backends.base import PilotOrder, SchedulerError
 from backends.donation import donation_terms
 from backends.observed.rows import ReservationRow
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.openpbs import submitting as openpbs
+from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
-from backends.pbs.openpbs.own import JOB
-from backends.pbs.reading import Answers, Terms
+from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import shape_of
@@ -37,8 +37,8 @@ SCRIPT = Path("/home/u/7/pilot.sh")
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
-def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> Terms:
-    return Answers(server=PbsServer(name="s", version="1"), queues=dict(queues), nodes=nodes).terms(name)
+def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> PbsTerms:
+    return PbsAnswers(server=PbsServer(name="s", version="1"), queues=dict(queues), nodes=nodes).terms(name)
 
 
 def look(
@@ -195,6 +195,6 @@ def test_a_pilot_on_a_donated_node_asks_openpbs_for_one_whole_machine() -> None:
 
 
 def test_a_pilot_on_a_donated_node_asks_torque_for_all_processors_of_its_node() -> None:
-    found = submitting.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT, 1)
+    found = torque_dialect.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT, 1)
     assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
     assert "-q scavenger -A phys" in " ".join(found)

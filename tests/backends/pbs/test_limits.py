@@ -21,7 +21,7 @@ from backends.pbs.checking import check_donation, check_nodes, check_queue, chec
 from backends.pbs.fields import parse_user_limit
 from backends.pbs.limits import ceilings, refusal, roomiest, with_least
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
-from backends.pbs.reading import Answers, Terms
+from backends.pbs.reading import PbsAnswers, PbsTerms
 from backends.pbs.records import parse_long
 from backends.pbs.rows import PbsNode, PbsQueue, Preemption
 from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
@@ -29,13 +29,13 @@ from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
 Fake = Callable[[str, str], Path]
 
 
-def terms(queue: str, user: str = "alice", nodes: list[PbsNode] | None = None) -> Terms:
+def terms(queue: str, user: str = "alice", nodes: list[PbsNode] | None = None) -> PbsTerms:
     """Those of the recorded cluster."""
     queues = {q.name: q for q in queues_of(parse_long(recorded("01-idle-qstat-Qf"), "Queue: "), user)}
     (server,) = parse_long(recorded("01-idle-qstat-Bf"), "Server: ")
     if nodes is None:
         nodes = nodes_of(parse_long(recorded("01-idle-pbsnodes-av"), ""))
-    return Answers(server=server_of(server, user), queues=queues, nodes=nodes).terms(queue)
+    return PbsAnswers(server=server_of(server, user), queues=queues, nodes=nodes).terms(queue)
 
 
 def levels(findings: list[Finding]) -> list[str]:

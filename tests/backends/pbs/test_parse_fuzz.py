@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from adaptor_torque import fields as torque_fields
 from adaptor_torque import parse as torque
+from adaptor_torque import parse as torque_fields
+from backends.numbers import clock_seconds
 from backends.pbs import fields
 from backends.pbs.openpbs import hardware, jobs
-from backends.pbs.openpbs.selecting import parse_select, placing
+from backends.pbs.openpbs.jobs import parse_select, placing
 from backends.pbs.records import parse_dsv, parse_long, variables
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
@@ -82,7 +83,7 @@ VALUES = [
 ]
 PARSE_VALUE: list[Callable[[str], Any]] = [
     fields.parse_time,
-    fields.parse_duration,
+    clock_seconds,
     fields.parse_size,
     fields.parse_vnodes,
     fields.parse_hosts,

@@ -15,8 +15,8 @@ from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.openpbs.submitting import arguments_of
-from backends.pbs.shape import Shape, shape_of
-from backends.pbs.state.sizes import misfit
+from backends.pbs.shape import PbsShape, shape_of
+from backends.pbs.state.nodes import misfit
 from backends.rules import site_rules
 
 GB = 2**30
@@ -44,47 +44,47 @@ def order(p: int, task: TaskSize, node: str = "") -> PilotOrder:
 @pytest.mark.parametrize(
     ("p", "task", "shape"),
     [
-        (6, TaskSize(), Shape(6, 1)),
-        (6, TaskSize(processors=3, memory=GB), Shape(2, 3, GB)),
-        (4, TaskSize(processors=2, gpus=1, gpu_type="a100"), Shape(2, 2, gpus=1, gpu_type="a100")),
-        (8, TaskSize(gpus=0.25, memory=GB), Shape(2, 4, 4 * GB, gpus=1)),
-        (2, TaskSize(gpu_type="a100"), Shape(2, 1)),  # a type alone asks for nothing
-        (4, TaskSize(processors=2, gpus=2), Shape(2, 2, gpus=2)),
+        (6, TaskSize(), PbsShape(6, 1)),
+        (6, TaskSize(processors=3, memory=GB), PbsShape(2, 3, GB)),
+        (4, TaskSize(processors=2, gpus=1, gpu_type="a100"), PbsShape(2, 2, gpus=1, gpu_type="a100")),
+        (8, TaskSize(gpus=0.25, memory=GB), PbsShape(2, 4, 4 * GB, gpus=1)),
+        (2, TaskSize(gpu_type="a100"), PbsShape(2, 1)),  # a type alone asks for nothing
+        (4, TaskSize(processors=2, gpus=2), PbsShape(2, 2, gpus=2)),
         # Tasks of two nodes: 8 processors have most of those that hold one.
-        (32, TaskSize(processors=2, nodes=2), Shape(4, 8, whole_nodes=True)),
-        (16, TaskSize(nodes=2, gpus=1, memory=GB), Shape(2, 8, GB, whole_nodes=True, gpus=1)),
+        (32, TaskSize(processors=2, nodes=2), PbsShape(4, 8, whole_nodes=True)),
+        (16, TaskSize(nodes=2, gpus=1, memory=GB), PbsShape(2, 8, GB, whole_nodes=True, gpus=1)),
     ],
 )
-def test_chunks_hold_whole_tasks(p: int, task: TaskSize, shape: Shape) -> None:
+def test_chunks_hold_whole_tasks(p: int, task: TaskSize, shape: PbsShape) -> None:
     assert shape_of(order(p, task), None, SITE) == shape
 
 
 def test_a_whole_node_is_asked_for_what_its_tasks_need() -> None:
     task = TaskSize(processors=2, memory=3 * GB, gpus=1)
     # Of the nodes that hold any, n3 holds but one task.
-    assert shape_of(order(16, task), 8, SITE) == Shape(2, 8, 3 * GB, whole_nodes=True, gpus=1)
-    assert shape_of(order(16, TaskSize()), 8, SITE) == Shape(2, 8, whole_nodes=True)
+    assert shape_of(order(16, task), 8, SITE) == PbsShape(2, 8, 3 * GB, whole_nodes=True, gpus=1)
+    assert shape_of(order(16, TaskSize()), 8, SITE) == PbsShape(2, 8, whole_nodes=True)
 
 
 def test_a_donated_node_gives_all_gpus_that_its_tasks_can_use() -> None:
     found = shape_of(order(8, TaskSize(gpus=1, gpu_type="a100"), node="n2"), None, SITE)
-    assert found == Shape(1, 8, None, whole_nodes=True, node="n2", gpus=4, gpu_type="a100")
+    assert found == PbsShape(1, 8, None, whole_nodes=True, node="n2", gpus=4, gpu_type="a100")
     assert shape_of(order(8, TaskSize(), node="n2"), None, SITE).gpus == 0
 
 
 @pytest.mark.parametrize(
     ("shape", "resource", "select"),
     [
-        (Shape(2, 3, GB, gpus=1), "gpu_type", "select=2:ncpus=3:mpiprocs=3:mem=1048576kb:ngpus=1"),
+        (PbsShape(2, 3, GB, gpus=1), "gpu_type", "select=2:ncpus=3:mpiprocs=3:mem=1048576kb:ngpus=1"),
         (
-            Shape(1, 4, gpus=2, gpu_type="a100"),
+            PbsShape(1, 4, gpus=2, gpu_type="a100"),
             "gpu_model",
             "select=1:ncpus=4:mpiprocs=4:ngpus=2:gpu_model=a100",
         ),
-        (Shape(3, 4, whole_nodes=True), "gpu_type", "select=3:ncpus=4:mpiprocs=4"),
+        (PbsShape(3, 4, whole_nodes=True), "gpu_type", "select=3:ncpus=4:mpiprocs=4"),
     ],
 )
-def test_what_qsub_is_told(shape: Shape, resource: str, select: str) -> None:
+def test_what_qsub_is_told(shape: PbsShape, resource: str, select: str) -> None:
     site = SiteConfig(backend="pbs")
     found = arguments_of(order(4, TaskSize()), site, shape, Path("/p/pilot.sh"), type_resource=resource)
     assert select in found

@@ -13,9 +13,9 @@ from adaptor.errors import ConfigError
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport
 from backends.pbs.backend import PbsBackend
-from backends.pbs.jobs import report_of
+from backends.pbs.openpbs.dialect import job_state
 from backends.pbs.openpbs.jobs import own_job
-from backends.pbs.openpbs.states import job_state
+from backends.pbs.state.queue import report_of
 from tests.backends.pbs.openpbs_recordings import job_record
 
 SITE = "sites:\n  hpc:\n    backend: pbs\n    partition: workq\n"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from backends.commands import Answer, Commands
+from backends.commands import CommandAnswer, Commands
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 RELEASES = sorted(folder.name for folder in FIXTURES.iterdir() if folder.name[:1].isdigit())
@@ -40,7 +40,7 @@ class Answers(Commands):
         self._alone = alone
         self.asked_alone: list[str] = []
 
-    def run(self, program: str, *arguments: str) -> Answer:
+    def run(self, program: str, *arguments: str) -> CommandAnswer:
         if program == "scontrol" and arguments[1] == "job" and arguments[-1] != "-o":
             self.asked_alone.append(arguments[-1])
             text = self._text("job_details-alone") if self._alone is None else self._alone[arguments[-1]]
@@ -52,7 +52,7 @@ class Answers(Commands):
             text = self._text("nodes")
         else:
             text = self._text(_OF_SCONTROL[arguments[1]])
-        return Answer(0, text, "")
+        return CommandAnswer(0, text, "")
 
     def _text(self, question: str) -> str:
         return self._replaced[question] if question in self._replaced else self._text_of(question)

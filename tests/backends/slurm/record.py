@@ -17,10 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from backends.base import SchedulerError
-from backends.commands import Answer, Commands
+from backends.commands import CommandAnswer, Commands
 from backends.machines.here import HERE
-from backends.slurm.environment import asking_environment
-from backends.slurm.questions import Questions
+from backends.slurm.questions import Questions, asking_environment
 from tests.backends.slurm.answers import FIXTURES, MARK
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import DEFAULT_PARTITIONS, MIXED, Partition
@@ -126,7 +125,7 @@ class Recording(Commands):
         super().__init__(asking_environment, 30.0, HERE)
         self.answers: list[str] = []
 
-    def run(self, program: str, *arguments: str) -> Answer:
+    def run(self, program: str, *arguments: str) -> CommandAnswer:
         answer = super().run(program, *arguments)
         if not answer.status:
             self.answers.append(answer.output)

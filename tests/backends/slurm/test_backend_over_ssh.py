@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,7 +40,7 @@ def backend_with(
         (folder / "sbatch").chmod(0o755)
         variables = {"SLURM_CONF": str(slurm.conf), "PATH": f"{folder}:/usr/bin:/bin"}
         site = SiteConfig(backend="slurm", environment=variables)
-        machines.append(Distant(msgspec.convert(sshd.site(), SshConfig), variables, 20))
+        machines.append(Distant(msgspec.convert(sshd.site(), SshConfig), variables, 20, sys.executable))
         return SlurmBackend(site, machines[-1])
 
     yield make

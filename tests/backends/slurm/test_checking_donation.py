@@ -10,7 +10,7 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from backends.slurm import parse
-from backends.slurm.checking_donation import check_donation
+from backends.slurm.donation import check_donation
 from backends.slurm.rows import Partition
 
 BY_PARTITION = {"PreemptType": "preempt/partition_prio", "PreemptMode": "CANCEL"}

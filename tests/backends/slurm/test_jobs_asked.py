@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from backends.slurm.jobs import OwnJobs
+from backends.slurm.jobs import OwnSlurmJobs
 from backends.slurm.rows import AccountingRow, QueueRow
 from tests.backends.slurm.slurm_rows import job
 
@@ -39,5 +39,5 @@ class Rows:
     ids=["tasks", "one processor", "three whole nodes", "running", "a site of whole nodes"],
 )
 def test_what_a_job_asks_for_now(row: QueueRow, whole_nodes: bool, told: tuple[int | None, float]) -> None:
-    (report,) = OwnJobs(Rows(row), whole_nodes=whole_nodes).reports(["7"], "none")  # type: ignore[arg-type]
+    (report,) = OwnSlurmJobs(Rows(row), whole_nodes=whole_nodes).reports(["7"], "none")  # type: ignore[arg-type]
     assert (report.processors, report.limit) == told

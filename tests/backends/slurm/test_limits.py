@@ -16,16 +16,16 @@ from backends.base import SchedulerError
 from backends.ceilings import limits_of
 from backends.findings import Finding, check_limits
 from backends.slurm import parse
-from backends.slurm.accounting import parse_associations, parse_qos
 from backends.slurm.checking import (
     check_accounting,
     check_nodes,
     check_partition,
     check_scheduler,
 )
-from backends.slurm.describing import describe_cluster
-from backends.slurm.limits import Terms, ceilings
+from backends.slurm.discover import describe_cluster
+from backends.slurm.limits import SlurmTerms, ceilings
 from backends.slurm.nodes import PartitionNodes, find_site
+from backends.slurm.parse import parse_associations, parse_qos
 
 Recorded = Callable[[str], str]
 SITE = SiteConfig(backend="slurm", partition="batch")
@@ -37,21 +37,21 @@ def nodes(recorded: Recorded) -> PartitionNodes:
 
 
 @pytest.fixture
-def terms(recorded: Recorded) -> Terms:
+def terms(recorded: Recorded) -> SlurmTerms:
     """Those of the recorded cluster, with accounting."""
     partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
-    return Terms(
+    return SlurmTerms(
         partitions={each.name: each for each in partitions},
         associations=parse_associations(recorded("22.05/associations.txt")),
         qos=parse_qos(recorded("22.05/qos.txt")),
     )
 
 
-def without_accounting(terms: Terms) -> Terms:
-    return Terms(partitions=terms.partitions)
+def without_accounting(terms: SlurmTerms) -> SlurmTerms:
+    return SlurmTerms(partitions=terms.partitions)
 
 
-def with_partition(terms: Terms, **changes: object) -> Terms:
+def with_partition(terms: SlurmTerms, **changes: object) -> SlurmTerms:
     changed = msgspec.structs.replace(terms.partitions["batch"], **changes)
     return msgspec.structs.replace(terms, partitions={**terms.partitions, "batch": changed})
 
@@ -60,7 +60,7 @@ def levels(findings: list[Finding]) -> list[str]:
     return [finding.level for finding in findings]
 
 
-def test_accounting_as_recorded(terms: Terms) -> None:
+def test_accounting_as_recorded(terms: SlurmTerms) -> None:
     (mine,) = terms.associations
     assert (mine.account, mine.partition, mine.qos) == ("phys", "", ("normal", "tiny"))
     assert (mine.allowance.submitted, mine.allowance.seconds, mine.allowance.processors) == (5, 7200, 12)
@@ -77,13 +77,13 @@ def test_accounting_that_is_not_understood(text: str) -> None:
         parse_associations(text)
 
 
-def test_without_accounting_the_partition_speaks(terms: Terms, nodes: PartitionNodes) -> None:
+def test_without_accounting_the_partition_speaks(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     known = ceilings(without_accounting(terms), SITE, nodes)
     assert (known.requests.value, known.processors.value, known.seconds.value) == (math.inf, 24, 14400)
     assert limits_of(known) == Limits(max_pending_requests=4, max_proc=16, max_tr=14400)
 
 
-def test_the_tightest_of_all_holds(terms: Terms, nodes: PartitionNodes) -> None:
+def test_the_tightest_of_all_holds(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     known = ceilings(terms, SITE, nodes)
     assert (known.requests.value, known.processors.value, known.seconds.value) == (5, 12, 7200)
     assert {known.requests.source, known.processors.source, known.seconds.source} == {"account phys"}
@@ -91,26 +91,28 @@ def test_the_tightest_of_all_holds(terms: Terms, nodes: PartitionNodes) -> None:
     assert limits_of(tiny) == Limits(max_pending_requests=3, max_proc=6, max_tr=1200)
 
 
-def test_the_qos_of_a_partition_holds_too(terms: Terms, nodes: PartitionNodes) -> None:
+def test_the_qos_of_a_partition_holds_too(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     assert ceilings(with_partition(terms, qos="tiny"), SITE, nodes).seconds.source == "QOS tiny"
 
 
-def test_nodes_limit_processors(terms: Terms, nodes: PartitionNodes) -> None:
+def test_nodes_limit_processors(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     limited = with_partition(without_accounting(terms), max_nodes=2)
     assert ceilings(limited, SITE, nodes).processors.value == 8
 
 
-def test_where_there_is_no_limit_we_choose_one(terms: Terms, nodes: PartitionNodes) -> None:
+def test_where_there_is_no_limit_we_choose_one(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     unlimited = with_partition(without_accounting(terms), max_time=math.inf)
     assert limits_of(ceilings(unlimited, SITE, nodes)).max_tr == 86400
 
 
-def test_an_unknown_partition_has_no_limits(terms: Terms, nodes: PartitionNodes) -> None:
+def test_an_unknown_partition_has_no_limits(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     with pytest.raises(SchedulerError, match="no partition batch"):
-        ceilings(Terms(partitions={}), SITE, nodes)
+        ceilings(SlurmTerms(partitions={}), SITE, nodes)
 
 
-def test_a_description_is_a_configuration(terms: Terms, nodes: PartitionNodes, recorded: Recorded) -> None:
+def test_a_description_is_a_configuration(
+    terms: SlurmTerms, nodes: PartitionNodes, recorded: Recorded
+) -> None:
     rows = parse.parse_nodes(recorded("plain/nodes.txt"))
     text = describe_cluster(
         parse.parse_settings(recorded("plain/settings.txt")), [nodes, find_site(rows, "short")], terms
@@ -125,7 +127,7 @@ def test_a_description_is_a_configuration(terms: Terms, nodes: PartitionNodes, r
 
 
 def test_a_description_says_how_several_partitions_are_one_site(
-    terms: Terms, nodes: PartitionNodes, recorded: Recorded
+    terms: SlurmTerms, nodes: PartitionNodes, recorded: Recorded
 ) -> None:
     """Not those whose jobs make room for others."""
     batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
@@ -135,18 +137,18 @@ def test_a_description_says_how_several_partitions_are_one_site(
     }
     others = [msgspec.structs.replace(nodes, name=name) for name in more]
     preempting = {"PreemptType": "preempt/partition_prio"}
-    text = describe_cluster(preempting, [nodes, *others], Terms(partitions={"batch": batch, **more}))
+    text = describe_cluster(preempting, [nodes, *others], SlurmTerms(partitions={"batch": batch, **more}))
     (line,) = (line.strip("# ") for line in text.splitlines() if "# partitions: " in line)
     site = parse_config(f"sites: {{all: {{backend: slurm, {line}}}}}", "described").sites["all"]
     assert [each.partition for each in sites_of(site).values()] == ["batch", "odd/name"]
     assert "partitions:" not in describe_cluster({}, [nodes], terms)
 
 
-def test_a_description_says_how_idle_nodes_could_be_donated(terms: Terms, nodes: PartitionNodes) -> None:
+def test_a_description_says_how_idle_nodes_could_be_donated(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
     low = msgspec.structs.replace(batch, name="low", tier=1, preempt_mode="CANCEL", default=False)
     nodes = msgspec.structs.replace(nodes, members={"batch": frozenset(), "low": frozenset()})
-    both = Terms(partitions={"batch": batch, "low": low})
+    both = SlurmTerms(partitions={"batch": batch, "low": low})
     preempting = {"PreemptType": "preempt/partition_prio"}
     text = describe_cluster(preempting, [nodes], both)
     uncommented = text.replace("# donation", "donation")
@@ -155,15 +157,19 @@ def test_a_description_says_how_idle_nodes_could_be_donated(terms: Terms, nodes:
     assert (donation.mode, donation.partition) == ("preemptible", "low")
     assert "donation" not in describe_cluster({}, [nodes], both)
     firm = {"low": msgspec.structs.replace(low, preempt_mode="OFF")}
-    assert "donation" not in describe_cluster(preempting, [nodes], Terms(partitions={"batch": batch, **firm}))
+    assert "donation" not in describe_cluster(
+        preempting, [nodes], SlurmTerms(partitions={"batch": batch, **firm})
+    )
 
 
-def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, nodes: PartitionNodes) -> None:
+def test_odd_names_and_limits_are_written_so_that_they_are_read(
+    terms: SlurmTerms, nodes: PartitionNodes
+) -> None:
     odd = msgspec.structs.replace(terms.partitions["batch"], name="1e3", max_time=86400 * 2 + 3723.0)
     text = describe_cluster(
         {},
         [msgspec.structs.replace(nodes, name="1e3")],
-        Terms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0, exclusive="NODE")}),
+        SlurmTerms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0, exclusive="NODE")}),
     )
     site = parse_config(text, "described").sites["1e3"]
     assert (site.partition, site.limits.max_tr, site.whole_nodes) == ("1e3", 3723, True)
@@ -178,7 +184,7 @@ def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, no
     ],
 )
 def test_limits_are_checked(
-    terms: Terms, nodes: PartitionNodes, limits: LimitsConfig, expected: list[str]
+    terms: SlurmTerms, nodes: PartitionNodes, limits: LimitsConfig, expected: list[str]
 ) -> None:
     site = msgspec.structs.replace(SITE, limits=limits)
     assert levels(list(check_limits(site, ceilings(terms, site, nodes), "Slurm"))) == expected
@@ -198,7 +204,7 @@ def test_limits_are_checked(
     ],
 )
 def test_sizes_of_nodes_are_checked(
-    terms: Terms, nodes: PartitionNodes, site: SiteConfig, exclusive: str, expected: list[str]
+    terms: SlurmTerms, nodes: PartitionNodes, site: SiteConfig, exclusive: str, expected: list[str]
 ) -> None:
     found = check_nodes(site, nodes, msgspec.structs.replace(terms.partitions["batch"], exclusive=exclusive))
     assert levels(list(found)) == expected
@@ -214,7 +220,7 @@ def test_sizes_of_nodes_are_checked(
     ],
 )
 def test_accounts_and_qos_are_checked(
-    terms: Terms, nodes: PartitionNodes, changes: dict[str, str], level: str, words: str
+    terms: SlurmTerms, nodes: PartitionNodes, changes: dict[str, str], level: str, words: str
 ) -> None:
     (finding,) = check_accounting(msgspec.structs.replace(SITE, **changes), terms, nodes)
     assert finding.level == level
@@ -233,7 +239,7 @@ def test_a_scheduler_without_backfilling_or_openness_is_remarked_on(recorded: Re
     assert levels(list(found)) == ["warning", "warning"]
 
 
-def test_site_init_says_which_share_is_asked_for_and_why(terms: Terms, nodes: PartitionNodes) -> None:
+def test_site_init_says_which_share_is_asked_for_and_why(terms: SlurmTerms, nodes: PartitionNodes) -> None:
     large = with_partition(without_accounting(terms), processors=4096, nodes=1024)
     text = describe_cluster({"ClusterName": "c"}, [nodes], large)
     assert (

@@ -9,7 +9,7 @@ from adaptor.crafting.availability import Availability
 from backends.slurm.nodes import find_site
 from backends.slurm.ordering import Ordering, check_ordering, ordering, shrink_margin
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.queue import Seen, queue_state
+from backends.slurm.queue import SlurmSeen, queue_state
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 BACKFILL = {"SchedulerType": "sched/backfill"}
@@ -61,7 +61,7 @@ def test_which_slurm_gives_the_whole_slot(release: str, settings: dict[str, str]
     assert ("1m 40s shorter" in told) == (margin is None and "bf_interval" not in str(settings))
 
 
-def waiting(count: int, tested: int, ours: int | None = None) -> Seen:
+def waiting(count: int, tested: int, ours: int | None = None) -> SlurmSeen:
     """Two nodes of 4, one in use; each waiting job is planned 100 s after the one before it.
 
     `ours`: the place of the one that is ours.
@@ -72,7 +72,7 @@ def waiting(count: int, tested: int, ours: int | None = None) -> Seen:
         for place in range(1, count + 1)
     ]
     details = {} if ours is None else {f"{ours + 10}": JobDetail(user="me")}
-    return Seen(
+    return SlurmSeen(
         now=NOW,
         site=find_site([node("n1", 4), node("n2")], "batch"),
         jobs=jobs,

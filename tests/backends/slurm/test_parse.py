@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from backends.base import SchedulerError
 from backends.slurm import parse
-from backends.slurm.placing.gres import gres_counts
-from backends.slurm.placing.licenses import License
+from backends.slurm.placing.gres import License, gres_counts
 from backends.slurm.questions import Questions
 from backends.slurm.rows import default_limit
 from tests.backends.slurm.answers import MARK

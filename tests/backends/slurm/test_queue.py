@@ -15,14 +15,14 @@ from backends.observed.state import LINGER
 from backends.slurm import parse
 from backends.slurm.nodes import find_site
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.queue import Seen, elements, queue_state
+from backends.slurm.queue import SlurmSeen, elements, queue_state
 from backends.slurm.rows import NodeRow, QueueRow
 from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 
-def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> Seen:
-    observation = Seen(now=NOW, site=find_site(nodes, "batch"), jobs=jobs)
+def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> SlurmSeen:
+    observation = SlurmSeen(now=NOW, site=find_site(nodes, "batch"), jobs=jobs)
     return msgspec.structs.replace(observation, **given)
 
 
@@ -37,7 +37,7 @@ def bare(jobs: Iterable[Job]) -> tuple[Job, ...]:
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
     state = queue_state(
-        Seen(
+        SlurmSeen(
             now=NOW,
             site=find_site(parse.parse_nodes(recorded("plain/nodes.txt")), None),
             jobs=parse.parse_queue(recorded("plain/queue.txt"), MARK),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from backends.slurm.checking import unknown_answers
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.questions import Questions, read
-from backends.slurm.unknown import unknown_answers
 from tests.backends.slurm.answers import RELEASES, Answers, recorded
 from tests.backends.slurm.record import record
 

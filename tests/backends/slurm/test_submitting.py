@@ -12,7 +12,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.commands import CommandAnswer
 from backends.donation import donation_terms
 from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import shape_of
@@ -118,7 +118,7 @@ def test_the_own_reservation_is_known() -> None:
 
 
 def test_an_accepted_request_has_an_id() -> None:
-    assert accepted_id(Answer(0, "12;cluster\n", "sbatch: lua: welcome\n")) == "12"
+    assert accepted_id(CommandAnswer(0, "12;cluster\n", "sbatch: lua: welcome\n")) == "12"
 
 
 @pytest.mark.parametrize(
@@ -134,24 +134,26 @@ def test_an_accepted_request_has_an_id() -> None:
 )
 def test_a_refusal_says_why(complaint: str) -> None:
     with pytest.raises(SubmitRefused) as refusal:
-        accepted_id(Answer(1, "", complaint))
+        accepted_id(CommandAnswer(1, "", complaint))
     assert complaint.splitlines()[0] in str(refusal.value)
+
+
+FAILED = "sbatch: error: Batch job submission failed"
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"),
-        Answer(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received"),
-        Answer(1, "", "sbatch: error: Batch job submission failed: Unable to contact slurm controller "
-               "(receive failure)"),
-        Answer(-9, "", ""),
-        Answer(1, "", ""),
-        Answer(0, "", ""),
-        Answer(0, "thank you for your job\n", ""),
+        CommandAnswer(1, "", f"{FAILED}: Socket timed out on send/recv operation"),
+        CommandAnswer(1, "", f"{FAILED}: Zero Bytes were transmitted or received"),
+        CommandAnswer(1, "", f"{FAILED}: Unable to contact slurm controller (receive failure)"),
+        CommandAnswer(-9, "", ""),
+        CommandAnswer(1, "", ""),
+        CommandAnswer(0, "", ""),
+        CommandAnswer(0, "thank you for your job\n", ""),
     ],
 )  # fmt: skip
-def test_what_leaves_it_open_is_uncertain(answer: Answer) -> None:
+def test_what_leaves_it_open_is_uncertain(answer: CommandAnswer) -> None:
     with pytest.raises(SubmitUncertain):
         accepted_id(answer)
 
@@ -166,7 +168,7 @@ def test_a_controller_that_was_never_reached_has_no_request() -> None:
         "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)"
     )
     with pytest.raises(SchedulerError) as failure:
-        accepted_id(Answer(1, "", complaint))
+        accepted_id(CommandAnswer(1, "", complaint))
     assert type(failure.value) is SchedulerError
 
 

@@ -10,8 +10,8 @@ import pytest
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
-from backends.commands import Answer
-from backends.slurm.placing.shape import Shape
+from backends.commands import CommandAnswer
+from backends.slurm.placing.shape import SlurmShape
 from backends.slurm.submitting import changes, check_changed
 
 ORDER = PilotOrder(
@@ -25,16 +25,16 @@ ORDER = PilotOrder(
 
 
 def test_tasks_and_processors_go_together_and_nodes_never() -> None:
-    of_tasks = Shape(count=3, part=TaskSize(processors=2))
+    of_tasks = SlurmShape(count=3, part=TaskSize(processors=2))
     asked = changes("7", ORDER, of_tasks, shrinks=False)
     assert asked == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3", "NumCPUs=6"]
-    of_nodes = Shape(count=3, part=TaskSize(processors=2), whole_nodes=True)
+    of_nodes = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
     assert changes("7", ORDER, of_nodes, shrinks=False) == ["update", "JobId=7", "TimeLimit=59", "NumTasks=3"]
 
 
 def test_the_least_time_goes_with_the_limit_and_is_taken_back() -> None:
     """Slurm refuses a limit below the least time of the job."""
-    part = Shape(count=3, part=TaskSize(processors=2), whole_nodes=True)
+    part = SlurmShape(count=3, part=TaskSize(processors=2), whole_nodes=True)
     assert changes("7", ORDER, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=0"]
     order = msgspec.structs.replace(ORDER, request=Request(6, 3540, 601))
     assert changes("7", order, part, shrinks=True)[2:4] == ["TimeLimit=59", "TimeMin=11"]
@@ -54,9 +54,9 @@ def test_the_least_time_goes_with_the_limit_and_is_taken_back() -> None:
 )
 def test_what_an_answer_means(status: int, words: str, refused: bool) -> None:
     with pytest.raises(SchedulerError) as raised:
-        check_changed(Answer(status, "", words))
+        check_changed(CommandAnswer(status, "", words))
     assert isinstance(raised.value, ChangeRefused) == refused
 
 
 def test_silence_is_consent() -> None:
-    check_changed(Answer(0, "", ""))
+    check_changed(CommandAnswer(0, "", ""))

@@ -20,10 +20,10 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from adaptor_torque.dialect import Torque, state_of
 from backends.base import PilotOrder
-from backends.commands import Answer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
-from backends.pbs.shape import Shape
-from backends.pbs.state.sizes import machines_of
+from backends.pbs.shape import PbsShape
+from backends.pbs.state.nodes import machines_of
 from tests.clusters.slurm_wrappers import parse, submitting
 from tests.clusters.slurm_wrappers.notes import Notes
 from tests.clusters.slurm_wrappers.text import listed_ids
@@ -51,7 +51,7 @@ def _template() -> Path:
 
 
 class SlurmWrappers(Torque):
-    """Implements `backends.pbs.dialect.Dialect`."""
+    """Implements `backends.pbs.dialect.PbsDialect`."""
 
     name = "Slurm's wrappers"
     time_resolution = 60
@@ -85,15 +85,15 @@ class SlurmWrappers(Torque):
         """There is none to ask: the wrappers do not tell Slurm's default partition."""
         return PbsServer(name="Slurm", version="of Torque's commands", history=_REMEMBERED)
 
-    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         found = submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
         self._notes.expect(order.tag, script.parent)
         return found
 
-    def accepted_id(self, answer: Answer) -> str:
+    def accepted_id(self, answer: CommandAnswer) -> str:
         return submitting.accepted_id(answer)
 
-    def is_over(self, answer: Answer) -> bool:
+    def is_over(self, answer: CommandAnswer) -> bool:
         """Of jobs that are gone it says nothing at all."""
         return not answer.output.strip() and not answer.errors.strip()
 

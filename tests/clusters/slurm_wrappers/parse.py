@@ -11,8 +11,8 @@ import re
 
 from adaptor_torque.parse import understood
 from backends.observed.rows import Amounts
-from backends.pbs.fields import parse_duration, parse_time
-from backends.pbs.records import Record, parse_long
+from backends.pbs.fields import clock_seconds, parse_time
+from backends.pbs.records import PbsRecord, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from tests.clusters.slurm_wrappers.text import as_torque
 
@@ -37,7 +37,7 @@ def parse_queues(text: str, limits: str) -> list[PbsQueue]:
     """`qstat -Q -f` and `qstat -q`. Raises SchedulerError: there are records, but none is a queue's."""
     bounds = {line[:_NAME_COLUMN].strip(): line[_NAME_COLUMN:].split() for line in limits.splitlines()}
 
-    def queue(record: Record) -> PbsQueue:
+    def queue(record: PbsRecord) -> PbsQueue:
         columns = bounds.get(record.id[:_NAME_COLUMN], [])
         # Memory, CPU time, walltime, nodes, running, queued, an empty limit, and two letters.
         walltime, nodes = columns[2:4] if len(columns) == 9 else ("--", "--")
@@ -45,7 +45,7 @@ def parse_queues(text: str, limits: str) -> list[PbsQueue]:
             name=record.id,
             enabled=record.values["enabled"] == "yes",
             started=record.values["started"] == "yes",
-            max_seconds=math.inf if walltime == "--" else parse_duration(walltime),
+            max_seconds=math.inf if walltime == "--" else clock_seconds(walltime),
             max_nodes=math.inf if nodes == "--" else float(nodes),
         )
 
@@ -58,12 +58,12 @@ def parse_held_counts(text: str) -> dict[str, int]:
     return {node: int(count) for node, _, count in pairs}
 
 
-def _job(record: Record) -> PbsJob:
+def _job(record: PbsRecord) -> PbsJob:
     """Raises KeyError, ValueError: not a job."""
     values = record.values
     held = parse_held_counts(values["exec_host"]) if "exec_host" in values else {}
     state = _state(values["job_state"], int(values["Priority"]))
-    limit = parse_duration(values["Resource_List.walltime"])
+    limit = clock_seconds(values["Resource_List.walltime"])
     begins = parse_time(values["mtime"]) if "mtime" in values else None
     return PbsJob(
         id=record.id,
@@ -90,7 +90,7 @@ def _state(letter: str, priority: int) -> str:
     return "H" if letter == "Q" and priority == 0 else letter
 
 
-def _node(record: Record) -> PbsNode:
+def _node(record: PbsRecord) -> PbsNode:
     """Raises KeyError, ValueError: not a node."""
     values = record.values
     said = dict(word.partition("=")[::2] for word in values.get("status", "").split(","))

@@ -7,14 +7,16 @@ import shlex
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor_torque.submitting import LOG
+from adaptor_torque.dialect import LOG
 from backends.base import PilotOrder, SubmitRefused
-from backends.commands import Answer
-from backends.pbs.shape import Shape
+from backends.commands import CommandAnswer
+from backends.pbs.shape import PbsShape
 from backends.slurm import submitting as sbatch
 
 
-def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, per_node: int) -> list[str]:
+def arguments_of(
+    order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path, per_node: int
+) -> list[str]:
     """All arguments of qsub.
 
     Args:
@@ -38,7 +40,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path
     return [*options, *site.extra_args, shlex.quote(str(script))]
 
 
-def _resources(shape: Shape, per_node: int) -> str:
+def _resources(shape: PbsShape, per_node: int) -> str:
     """Whole nodes, or tasks wherever they find room: `nodes=N:ppn=C` would ask for N nodes at least."""
     if shape.node:
         return f"nodes={shlex.quote(shape.node)}:ppn={shape.processors}"
@@ -52,7 +54,7 @@ def _resources(shape: Shape, per_node: int) -> str:
     return f"{wanted},mem={math.ceil(shape.memory * most / 2**20)}M"
 
 
-def accepted_id(answer: Answer) -> str:
+def accepted_id(answer: CommandAnswer) -> str:
     """The job's id; qsub prints what sbatch complained of to its standard output.
 
     Raises:
@@ -60,4 +62,4 @@ def accepted_id(answer: Answer) -> str:
     """
     lines = [line.strip("' ") for line in answer.output.splitlines()]
     complaints = [line for line in lines if line.startswith("sbatch:")]
-    return sbatch.accepted_id(Answer(answer.status, answer.output, "\n".join(complaints)))
+    return sbatch.accepted_id(CommandAnswer(answer.status, answer.output, "\n".join(complaints)))

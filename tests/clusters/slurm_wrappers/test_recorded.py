@@ -14,10 +14,10 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer, Commands
+from backends.commands import CommandAnswer, Commands
 from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
-from backends.pbs.shape import Shape
+from backends.pbs.shape import PbsShape
 from tests.backends.pbs.pbs_rows import held
 from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
 from tests.clusters.slurm_wrappers.parse import parse_held_counts, parse_jobs, parse_nodes, parse_queues
@@ -133,44 +133,44 @@ def order(directory: str = "/home/ada/pilots/7") -> PilotOrder:
     )
 
 
-def arguments(shape: Shape, site: SiteConfig = SITE, directory: str = "/home/ada/pilots/7") -> str:
+def arguments(shape: PbsShape, site: SiteConfig = SITE, directory: str = "/home/ada/pilots/7") -> str:
     script = Path(directory) / "pilot.sh"
     return " ".join(arguments_of(order(directory), site, shape, script, per_node=4 // shape.processors))
 
 
 def test_tasks_lie_wherever_there_is_room() -> None:
-    assert arguments(Shape(3, 2, None, whole_nodes=False)) == (
+    assert arguments(PbsShape(3, 2, None, whole_nodes=False)) == (
         "-N adaptor-abc.hpc.7 -r n -j oe -o /home/ada/pilots/7/pbs-pilot.out "
         "-l mppwidth=3,mppdepth=2,walltime=600 -q batch /home/ada/pilots/7/pilot.sh"
     )
 
 
 def test_whole_nodes_are_asked_for_as_nodes() -> None:
-    assert "-l nodes=2:ppn=4,walltime=600" in arguments(Shape(2, 4, None, whole_nodes=True))
+    assert "-l nodes=2:ppn=4,walltime=600" in arguments(PbsShape(2, 4, None, whole_nodes=True))
 
 
 def test_memory_is_enough_for_all_tasks_that_a_node_may_get() -> None:
-    assert "mem=600M," in arguments(Shape(3, 2, 300 * 2**20, whole_nodes=False))
-    assert "mem=300M," in arguments(Shape(1, 2, 300 * 2**20, whole_nodes=False))
+    assert "mem=600M," in arguments(PbsShape(3, 2, 300 * 2**20, whole_nodes=False))
+    assert "mem=300M," in arguments(PbsShape(1, 2, 300 * 2**20, whole_nodes=False))
 
 
 def test_a_shell_will_read_the_paths() -> None:
-    found = arguments(Shape(1, 1, None, whole_nodes=False), directory="/home/ada/my $(files) 5%")
+    found = arguments(PbsShape(1, 1, None, whole_nodes=False), directory="/home/ada/my $(files) 5%")
     assert "-o '/home/ada/my $(files) 5%%/pbs-pilot.out'" in found
     assert found.endswith("'/home/ada/my $(files) 5%/pilot.sh'")
 
 
 def test_a_qos_cannot_be_said() -> None:
     with pytest.raises(SubmitRefused, match="backend: slurm"):
-        arguments(Shape(1, 1, None, whole_nodes=False), SiteConfig(backend="pbs", qos="low"))
+        arguments(PbsShape(1, 1, None, whole_nodes=False), SiteConfig(backend="pbs", qos="low"))
 
 
 def test_a_donated_node_is_asked_for_by_name() -> None:
-    assert "-l nodes=n3:ppn=4,walltime=600" in arguments(Shape(1, 4, None, whole_nodes=False, node="n3"))
+    assert "-l nodes=n3:ppn=4,walltime=600" in arguments(PbsShape(1, 4, None, whole_nodes=False, node="n3"))
 
 
 def test_the_id_is_what_qsub_prints() -> None:
-    assert accepted_id(Answer(0, "12\n", "")) == "12"
+    assert accepted_id(CommandAnswer(0, "12\n", "")) == "12"
 
 
 @pytest.mark.parametrize(
@@ -183,27 +183,27 @@ def test_the_id_is_what_qsub_prints() -> None:
 )
 def test_a_refusal_is_told_in_the_words_of_slurm(name: str, words: str) -> None:
     with pytest.raises(SubmitRefused, match=words):
-        accepted_id(Answer(1, text(name), ""))
+        accepted_id(CommandAnswer(1, text(name), ""))
 
 
 def test_a_server_that_is_down_has_not_taken_the_request() -> None:
     with pytest.raises(SchedulerError, match="Unable to contact") as error:
-        accepted_id(Answer(1, text("down-qsub.txt"), ""))
+        accepted_id(CommandAnswer(1, text("down-qsub.txt"), ""))
     assert not isinstance(error.value, SubmitRefused | SubmitUncertain)
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(0, "thank you\n", ""),
-        Answer(255, "", "Invalid time limit specified\n"),
-        Answer(-15, "", ""),
-        Answer(
+        CommandAnswer(0, "thank you\n", ""),
+        CommandAnswer(255, "", "Invalid time limit specified\n"),
+        CommandAnswer(-15, "", ""),
+        CommandAnswer(
             1, "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n", ""
         ),
     ],
 )
-def test_an_answer_that_leaves_it_open(answer: Answer) -> None:
+def test_an_answer_that_leaves_it_open(answer: CommandAnswer) -> None:
     with pytest.raises(SubmitUncertain):
         accepted_id(answer)
 
@@ -215,9 +215,9 @@ def test_nothing_at_all_is_no_error(parse: Callable[[str], list[object]]) -> Non
 
 def test_what_qdel_says_of_jobs_that_are_gone() -> None:
     wrappers = SlurmWrappers(Commands(lambda own: own, 10))
-    assert wrappers.is_over(Answer(2, "", ""))
-    assert not wrappers.is_over(Answer(1, text("down-qdel.txt"), ""))
-    assert not wrappers.is_over(Answer(2, "", "Can't locate Slurm.pm in @INC\n"))
+    assert wrappers.is_over(CommandAnswer(2, "", ""))
+    assert not wrappers.is_over(CommandAnswer(1, text("down-qdel.txt"), ""))
+    assert not wrappers.is_over(CommandAnswer(2, "", "Can't locate Slurm.pm in @INC\n"))
 
 
 def test_exec_host_counts_processors() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from adaptor.daemon.remote import folder as module
 from adaptor.daemon.remote.folder import RemoteFolder
-from adaptor.protocol.access import Access, Identity, read_access
+from adaptor.protocol.access import Access, Credentials, read_access
 from backends.base import SchedulerError
 from backends.machines.here import Here
 
@@ -52,7 +52,7 @@ class Scene:
         self.remote_folder = RemoteFolder(
             Here(),
             folder / "there",
-            access=lambda addresses: Access(addresses=addresses, server="s", own=Identity("p", "k")),
+            access=lambda addresses: Access(addresses=addresses, server="s", own=Credentials("p", "k")),
             route=self.route,
             changed=self.told.append,
         )

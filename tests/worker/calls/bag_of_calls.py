@@ -11,8 +11,7 @@ from typing import Any
 import cloudpickle
 
 from adaptor.bag_spec import Interpreter
-from adaptor.protocol.calls import VALUE
-from adaptor.protocol.messages import Ending, Lease, Result
+from adaptor.protocol.messages import VALUE, Ending, Lease, Result
 from tests.worker.fake_daemon import Harness, key
 
 VERSION = ".".join(map(str, sys.version_info[:2]))

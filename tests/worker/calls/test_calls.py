@@ -15,8 +15,7 @@ import pytest
 
 from adaptor.bag_spec import Interpreter
 from adaptor.processes.identity import is_there, process_of
-from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INPUT_FILE, TEXT, VALUE
-from adaptor.protocol.messages import Ending, Lease, Orders
+from adaptor.protocol.messages import ERROR, ERROR_OF_CHILDREN, INPUT_FILE, TEXT, VALUE, Ending, Lease, Orders
 from tests.worker.calls.bag_of_calls import Calls
 from tests.worker.fake_daemon import Harness, key
 

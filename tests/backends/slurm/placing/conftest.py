@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from backends.slurm.nodes import Look, PartitionNodes, find_site
-from backends.slurm.questions import Questions, Reading, read
+from backends.slurm.questions import Questions, SlurmReading, read
 from backends.slurm.rows import QueueRow
 
 
 @pytest.fixture
-def reading(asked: Questions) -> Reading:
+def reading(asked: Questions) -> SlurmReading:
     return read(asked, licenses=True)
 
 
@@ -21,6 +21,6 @@ def mixed(asked: Questions) -> PartitionNodes:
 
 
 @pytest.fixture
-def rows(reading: Reading) -> dict[str, QueueRow]:
+def rows(reading: SlurmReading) -> dict[str, QueueRow]:
     """By the names of the jobs; of an array, what waits."""
     return {row.name: row for row in reversed(reading.jobs)}

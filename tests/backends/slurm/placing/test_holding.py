@@ -13,8 +13,8 @@ from adaptor.resources import Part
 from backends.observed.state import HIDDEN
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.placing.job_details import JobDetail
-from backends.slurm.questions import Reading
-from backends.slurm.queue import Seen, queue_state
+from backends.slurm.questions import SlurmReading
+from backends.slurm.queue import SlurmSeen, queue_state
 from tests.backends.slurm.slurm_rows import reservation
 
 NOW = 1795370432.0
@@ -22,16 +22,16 @@ MIB = 2**20
 
 
 @pytest.fixture
-def seen(reading: Reading, mixed: PartitionNodes) -> Seen:
+def seen(reading: SlurmReading, mixed: PartitionNodes) -> SlurmSeen:
     site = msgspec.structs.replace(mixed, memory_counted=True)
-    return Seen(now=NOW, site=site, jobs=reading.jobs, details=reading.job_details.found)
+    return SlurmSeen(now=NOW, site=site, jobs=reading.jobs, details=reading.job_details.found)
 
 
 def running(state: QueueState) -> dict[str, RunningJob]:
     return {each.id: each for each in state.running}
 
 
-def test_the_recorded_scene(seen: Seen) -> None:
+def test_the_recorded_scene(seen: SlurmSeen) -> None:
     found = running(queue_state(seen))
     assert found["1"].parts == (
         Part(node="n3", processors=4, memory=400 * MIB),
@@ -51,14 +51,14 @@ def test_the_recorded_scene(seen: Seen) -> None:
     assert HIDDEN not in found
 
 
-def test_details_that_do_not_agree_with_squeue_are_not_used(seen: Seen) -> None:
+def test_details_that_do_not_agree_with_squeue_are_not_used(seen: SlurmSeen) -> None:
     wrong = {**seen.details, "5": JobDetail(parts=(Part(node="n1", processors=1, memory=9 * MIB),))}
     found = running(queue_state(msgspec.structs.replace(seen, details=wrong, user="root")))
     assert found["5"].parts == (Part(node="n2", processors=1),)
     assert found[HIDDEN] == RunningJob(HIDDEN, 0, math.inf, (Part(node="n2", processors=0, memory=50 * MIB),))
 
 
-def test_what_is_told_of_each_node_is_what_slurm_says_is_allocated(seen: Seen) -> None:
+def test_what_is_told_of_each_node_is_what_slurm_says_is_allocated(seen: SlurmSeen) -> None:
     held: Counter[tuple[str, str]] = Counter()
     for each in queue_state(msgspec.structs.replace(seen, user="root")).running:
         for part in each.parts:
@@ -72,7 +72,7 @@ def test_what_is_told_of_each_node_is_what_slurm_says_is_allocated(seen: Seen) -
             assert held[each_node.name, "mem"] == each_node.held.memory
 
 
-def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: Seen) -> None:
+def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: SlurmSeen) -> None:
     found = running(queue_state(msgspec.structs.replace(seen, jobs=[], details={})))
     assert found[HIDDEN].processors == 17
     assert found[HIDDEN].parts == (
@@ -83,7 +83,7 @@ def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: Seen) -> None:
     )
 
 
-def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(seen: Seen) -> None:
+def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(seen: SlurmSeen) -> None:
     planned = {each.id: each for each in queue_state(seen).pending}
     assert planned["12"].parts == (
         Part(node="n2", processors=6, memory=8000 * MIB),
@@ -92,7 +92,7 @@ def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(see
     assert planned["12"].planned_start == pytest.approx(1795372230, abs=2)
 
 
-def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(seen: Seen) -> None:
+def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(seen: SlurmSeen) -> None:
     now = reservation(name="now", start=NOW - 10, end=NOW + 3600, nodes=("n3", "n9"))
     later = reservation(name="later", start=NOW + 100, end=NOW + 3600, nodes=("n2",))
     state = queue_state(msgspec.structs.replace(seen, reservations=[now, later]))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from adaptor.resources import Part
 from backends.base import SchedulerError
 from backends.slurm import parse, questions
-from backends.slurm.placing.job_details import JobDetail, Wish, parse_job_details, parse_only_job
-from backends.slurm.questions import Questions, Reading
+from backends.slurm.placing.job_details import JobDetail, JobWish, parse_job_details, parse_only_job
+from backends.slurm.questions import Questions, SlurmReading
 from backends.slurm.rows import QueueRow
 from tests.backends.slurm.answers import MARK, RELEASES, Answers, recorded
 from tests.backends.slurm.record import LIE
@@ -23,24 +23,24 @@ MIB = 2**20
 
 
 @pytest.fixture
-def details(reading: Reading, rows: dict[str, QueueRow]) -> dict[str, JobDetail]:
+def details(reading: SlurmReading, rows: dict[str, QueueRow]) -> dict[str, JobDetail]:
     """By the names of the jobs."""
     return {name: reading.job_details.found[row.id] for name, row in rows.items()}
 
 
-def wish(details: dict[str, JobDetail], name: str) -> Wish:
+def wish(details: dict[str, JobDetail], name: str) -> JobWish:
     found = details[name].wish
     assert found is not None
     return found
 
 
-def test_every_job_that_squeue_shows_has_its_details(reading: Reading) -> None:
+def test_every_job_that_squeue_shows_has_its_details(reading: SlurmReading) -> None:
     assert reading.job_details.found.keys() == {row.id for row in reading.jobs}
     assert reading.job_details.unread == ()
     assert {detail.user for detail in reading.job_details.found.values()} == {"root"}
 
 
-def test_parts_of_running_and_suspended_jobs(details: dict[str, JobDetail], reading: Reading) -> None:
+def test_parts_of_running_and_suspended_jobs(details: dict[str, JobDetail], reading: SlurmReading) -> None:
     assert details["uneven"].parts == tuple(
         Part(node=node, processors=4, memory=400 * MIB) for node in ("n3", "n4")
     )
@@ -65,7 +65,7 @@ def test_what_jobs_have_for_themselves(details: dict[str, JobDetail]) -> None:
 
 
 def test_wishes_of_waiting_jobs(details: dict[str, JobDetail]) -> None:
-    assert wish(details, "tasks") == Wish(
+    assert wish(details, "tasks") == JobWish(
         tasks=3,
         processors_per_task=3,
         nodes=wish(details, "tasks").nodes,
@@ -73,10 +73,10 @@ def test_wishes_of_waiting_jobs(details: dict[str, JobDetail]) -> None:
         memory_per_processor=200 * MIB,
         features="new|old",
     )
-    assert wish(details, "pair") == Wish(
+    assert wish(details, "pair") == JobWish(
         tasks=2, processors_per_task=1, nodes=2, fixed=True, features="[new|old]", excluded="n1"
     )
-    assert wish(details, "gpus") == Wish(
+    assert wish(details, "gpus") == JobWish(
         tasks=4,
         processors_per_task=1,
         nodes=2,

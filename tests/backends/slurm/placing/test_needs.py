@@ -9,9 +9,9 @@ import pytest
 
 from adaptor.resources import Need
 from backends.slurm.nodes import PartitionNodes
-from backends.slurm.placing.job_details import JobDetail, Wish
-from backends.slurm.placing.needs import NOWHERE, Needs
-from backends.slurm.questions import Reading
+from backends.slurm.placing.job_details import JobDetail, JobWish
+from backends.slurm.placing.needs import NOWHERE, SlurmNeeds
+from backends.slurm.questions import SlurmReading
 from backends.slurm.rows import QueueRow
 from tests.backends.slurm.slurm_rows import job
 
@@ -20,10 +20,10 @@ MIB = 2**20
 
 @pytest.fixture
 def need_of(
-    reading: Reading, rows: dict[str, QueueRow], mixed: PartitionNodes
+    reading: SlurmReading, rows: dict[str, QueueRow], mixed: PartitionNodes
 ) -> Callable[[str], Need | None]:
     """By the name of a job."""
-    needs = Needs(mixed, whole_nodes=False)
+    needs = SlurmNeeds(mixed, whole_nodes=False)
     return lambda name: needs.of(rows[name], reading.job_details.found[rows[name].id])
 
 
@@ -49,7 +49,7 @@ def test_recorded_needs(need_of: Callable[[str], Need | None]) -> None:
     )
 
 
-WISH = Wish(tasks=2, processors_per_task=2, nodes=1, fixed=False, memory_per_processor=100 * MIB)
+WISH = JobWish(tasks=2, processors_per_task=2, nodes=1, fixed=False, memory_per_processor=100 * MIB)
 
 
 def wanting(**changes: object) -> JobDetail:
@@ -57,7 +57,7 @@ def wanting(**changes: object) -> JobDetail:
 
 
 def test_jobs_with_the_same_answer_share_one_set(mixed: PartitionNodes) -> None:
-    needs = Needs(mixed, whole_nodes=False)
+    needs = SlurmNeeds(mixed, whole_nodes=False)
     old = [
         needs.of(job(id, 4), wanting(features=features))
         for id, features in (("1", "old"), ("2", "old"), ("3", "old|old"))
@@ -69,28 +69,28 @@ def test_jobs_with_the_same_answer_share_one_set(mixed: PartitionNodes) -> None:
 def test_memory_that_nobody_counts_keeps_nobody_away(mixed: PartitionNodes) -> None:
     site = msgspec.structs.replace(mixed, memory_counted=False)
     silent = wanting(memory_per_processor=0)
-    needs = Needs(site, whole_nodes=False)
+    needs = SlurmNeeds(site, whole_nodes=False)
     assert needs.of(job("1", 4), silent) == needs.of(job("2", 4), wanting()) == Need(chunks=2, processors=2)
 
 
 def test_who_names_no_memory_gets_all_of_a_node(mixed: PartitionNodes) -> None:
     silent = wanting(memory_per_processor=0)
-    found = Needs(mixed, whole_nodes=False).of(job("1", 4), silent)
+    found = SlurmNeeds(mixed, whole_nodes=False).of(job("1", 4), silent)
     assert found == Need(chunks=2, processors=2, whole_nodes=True)
 
 
 def test_of_a_job_that_may_run_elsewhere_no_more_counts_than_the_site_holds(mixed: PartitionNodes) -> None:
     large = wanting(tasks=50)
-    found = Needs(mixed, whole_nodes=False).of(job("1", 100, partitions=("short",)), large)
+    found = SlurmNeeds(mixed, whole_nodes=False).of(job("1", 100, partitions=("short",)), large)
     assert found is not None
     assert found.chunks == 2 + 4 + 3 + 2
-    own = Needs(mixed, whole_nodes=False).of(job("1", 100), large)
+    own = SlurmNeeds(mixed, whole_nodes=False).of(job("1", 100), large)
     assert own is not None
     assert own.chunks == 50
 
 
 def test_a_job_that_no_node_of_the_site_serves(mixed: PartitionNodes) -> None:
-    needs = Needs(mixed, whole_nodes=False)
+    needs = SlurmNeeds(mixed, whole_nodes=False)
     found = needs.of(job("1", 4), wanting(features="gold"))
     assert found is not None
     assert found.nodes == NOWHERE
@@ -100,4 +100,4 @@ def test_a_job_that_no_node_of_the_site_serves(mixed: PartitionNodes) -> None:
 
 
 def test_without_a_wish_nothing_is_known(mixed: PartitionNodes) -> None:
-    assert Needs(mixed, whole_nodes=False).of(job("1", 4), None) is None
+    assert SlurmNeeds(mixed, whole_nodes=False).of(job("1", 4), None) is None

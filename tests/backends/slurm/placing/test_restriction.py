@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from backends.slurm.limits import Terms, ceilings
+from backends.slurm.limits import SlurmTerms, ceilings
 from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.parse import parse_partitions
 from backends.slurm.placing.restriction import (
@@ -137,6 +137,6 @@ def test_no_request_is_larger_than_the_nodes_that_are_left() -> None:
     partition = parse_partitions(
         "PartitionName=batch Default=YES State=UP MaxTime=60 MaxNodes=UNLIMITED TotalCPUs=12 TotalNodes=3"
     )[0]
-    known = ceilings(Terms(partitions={"batch": partition}), site(), nodes)
+    known = ceilings(SlurmTerms(partitions={"batch": partition}), site(), nodes)
     assert known.processors.value == 8
     assert "on which this site's requests run" in known.processors.source

@@ -1,0 +1,103 @@
+"""Our own jobs, in the system and ended, as the recorded cell tells of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from adaptor.reports import JobState
+from backends.commands import CommandAnswer
+from backends.gridengine import reading
+from backends.gridengine.reading import ended_report, report_of
+from backends.gridengine.rows import EndedRecord, GridJob
+from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
+
+
+def record(**changes: Any) -> EndedRecord:
+    """Of a job of 100 s that ended by itself after 50."""
+    usual = {"number": "1", "name": "adaptor-1.1", "owner": "bob", "host": "n1", "start": 10.0, "end": 60.0}
+    return EndedRecord(**{**usual, "failed": 0, "exit_status": 0, "slots": 1, "limit": 100.0, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, JobState.COMPLETED),
+        ({"exit_status": 3}, JobState.FAILED),
+        ({"failed": 1, "start": 0.0, "end": 0.0}, JobState.FAILED),
+        ({"failed": 100, "exit_status": 137}, JobState.CANCELLED),
+        ({"exit_status": 140}, JobState.CANCELLED),
+        ({"exit_status": 140, "end": 110.0}, JobState.WALLTIME),
+        ({"failed": 100, "exit_status": 137, "end": 115.0}, JobState.WALLTIME),
+        ({"failed": 37, "exit_status": 137, "end": 111.0}, JobState.WALLTIME),
+        ({"failed": 37, "exit_status": 137}, JobState.FAILED),
+        ({"failed": 100, "exit_status": 137, "limit": math.inf}, JobState.CANCELLED),
+        ({"failed": 25}, JobState.NODE_FAILED),
+    ],
+)
+def test_how_a_job_ended(changes: dict[str, Any], state: JobState) -> None:
+    report = ended_report(record(**changes))
+    assert report.state is state
+    assert (report.start, report.end) == (changes.get("start", 10) or None, changes.get("end", 60) or None)
+
+
+def test_a_job_in_error_never_starts() -> None:
+    job = GridJob(number="1", name="adaptor-1.1", owner="bob", state="Eqw", limit=60)
+    report = report_of(job)
+    assert (report.state, report.start, report.limit) == (JobState.QUEUED, None, 60)
+    assert "could not start it" in report.never
+
+
+def test_running_and_waiting_jobs_are_found_by_id_and_tag() -> None:
+    cell = RecordedCell(qstat=recorded("2-busy-qstat.xml"))
+    found = {report.id: report for report in backend(cell).jobs(["14", "999"], "adaptor-1.")}
+    assert {id: report.state for id, report in found.items()} == {
+        "11": JobState.RUNNING,
+        "14": JobState.QUEUED,
+    }
+    assert (found["11"].nodes, found["11"].processors, found["11"].granted) == (("n2", "n4"), 6, 600)
+    assert "qacct" in [words[0] for words in cell.asked], "999 may have ended"
+
+
+def test_ended_jobs_are_told_from_their_records() -> None:
+    cell = RecordedCell()
+    site = backend(cell)
+    (found,) = site.jobs(["11"], "no such tag")
+    assert (found.state, found.tag, found.end) == (JobState.CANCELLED, "adaptor-1.7", 1795643489.0)
+    cell.asked.clear()
+    site.jobs(["11"], "no such tag")
+    assert [words[0] for words in cell.asked] == ["qstat"], "how it ended is known"
+
+
+def test_a_job_without_a_record_is_unknown_until_it_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = backend(RecordedCell())
+    (found,) = site.jobs(["22"], "no such tag")
+    assert (found.state, found.tag) == (JobState.UNKNOWN, "adaptor-1.8")
+    monkeypatch.setattr(reading, "_LAG", -1.0)
+    (found,) = site.jobs(["22"], "no such tag")
+    assert (found.state, found.start) == (JobState.CANCELLED, None)
+
+
+def test_a_job_that_was_deleted_while_it_waited_is_cancelled_at_once() -> None:
+    site = backend(
+        RecordedCell(qdel="root has deleted job 22\nroot has registered the job 11 for deletion\n")
+    )
+    site.cancel(["22", "11"])
+    found = {report.id: report.state for report in site.jobs(["22", "11"], "no such tag")}
+    assert found == {"22": JobState.CANCELLED, "11": JobState.CANCELLED}
+
+
+def test_where_records_cannot_be_read_an_end_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = backend(RecordedCell(qacct=CommandAnswer(1, "", "accounting: Permission denied")))
+    monkeypatch.setattr(reading, "_LAG", -1.0)
+    (found,) = site.jobs(["11"], "no such tag")
+    assert found.state is JobState.UNKNOWN
+
+
+def test_local_jobs_are_learned_from() -> None:
+    ended = backend(RecordedCell()).ended_jobs()
+    assert all(job.owner == "root" for job in ended)
+    assert (15.0, 16.0) in [(job.limit, job.ran) for job in ended]
+    assert len(ended) == 9, "all but the pilot"
