@@ -73,14 +73,29 @@ class Progress:
         """Make the table of what follows a request when it ends: the most tasks that one of these offers
         after the other finishes up to each time of the coarse grid, if the holes of now come again."""
         curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
+        mean, alike, pace, later = self._mean, self._alike, self._pace, self._later
         best, since = 0.0, 0.0
         for at in _COARSE:
-            begun = curves[: bisect_left(curves, (at,))]
-            more = max(best, max((self.done((curve,), at) for curve in begun), default=0.0))
-            if self._later:
+            more = best
+            for begin, end, slots, most in curves:  # as `done`, of one curve: there are many
+                if begin >= at:
+                    break
+                if at >= end:
+                    done, seconds = most, pace * (at - end)
+                    if seconds >= _COARSE[0] and later:
+                        constant, slope = later[bisect_right(_COARSE, seconds, 0, len(later)) - 1]
+                        done += constant + slope * seconds
+                else:
+                    rounds = (at - begin + TINY) / mean
+                    done = slots * (rounds // 1 if alike else rounds)
+                    if done > most:
+                        done = most
+                if done > more:
+                    more = done
+            if later:
                 slope = (more - best) / (at - since)
-                self._later[-1] = best - slope * since, slope
-            self._later.append((0.0, more / at))  # beyond the table the speed stays
+                later[-1] = best - slope * since, slope
+            later.append((0.0, more / at))  # beyond the table the speed stays
             best, since = more, at
             if best >= self.tasks:
                 return
