@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from functools import cache, partial
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 from adaptor.crafting.completion.beliefs import Belief
 from adaptor.crafting.fits import TINY
@@ -21,6 +21,22 @@ INSTANTS = [FINE**step for step in range(6_000)]
 NEVER = len(INSTANTS) - 1
 _COARSE = [30.0 * 1.4**step for step in range(48)]
 """Seconds after the end of a request at which the table of what follows it has its entries."""
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class _Known(dict[_K, _V], Generic[_K, _V]):
+    """The values of a function, each computed when it is first asked for. A lookup makes no call."""
+
+    def __init__(self, function: Callable[[_K], _V]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, key: _K) -> _V:
+        value = self[key] = self._function(key)
+        return value
 
 
 class Curve(NamedTuple):
@@ -45,17 +61,13 @@ class Progress:
         self._pad, self._pace = pad, pace
         self._later: list[tuple[float, float]] = []
         """By step of the coarse grid: tasks that follow within t seconds, as `a + b * t`."""
-        self._curves: dict[Member, Curve] = {}
+        self.curves = _Known(self._curve)
+        """By member."""
 
-    def curve(self, member: Member) -> Curve:
+    def _curve(self, member: Member) -> Curve:
         """Where all tasks are alike they end together; else a slot finishes one every `mean` seconds, and
         starts others until no more than that is left (`learning.RuntimeLearner.even`)."""
-        found = self._curves.get(member)
-        if found is None:
-            found = self._curves[member] = self._curve(*member)
-        return found
-
-    def _curve(self, start: float, length: float, slots: float, age: float) -> Curve:
+        start, length, slots, age = member
         mean, longest = self._mean, self._longest
         begin, end = start, start + length
         if not age:
@@ -72,7 +84,7 @@ class Progress:
     def foresee(self, offers: Sequence[Member]) -> None:
         """Make the table of what follows a request when it ends: the most tasks that one of these offers
         after the other finishes up to each time of the coarse grid, if the holes of now come again."""
-        curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
+        curves = sorted(curve for offer in offers if (curve := self.curves[offer]).most > 0)
         mean, alike, pace, later = self._mean, self._alike, self._pace, self._later
         best, since = 0.0, 0.0
         for at in _COARSE:
@@ -125,11 +137,12 @@ class RequestSet:
     ) -> None:
         """`steps`: the completions, where they are known."""
         self._by_belief, self.members = by_belief, members
-        curves = ([progress.curve(member) for member in members] for progress in by_belief)
+        self._curves = [[progress.curves[member] for member in members] for progress in by_belief]
         self._done = [
-            cache(partial(progress.done, there)) for progress, there in zip(by_belief, curves, strict=True)
+            _Known[float, float](partial(progress.done, there))
+            for progress, there in zip(by_belief, self._curves, strict=True)
         ]
-        self.steps = steps or self._completions()
+        self.steps = steps or self._completions([done.__getitem__ for done in self._done])
         """By belief: the first step of the grid at which all tasks are done."""
         self.worth = self._mean(self.steps)
         """The expected completion as a step of the grid: its geometric mean, so that no belief outweighs
@@ -147,7 +160,8 @@ class RequestSet:
 
     def at_pace(self, pace: float) -> float:
         """The worth of the set if the requests that follow have this speed."""
-        return self._mean(self._completions(pace))
+        pairs = zip(self._by_belief, self._curves, strict=True)
+        return self._mean(self._completions([partial(one.done, there, pace=pace) for one, there in pairs]))
 
     def best_addition(
         self, offers: Sequence[Member], least: float, marks: list[int], *, alone: bool
@@ -174,9 +188,13 @@ class RequestSet:
         """
         found, gain, others = list(marks), 0.0, []
         for which, progress in enumerate(self._by_belief):
-            curve, mark = progress.curve(member), marks[which]
+            curve, mark = progress.curves[member], marks[which]
             before, counts = INSTANTS[mark - 1], any_counts or curve.most > 0
-            if counts and curve.begin < before and self._joined(which, curve, before) >= progress.tasks:
+            if (
+                counts
+                and curve.begin < before
+                and self._done[which][before] + progress.done((curve,), before) >= progress.tasks
+            ):
                 found[which] = self._first(which, curve, 0, mark - 1)
                 gain += progress.weight * (mark - found[which])
             elif mark < self.steps[which]:
@@ -190,19 +208,20 @@ class RequestSet:
         return found if gain > least else None
 
     def _first(self, which: int, curve: Curve, low: int, high: int) -> int:
-        """The first step at which all tasks are done by one belief with one curve more."""
-        tasks = self._by_belief[which].tasks
-        return bisect_left(INSTANTS, tasks, low, high, key=lambda at: self._joined(which, curve, at))
+        """The first step of these at which all tasks are done by one belief with one curve more."""
+        progress, there, one = self._by_belief[which], self._done[which], (curve,)
+        while low < high:
+            step = (low + high) // 2
+            at = INSTANTS[step]
+            if there[at] + progress.done(one, at) < progress.tasks:
+                low = step + 1
+            else:
+                high = step
+        return low
 
-    def _joined(self, which: int, curve: Curve, at: float) -> float:
-        """Tasks that are done at a time by one belief with one curve more."""
-        return self._done[which](at) + self._by_belief[which].done((curve,), at)
-
-    def _completions(self, pace: float | None = None) -> list[int]:
-        return [
-            bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=lambda at: done(at, pace))
-            for progress, done in zip(self._by_belief, self._done, strict=True)
-        ]
+    def _completions(self, done: Sequence[Callable[[float], float]]) -> list[int]:
+        pairs = zip(self._by_belief, done, strict=True)
+        return [bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=by) for progress, by in pairs]
 
     def _mean(self, steps: Sequence[int]) -> float:
         return sum(progress.weight * step for progress, step in zip(self._by_belief, steps, strict=True))
