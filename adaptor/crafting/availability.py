@@ -77,10 +77,10 @@ class Availability:
     def without(self, gone: str) -> Availability:
         """What is left free if a job leaves, by its id; the others keep their planned starts."""
         queue, starts = self._queue, self.starts
-        known = {job.id: (job, begin, end) for job, begin, end in spans(queue, starts)}
-        if gone not in known or math.isinf(known[gone][1]):
+        known = next((span for span in spans(queue, starts) if span[0].id == gone), None)
+        if known is None or math.isinf(known[1]):
             return self
-        job, begin, end = known[gone]
+        job, begin, end = known
         if self.nodes is None:
             profile = self.profile().copy()
             profile.give(begin, end - begin, job.processors)

@@ -18,7 +18,7 @@ from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
 from adaptor.crafting.serving import member_of
 from adaptor.crafting.situation import Elsewhere, Member, PilotView, PlanningView
-from adaptor.model import PilotState, Request
+from adaptor.model import FreeSlot, PilotState, Request
 from adaptor.units import round_up
 
 PACE, PACE_ALONE = 0.55, 1.0
@@ -92,10 +92,13 @@ class Search:
         self._by_belief = [Progress(belief, self.tasks, pad, pace) for belief in self.believed]
         self._free = [place.free or Availability(place.queue) for place in places]
         self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
-        offers = [offer.member for offer in self._offers(self._seen(self._free))]
+        self._seen_now = self._seen(self._free)
+        self._slots = [profile.free_slots() for profile in self._seen_now]
+        offers = [offer.member for offer in self._offers(self._slots)]
         for progress in self._by_belief:
             progress.foresee(offers)
-        self._as_is = self._without()
+        self._members = [self._member(pilot) for pilot in self.pilots]
+        self._as_is = RequestSet(self._by_belief, self._members + self._elsewhere)
 
     def in_state(self, state: PilotState) -> list[PilotView]:
         """The pilots of the bag in this state, in order of issue."""
@@ -128,24 +131,27 @@ class Search:
         than that pilot; where no other one may follow, it is to clear the `bar`.
         """
         found, made = self._as_is, list[Fitting]()
-        free, allowed, left = self._free, self.allowed, [place.allowed for place in self.places]
+        seen, slots = self._seen_now, self._slots
+        allowed, left = self.allowed, [place.allowed for place in self.places]
         most = math.inf if self.demand.most is None else self.demand.most
         several = len(self.places) > 1  # each has a limit of its own
         beside = 0 if self.one_at_a_time or several else BESIDE
         if withdrawn is not None:
-            found, free = self._without(withdrawn), [plan.without(withdrawn.queued_as) for plan in free]
+            found = self._without(withdrawn)
+            seen = self._seen([plan.without(withdrawn.queued_as) for plan in self._free])
+            slots = [profile.free_slots() for profile in seen]
             left[self._place_of(withdrawn)] += 1
             most += withdrawn.request.p
             allowed += 1
             beside *= withdrawn.state is not PilotState.RUNNING
-        profiles = [profile.copy() for profile in self._seen(free)]
+        profiles = [profile.copy() for profile in seen]
         allowed = min(AT_ONCE, allowed)
         beside *= allowed > 0
         while allowed or beside:
             latest = FAR * found.cost if allowed else 0.0
             offers = [
                 offer
-                for offer in self._offers(profiles, most, latest)
+                for offer in self._offers(slots, most, latest)
                 if (left[offer.place] > 0 if allowed else offer.processors >= WIDE * self.shapes[0].widest)
             ]
             usual = BETTER, (found if made else self._as_is).steps
@@ -163,6 +169,8 @@ class Search:
             found = RequestSet(self._by_belief, members, known)
             most -= best.processors
             made.append(best)
+            if allowed or beside:
+                slots = [profile.free_slots() for profile in profiles]
         if not several:
             made.sort(key=lambda request: (-request.member.slots, request.member.length))
         made.sort(key=lambda request: request.member.start)  # in several places each has what others leave
@@ -199,49 +207,56 @@ class Search:
         return None
 
     def _offers(
-        self, profiles: Sequence[Profile], most: float = math.inf, within: float = math.inf
+        self, slots: Sequence[Sequence[FreeSlot]], most: float = math.inf, within: float = math.inf
     ) -> list[Fitting]:
         """The requests that fit, but those that another one of the place beats: it starts no later, lasts as
-        long and has as many slots."""
-        found, until = list[Fitting](), self.now + within
-        for number, profile in enumerate(profiles):
+        long and has as many slots.
+
+        `slots`: by place, those that are free.
+        """
+        found, now, until = list[Fitting](), self.now, self.now + within
+        for number, free in enumerate(slots):
             place, shape = self.places[number], self.shapes[number]
             tasks = 1 if self.demand.alone else self.tasks
-            widest = min(shape.widest, shape.processors_for(tasks), most) if place.usable else 0
-            longest, best = place.rules.limits.max_tr, shape.fit(int(widest))
+            widest = int(min(shape.widest, shape.processors_for(tasks), most)) if place.usable else 0
+            longest, best, step = place.rules.limits.max_tr, shape.fit(widest), shape.unit.processors
             least = min(self._least, longest)
             unbeaten: list[tuple[float, int]] = []
-            for slot in profile.free_slots() if widest else ():
+            for slot in free if widest else ():
                 if slot.start > until:
                     break
                 if slot.duration < least:
                     continue
-                p = shape.fit(int(min(slot.processors, widest)))
+                p = best if slot.processors >= widest else slot.processors // step * step
                 length = shape.longest_tr(slot.duration, self._least)
-                if not p or length < least or any(long >= length and wide >= p for long, wide in unbeaten):
+                if not p or length < least:
                     continue
-                unbeaten = [(long, wide) for long, wide in unbeaten if long > length or wide > p]
-                unbeaten.append((length, p))
-                start, slots = max(0.0, slot.start - self.now), shape.slots(p)
-                slots = min(1, slots) if self.demand.alone else slots
-                sure = shape.sure_tr(slot.duration)
-                found.append(Fitting(number, Member(start, float(length), slots), p, sure))
-                if length == longest and p == best:  # all that start later are beaten
-                    break
+                for long, wide in unbeaten:
+                    if long >= length and wide >= p:
+                        break
+                else:
+                    unbeaten = [(long, wide) for long, wide in unbeaten if long > length or wide > p]
+                    unbeaten.append((length, p))
+                    held = min(1, shape.slots(p)) if self.demand.alone else shape.slots(p)
+                    member = Member(max(0.0, slot.start - now), float(length), held)
+                    found.append(Fitting(number, member, p, shape.sure_tr(slot.duration)))
+                    if length == longest and p == best:  # all that start later are beaten
+                        break
         return found
 
     def _seen(self, free: Sequence[Availability]) -> list[Profile]:
         """By place: what is free for requests of this bag."""
         return [plan.profile(shape.chunk) for plan, shape in zip(free, self.shapes, strict=True)]
 
-    def _without(self, withdrawn: PilotView | None = None) -> RequestSet:
+    def _without(self, withdrawn: PilotView) -> RequestSet:
         """What is there, at other sites too, but for one pilot."""
-        there = list[Member]()
-        for pilot in self.pilots:
-            if pilot is not withdrawn:
-                slots = slots_left(pilot, self.demand, self.shapes[self._place_of(pilot)].unit)
-                there.append(member_of(pilot, self.demand, slots, self.wait(pilot), self.now))
+        pairs = zip(self.pilots, self._members, strict=True)
+        there = [member for pilot, member in pairs if pilot is not withdrawn]
         return RequestSet(self._by_belief, there + self._elsewhere)
+
+    def _member(self, pilot: PilotView) -> Member:
+        slots = slots_left(pilot, self.demand, self.shapes[self._place_of(pilot)].unit)
+        return member_of(pilot, self.demand, slots, self.wait(pilot), self.now)
 
     def _place_of(self, pilot: PilotView) -> int:
         """The number of its place; the first one where its partition is shown no longer."""
