@@ -145,15 +145,15 @@ class KernelTasks(Broker):
         )
 
     def _times(self) -> TaskTimes:
-        known, slots = self._learner.learned, self._t.slots
-        started = slots[k.START, slots[k.TASK] >= 0]
+        known, running = self._learner.learned, int(self._t.s[k.HEAP])
+        total, first = k.starts(self._t) if running else (0, NEVER)
         return TaskTimes(
             finished=known.finished,
             mean=self._learner.mean or 0.0,
             longest=known.longest,
             not_enough=known.not_enough,
-            mean_start=int(started.sum()) / len(started) if len(started) else None,
-            first_start=float(started.min()) if len(started) else None,
+            mean_start=total / running if running else None,
+            first_start=float(first) if running else None,
         )
 
     def sharers(self, _site: str, _demand: Demand) -> dict[int, float]:

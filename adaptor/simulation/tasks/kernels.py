@@ -334,6 +334,17 @@ def run(t: State, until: int) -> int:
 
 
 @kernel
+def starts(t: State) -> tuple[int, int]:
+    """The sum of the starts of the tasks that run, and the first of them; NEVER: none runs."""
+    total, first = 0, NEVER
+    for at in range(t.s[HEAP]):
+        start = t.slots[START, t.heap[at] & (MOST_SLOTS - 1)]
+        total += start
+        first = min(first, start)
+    return int(total), int(first)
+
+
+@kernel
 def go_on(t: State, now: int) -> int:
     """`run` again, after what was to be learned before the next task starts in the pilot ROW."""
     if t.s[ROW] >= 0:
