@@ -135,14 +135,11 @@ def _elsewhere(bag: BagFacts) -> float | None:
 
 
 def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
-    if len(group.at) < 2 and not any(_donates(snapshot, name) for name in group.at):
+    sites = [snapshot.sites[name] for name in group.at if name in snapshot.sites]
+    if len(group.at) < 2 and all(site.donation is None for site in sites):
         return None
     bag = next(iter(group.at.values())).bag
     return None if bag is None else snapshot.bags.get(bag)
-
-
-def _donates(snapshot: Snapshot, name: str) -> bool:
-    return name in snapshot.sites and snapshot.sites[name].donation is not None
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:

@@ -26,6 +26,7 @@ from adaptor.model import PilotState, QueueState
 PATIENCE = 10.0
 """Seconds that a site waits for the queue of another site before it decides without it."""
 _LEAST_SILENCE = 20.0
+"""Seconds of silence at least after which what was planned at a site is divided again."""
 _SUBMITTING = 1 << 40
 """The first id of requests that have none yet: they come after all pilots."""
 
@@ -119,13 +120,9 @@ def _status(
         waits=site.waits,
         closed=_closed(site, now),
         closed_to={demand.shape: why for demand in demands if (why := why_not_for(site, demand, now))},
-        lost=site.silent(now) and site.silence(now) > _given_up_after(site),
+        lost=site.silent(now)
+        and site.silence(now) > max(_LEAST_SILENCE, 4 * site.poll, site.command_timeout),
     )
-
-
-def _given_up_after(site: SiteFacts) -> float:
-    """Seconds of silence after which what was planned at a site is divided again."""
-    return max(_LEAST_SILENCE, 4 * site.poll, site.command_timeout)
 
 
 def _closed(site: SiteFacts, now: float) -> str:

@@ -59,20 +59,16 @@ def _question(snapshot: Snapshot, bag: BagFacts) -> tuple[Left, list[SiteOffer]]
     sites = sites_of(bag, snapshot.sites)
     times = {site.name: task_time(bag, site.name, now) for site in sites}
     left = Left(
-        tasks=bag.waiting + _begun(bag, times, now),
+        tasks=bag.waiting
+        + sum(  # of the running ones what is left, in whole tasks
+            time.remaining(seconds) / time.mean
+            for site, time in times.items()
+            for seconds in bag.elapsed(site, now)
+        ),
         seconds=bag.spec.deadline - now,
         budget=in_credits(balance.budget.amount) - charged(bag, sites, snapshot.ledger, now),
     )
     return left, [_offer(snapshot, site, bag, times[site.name]) for site in sites]
-
-
-def _begun(bag: BagFacts, times: dict[str, TaskTime], now: float) -> float:
-    """What is left of the running tasks, in whole ones."""
-    return sum(
-        time.remaining(seconds) / time.mean
-        for site, time in times.items()
-        for seconds in bag.elapsed(site, now)
-    )
 
 
 def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -> SiteOffer:

@@ -198,18 +198,16 @@ def quote(
     if not rest:
         raise BudgetError("the sample was the whole bag: its results are there, and no task is left to quote")
     known = learn({site: sample.runtimes for site, sample in sampled.items()})
-    offers = [_offer(site, known[site], sampled[site], terms[site], cpus) for site in sampled]
+    offers = [  # in slots of tasks: each stands for the processors of one task
+        SiteOffer(
+            name=site,
+            price=terms[site].price * cpus,
+            processors=terms[site].processors // cpus,
+            task=known[site],
+            charging_unit=terms[site].charging_unit,
+            startup=sample.startup,
+        )
+        for site, sample in sampled.items()
+    ]
     longest = {site: max(sample.runtimes.values()) for site, sample in sampled.items()}
     return Quote(menu(len(rest), offers, len(done)), rest, longest)
-
-
-def _offer(site: str, task: TaskTime, sample: SiteSample, terms: SampleTerms, cpus: int) -> SiteOffer:
-    """In slots of tasks: each stands for the processors of one task."""
-    return SiteOffer(
-        name=site,
-        price=terms.price * cpus,
-        processors=terms.processors // cpus,
-        task=task,
-        charging_unit=terms.charging_unit,
-        startup=sample.startup,
-    )
