@@ -204,7 +204,9 @@ def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> s
 
 
 def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest: float, slots: int) -> str:
-    least, most = (format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.least, cost.high))
+    least, most = (
+        format_credits(millionths(max(figure, 1e-6), "a cost")) for figure in (ahead.least, cost.high)
+    )
     late = format_duration(soonest - (bag.spec.deadline or 0.0))
     end = format_instant(soonest)
     enough = rounded_up(millionths(max(cost.high, 1e-6), "a cost"))

@@ -76,9 +76,9 @@ class _Step:
         self._statuses: dict[str, SiteStatus] = {}
         """All sites as the division sees them; empty: not looked at yet."""
         for name, site in snapshot.sites.items():
-            for each in site.submitting:
+            for submit in site.submitting:
                 with contextlib.suppress(BudgetError):
-                    self._reserve(name, each)
+                    self._reserve(name, submit)
 
     def decision(self) -> Decision:
         self._actions += make_forecasts(self._snapshot, self._draft)
@@ -122,7 +122,7 @@ class _Step:
             self._pause({})
             return
         part = self._part(demands)
-        coming = [each for each in self._actions if isinstance(each, SubmitRequest) and each.node]
+        coming = [action for action in self._actions if isinstance(action, SubmitRequest) and action.node]
         self._pause({})
         limited = tuple(
             self._held_back(within_together(snapshot, self._aimed(beside_donated(snapshot, demand, coming))))

@@ -86,7 +86,7 @@ def regression(known: Sequence[float], wanted: Sequence[float]) -> SiteRelation:
     if not known or len(known) != len(wanted):
         raise BudgetError("two sites can be compared only by tasks that ran on both")
     x, y = sum(known) / len(known), sum(wanted) / len(wanted)
-    spread = sum((each - x) ** 2 for each in known)
+    spread = sum((runtime - x) ** 2 for runtime in known)
     common = sum((one - x) * (other - y) for one, other in zip(known, wanted, strict=True))
     if spread <= 1e-12 * x * x or common <= 0:
         return SiteRelation(y / x, 0.0)
