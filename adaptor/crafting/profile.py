@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from adaptor.model import FreeSlot
 
@@ -136,7 +137,8 @@ class Profile:
         They overlap.
         """
         slots = [slot for slot, _ in rectangles(zip(self._times, self._free, strict=True))]
-        slots.sort(key=lambda slot: (slot.start, -slot.processors))
+        slots.sort(key=attrgetter("processors"), reverse=True)
+        slots.sort(key=attrgetter("start"))
         return slots
 
     def _occupy(self, first: int, last: int, begin: float, end: float, processors: int) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -105,7 +105,7 @@ class Site:
         """Answers that the backend does not know, as the journal has them."""
 
     @property
-    def pilots(self) -> dict[int, Pilot]:
+    def pilots(self) -> Mapping[int, Pilot]:
         """Those in the system."""
         return self.memory.pilots
 

@@ -15,7 +15,7 @@ from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
-from adaptor.decisions.memory import Memory
+from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
     charges_whole_units,
@@ -46,14 +46,13 @@ class Aimed(msgspec.Struct, frozen=True):
     """A demand with the processors that may be asked for, and why no more."""
 
     demand: Demand
-    memory: Memory
     paused: str = ""
     """Why the bag gets no request now; empty: it may get one."""
 
 
-def aimed(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
+def aimed(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
     """The demand, limited to what the aims of its bag allow, and to one task at a time if that must be."""
-    found = _within_aims(snapshot, memory, demand)
+    found = _within_aims(snapshot, draft, demand)
     if not demand.alone:
         return found
     return msgspec.structs.replace(found, demand=_one_at_a_time(snapshot.here, found.demand))
@@ -68,18 +67,18 @@ def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
     return msgspec.structs.replace(demand, most=least, why_most=why)
 
 
-def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
+def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
     """The demand, limited to what the aims of its bag allow; unchanged for a bag without aims."""
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     if bag is None or not demand.waiting or not bag.spec.aims:
-        return Aimed(demand, memory)
-    site = snapshot.here
+        return Aimed(demand)
+    site, memory = snapshot.here, draft.memory
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
-        return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), memory, why)
+        return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), why)
     demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
     if bag.spec.slots:
-        return Aimed(_as_chosen(site, memory, bag, demand), memory)
+        return Aimed(_as_chosen(site, memory, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
@@ -88,7 +87,8 @@ def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
         most=shape_of(site, demand).processors_for(hosts),
         why_most=f"bag {bag.id} ({_wanted(bag)}): {paced.advice.reason}",
     )
-    return Aimed(limited, memory.with_pace(bag.id, paced.pace))
+    draft.keep_pace(bag.id, paced.pace)
+    return Aimed(limited)
 
 
 def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
@@ -204,7 +204,9 @@ def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> s
 
 
 def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest: float, slots: int) -> str:
-    least, most = (format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.least, cost.high))
+    least, most = (
+        format_credits(millionths(max(figure, 1e-6), "a cost")) for figure in (ahead.least, cost.high)
+    )
     late = format_duration(soonest - (bag.spec.deadline or 0.0))
     end = format_instant(soonest)
     enough = rounded_up(millionths(max(cost.high, 1e-6), "a cost"))

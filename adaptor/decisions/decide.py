@@ -23,7 +23,7 @@ from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.forecasting.told import make_forecasts
 from adaptor.decisions.held_off import give_up_impossible, why_held_off, why_not_for
-from adaptor.decisions.memory import Memory
+from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
@@ -69,28 +69,25 @@ class _Step:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._memory = snapshot.memory.only_of(snapshot.bags)
+        self._draft = MemoryDraft(snapshot.memory.only_of(snapshot.bags))
         self._ledger = snapshot.ledger
         self._next = _PLANNED
         self._actions: list[Action] = []
         self._statuses: dict[str, SiteStatus] = {}
         """All sites as the division sees them; empty: not looked at yet."""
         for name, site in snapshot.sites.items():
-            for each in site.submitting:
+            for submit in site.submitting:
                 with contextlib.suppress(BudgetError):
-                    self._reserve(name, each)
+                    self._reserve(name, submit)
 
     def decision(self) -> Decision:
-        kept, self._memory = make_forecasts(self._snapshot, self._memory)
-        self._actions += kept
+        self._actions += make_forecasts(self._snapshot, self._draft)
         self._actions += on_pilots(self._snapshot)
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()
-        told, self._memory = keep_to_quotes(self._snapshot, self._memory)
-        self._actions += told
+        self._actions += keep_to_quotes(self._snapshot, self._draft)
         if any(demand.waiting for demand in self._snapshot.demands):
-            woken, self._memory = answers_missed(self._snapshot, self._memory)
-            self._actions += woken
+            self._actions += answers_missed(self._snapshot, self._draft)
             if why := self._why_not_yet():
                 self._actions.append(Withhold(why))
                 return Decision(tuple(self._actions), self._memory)
@@ -113,7 +110,7 @@ class _Step:
         snapshot = self._snapshot
         if held_off := why_held_off(snapshot.here, snapshot.now):
             return held_off
-        names, woken, self._memory = awaited(snapshot, self._memory)
+        names, woken = awaited(snapshot, self._draft)
         self._actions += woken
         return f"waits until the queue of {' and '.join(sorted(names))} is read" if names else ""
 
@@ -125,7 +122,7 @@ class _Step:
             self._pause({})
             return
         part = self._part(demands)
-        coming = [each for each in self._actions if isinstance(each, SubmitRequest) and each.node]
+        coming = [action for action in self._actions if isinstance(action, SubmitRequest) and action.node]
         self._pause({})
         limited = tuple(
             self._held_back(within_together(snapshot, self._aimed(beside_donated(snapshot, demand, coming))))
@@ -156,15 +153,14 @@ class _Step:
         """Where the tasks of bags with a budget or an aim should run, once in a step."""
         if self._statuses:
             return
-        self._statuses, self._memory = statuses_of(self._snapshot, self._memory)
+        self._statuses = statuses_of(self._snapshot, self._draft)
         before = self._memory.shares_problem
-        self._memory = answered(self._memory, questions_of(self._snapshot, self._statuses))
+        self._draft.memory = answered(self._memory, questions_of(self._snapshot, self._statuses))
         if self._memory.shares_problem not in ("", before):
             self._actions.append(Explain("problem", self._memory.shares_problem))
 
     def _aimed(self, demand: Demand) -> Demand:
-        found = aimed(self._snapshot, self._memory, demand)
-        self._memory = found.memory
+        found = aimed(self._snapshot, self._draft, demand)
         if found.paused:
             self._pause({**self._paused, demand.bag: found.paused})
         return found.demand
@@ -216,7 +212,7 @@ class _Step:
         if bag is not None and pace is not None:
             shape = shape_of(self._snapshot.here, submit.demand, submit.crafted.partition)
             hosts = shape.slots(submit.crafted.request.p)
-            self._memory = self._memory.with_pace(bag, pace.without(hosts))
+            self._draft.keep_pace(bag, pace.without(hosts))
 
     def _payers(self, demand: Demand) -> dict[int, float]:
         for each, payers in zip(self._snapshot.demands, self._snapshot.payers, strict=True):
@@ -238,6 +234,10 @@ class _Step:
         return self._ledger
 
     @property
+    def _memory(self) -> Memory:
+        return self._draft.memory
+
+    @property
     def _paused(self) -> dict[int | None, str]:
         return self._memory.paused.get(self._snapshot.site, {})
 
@@ -245,5 +245,4 @@ class _Step:
         """Why bags get no request here, by bag."""
         if paused == self._paused:
             return
-        everywhere = {**self._memory.paused, self._snapshot.site: paused}
-        self._memory = msgspec.structs.replace(self._memory, paused=everywhere)
+        self._draft.keep(paused={**self._memory.paused, self._snapshot.site: paused})

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.allowance import afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
@@ -135,15 +134,11 @@ def _why_none(donation: DonationFacts, now: float) -> str:
         (donation.failing, "could not be used"),
     ):
         if failures.waiting(now):
-            return _told(failures, what, now)
+            return (
+                f"{failures.failures} donated nodes in a row {what} ({failures.reason}); "
+                f"next try in {format_duration(failures.until - now)}"
+            )
     return ""
-
-
-def _told(failures: Holdoff, what: str, now: float) -> str:
-    return (
-        f"{failures.failures} donated nodes in a row {what} ({failures.reason}); "
-        f"next try in {format_duration(failures.until - now)}"
-    )
 
 
 def _leave(snapshot: Snapshot, donation: DonationFacts, decision: LeaveNodes) -> Iterator[End]:

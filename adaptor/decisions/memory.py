@@ -5,7 +5,8 @@ A restarted daemon begins without it and comes to the same conclusions within se
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
+from typing import Any
 
 import msgspec
 
@@ -90,7 +91,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
     def only_of(self, bags: Container[int]) -> Memory:
         """Without what is kept of bags that have ended."""
-        if all(bag in bags for of_bags in self._by_bag() for bag in of_bags):
+        if all(bag in bags for by_bag in (self.slots, self.looked, self.paces) for bag in by_bag):
             return self
         return msgspec.structs.replace(
             self,
@@ -99,15 +100,9 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
             paces={bag: each for bag, each in self.paces.items() if bag in bags},
         )
 
-    def _by_bag(self) -> tuple[Iterable[int], ...]:
-        return self.slots, self.looked, self.paces
-
     def slots_by_quote(self, bag: BagFacts) -> Mapping[str, int]:
         """By site: tasks that may run there at the same time by the quote of a bag; empty: it has none."""
         return self.slots.get(bag.id, bag.spec.slots)
-
-    def with_pace(self, bag: int, pace: Pace) -> Memory:
-        return msgspec.structs.replace(self, paces={**self.paces, bag: pace})
 
     def without_pause(self, bag: int) -> Memory:
         """The memory without the pauses of a bag, after a change of its budget."""
@@ -116,3 +111,17 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
             for site, of_site in self.paused.items()
         }
         return msgspec.structs.replace(self, paused=paused)
+
+
+class MemoryDraft:
+    """The memory as a step leaves it so far. The step owns it; the rules in it read it and keep in it."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def keep(self, **fields: Any) -> None:
+        """Replace these fields of the memory."""
+        self.memory = msgspec.structs.replace(self.memory, **fields)
+
+    def keep_pace(self, bag: int, pace: Pace) -> None:
+        self.keep(paces={**self.memory.paces, bag: pace})

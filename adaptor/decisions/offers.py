@@ -108,7 +108,7 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
         for bag, group, uncovered in zip(bags, snapshot.groups, covered.uncovered, strict=True)
         if bag is not None and uncovered
     ]
-    return [each for each in found if each is not None]
+    return [question for question in found if question is not None]
 
 
 def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
@@ -130,19 +130,16 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
 def _elsewhere(bag: BagFacts) -> float | None:
     """The mean runtime of the tasks that have finished, wherever they ran."""
     known = [there.learned for there in bag.learned.values()]
-    finished = sum(each.finished for each in known)
-    return sum(each.total for each in known) / finished if finished else None
+    finished = sum(learned.finished for learned in known)
+    return sum(learned.total for learned in known) / finished if finished else None
 
 
 def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
-    if len(group.at) < 2 and not any(_donates(snapshot, name) for name in group.at):
+    sites = [snapshot.sites[name] for name in group.at if name in snapshot.sites]
+    if len(group.at) < 2 and all(site.donation is None for site in sites):
         return None
     bag = next(iter(group.at.values())).bag
     return None if bag is None else snapshot.bags.get(bag)
-
-
-def _donates(snapshot: Snapshot, name: str) -> bool:
-    return name in snapshot.sites and snapshot.sites[name].donation is not None
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:

@@ -18,7 +18,7 @@ from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
-from adaptor.decisions.memory import KnownProfile, Memory
+from adaptor.decisions.memory import KnownProfile, Memory, MemoryDraft
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
@@ -26,38 +26,44 @@ from adaptor.model import PilotState, QueueState
 PATIENCE = 10.0
 """Seconds that a site waits for the queue of another site before it decides without it."""
 _LEAST_SILENCE = 20.0
+"""Seconds of silence at least after which what was planned at a site is divided again."""
 _SUBMITTING = 1 << 40
 """The first id of requests that have none yet: they come after all pilots."""
 
 
-def awaited(snapshot: Snapshot, memory: Memory) -> tuple[list[str], list[Wake], Memory]:
+def awaited(snapshot: Snapshot, draft: MemoryDraft) -> tuple[list[str], list[Wake]]:
     """The sites whose queues this one still waits for; they are woken, and their answers wake this one."""
     now = snapshot.now
-    unknown = [name for name in _rivals(snapshot) if not _known(snapshot.sites[name], now)]
-    missed = {**dict.fromkeys(unknown, now), **memory.missed}
-    waits = [name for name in unknown if now - missed[name] < PATIENCE]
-    return waits, [Wake(name) for name in unknown], msgspec.structs.replace(memory, missed=missed)
+    unknown = [
+        name
+        for name in _rivals(snapshot)
+        if not (_fresh(site := snapshot.sites[name], now) or why_held_off(site, now) or site.silent(now))
+    ]
+    missed = {**dict.fromkeys(unknown, now), **draft.memory.missed}
+    draft.keep(missed=missed)
+    return [name for name in unknown if now - missed[name] < PATIENCE], [Wake(name) for name in unknown]
 
 
-def answers_missed(snapshot: Snapshot, memory: Memory) -> tuple[list[Wake], Memory]:
+def answers_missed(snapshot: Snapshot, draft: MemoryDraft) -> list[Wake]:
     """Wake the sites that waited for the queue of this one, which was just read."""
-    if snapshot.site not in memory.missed:
-        return [], memory
-    missed = {name: since for name, since in memory.missed.items() if name != snapshot.site}
-    others = [Wake(name) for name in snapshot.sites if name != snapshot.site]
-    return others, msgspec.structs.replace(memory, missed=missed)
+    missed = draft.memory.missed
+    if snapshot.site not in missed:
+        return []
+    draft.keep(missed={name: since for name, since in missed.items() if name != snapshot.site})
+    return [Wake(name) for name in snapshot.sites if name != snapshot.site]
 
 
-def statuses_of(snapshot: Snapshot, memory: Memory) -> tuple[dict[str, SiteStatus], Memory]:
+def statuses_of(snapshot: Snapshot, draft: MemoryDraft) -> dict[str, SiteStatus]:
     """Every site as the division sees it."""
     statuses, profiles = {}, {}
     for name, site in snapshot.sites.items():
         view = _view(site, snapshot.now)
-        known = _known_profile(view, memory.profiles.get(name))
+        known = _known_profile(view, draft.memory.profiles.get(name))
         statuses[name] = _status(site, view, known, snapshot)
         if known is not None:
             profiles[name] = known
-    return statuses, msgspec.structs.replace(memory, profiles=profiles)
+    draft.keep(profiles=profiles)
+    return statuses
 
 
 def part_of(
@@ -92,11 +98,6 @@ def _rivals(snapshot: Snapshot) -> list[str]:
     return [site for site in snapshot.sites if site in wanted and site != name]
 
 
-def _known(site: SiteFacts, now: float) -> bool:
-    """Whether enough is known of a site to decide with it or without it."""
-    return _fresh(site, now) or bool(why_held_off(site, now)) or site.silent(now)
-
-
 def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
@@ -119,13 +120,9 @@ def _status(
         waits=site.waits,
         closed=_closed(site, now),
         closed_to={demand.shape: why for demand in demands if (why := why_not_for(site, demand, now))},
-        lost=site.silent(now) and site.silence(now) > _given_up_after(site),
+        lost=site.silent(now)
+        and site.silence(now) > max(_LEAST_SILENCE, 4 * site.poll, site.command_timeout),
     )
-
-
-def _given_up_after(site: SiteFacts) -> float:
-    """Seconds of silence after which what was planned at a site is divided again."""
-    return max(_LEAST_SILENCE, 4 * site.poll, site.command_timeout)
 
 
 def _closed(site: SiteFacts, now: float) -> str:

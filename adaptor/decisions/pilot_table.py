@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from adaptor.decisions.pilots import Pilot
 
 
-class PilotTable(dict[int, Pilot]):
-    """By id. A step costs what has changed: most pilots on donated nodes run, and no rule concerns them."""
+class PilotTable(Mapping[int, Pilot]):
+    """By id. A step costs what has changed: most pilots on donated nodes run, and no rule concerns them.
+
+    A pilot is set, or deleted: no other change keeps it sorted.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
+        self._pilots: dict[int, Pilot] = {}
         self.requests: dict[int, Pilot] = {}
         """Formal ones."""
         self.donated: dict[int, Pilot] = {}
@@ -26,8 +31,20 @@ class PilotTable(dict[int, Pilot]):
         """Those that a rule on single pilots may concern: all but the settled ones."""
         return (*self.requests.values(), *self.unsettled.values())
 
+    def __getitem__(self, id: int) -> Pilot:
+        return self._pilots[id]
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._pilots
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._pilots)
+
+    def __len__(self) -> int:
+        return len(self._pilots)
+
     def __setitem__(self, id: int, pilot: Pilot) -> None:
-        super().__setitem__(id, pilot)
+        self._pilots[id] = pilot
         if not pilot.node:
             self.requests[id] = pilot
             return
@@ -42,8 +59,7 @@ class PilotTable(dict[int, Pilot]):
             self.by_node[pilot.node] = pilot
 
     def __delitem__(self, id: int) -> None:
-        pilot = self[id]
-        super().__delitem__(id)
+        pilot = self._pilots.pop(id)
         if not pilot.node:
             del self.requests[id]
             return

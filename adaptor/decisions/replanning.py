@@ -12,7 +12,7 @@ from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.decisions.actions import Explain
 from adaptor.decisions.forecasting.known_bag import charged
-from adaptor.decisions.memory import Memory
+from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import explicit_offer, task_time
 from adaptor.decisions.requests import most_slots, sites_of, staying, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -25,13 +25,14 @@ INTERVAL = 10.0
 """Seconds between two checks of the slots of a bag."""
 
 
-def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], Memory]:
+def keep_to_quotes(snapshot: Snapshot, draft: MemoryDraft) -> list[Explain]:
     """Check each bag with chosen slots that may run here, if a check is due."""
     told = []
     for bag in snapshot.bags.values():
+        memory = draft.memory
         if not (bag.spec.slots and bag.spec.allows(snapshot.site) and is_due(memory, bag.id, snapshot.now)):
             continue
-        memory = msgspec.structs.replace(memory, looked={**memory.looked, bag.id: snapshot.now})
+        draft.keep(looked={**memory.looked, bag.id: snapshot.now})
         question = _question(snapshot, bag)
         if question is None:
             continue
@@ -40,9 +41,9 @@ def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], M
         except AdaptorError:  # no processor in service, or no scipy: the next look is soon
             continue
         if isinstance(found, Replan):
-            memory = msgspec.structs.replace(memory, slots={**memory.slots, bag.id: found.slots})
+            draft.keep(slots={**memory.slots, bag.id: found.slots})
             told.append(Explain("divided", f"bag {bag.id} is planned anew: {found.reason}"))
-    return told, memory
+    return told
 
 
 def is_due(memory: Memory, bag: int, now: float) -> bool:
@@ -58,20 +59,16 @@ def _question(snapshot: Snapshot, bag: BagFacts) -> tuple[Left, list[SiteOffer]]
     sites = sites_of(bag, snapshot.sites)
     times = {site.name: task_time(bag, site.name, now) for site in sites}
     left = Left(
-        tasks=bag.waiting + _begun(bag, times, now),
+        tasks=bag.waiting
+        + sum(  # of the running ones what is left, in whole tasks
+            time.remaining(seconds) / time.mean
+            for site, time in times.items()
+            for seconds in bag.elapsed(site, now)
+        ),
         seconds=bag.spec.deadline - now,
         budget=in_credits(balance.budget.amount) - charged(bag, sites, snapshot.ledger, now),
     )
     return left, [_offer(snapshot, site, bag, times[site.name]) for site in sites]
-
-
-def _begun(bag: BagFacts, times: dict[str, TaskTime], now: float) -> float:
-    """What is left of the running tasks, in whole ones."""
-    return sum(
-        time.remaining(seconds) / time.mean
-        for site, time in times.items()
-        for seconds in bag.elapsed(site, now)
-    )
 
 
 def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -> SiteOffer:

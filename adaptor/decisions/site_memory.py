@@ -204,7 +204,7 @@ class SiteMemory:
             refused=self.refusals.holdoffs,
             stuck=self.stuck.holdoffs,
             fruitless=self.fruitless.holdoffs,
-            submissions=self.submissions.allowance(now, sum(not each.node for each in self.submitting)),
+            submissions=self.submissions.allowance(now, sum(not submit.node for submit in self.submitting)),
             unusable=self._unusable(),
             unreachable_because=self.unreachable_because,
             problem_since=self.problem_since,

@@ -104,7 +104,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def silence(self, now: float) -> float:
         """Seconds for which the scheduler has owed an answer."""
-        since = [each for each in (self.problem_since, self.asked_since) if each is not None]
+        since = [moment for moment in (self.problem_since, self.asked_since) if moment is not None]
         return now - min(since) if since else 0.0
 
     def silent(self, now: float) -> bool:

@@ -241,7 +241,9 @@ class Step:
     def act(self, actions: Sequence[Action]) -> Steps:
         """Do as was decided, as long as the scheduler takes requests."""
         try:
-            for for_nodes, together in groupby(actions, _is_for_node):
+            for for_nodes, together in groupby(
+                actions, lambda action: isinstance(action, SubmitRequest) and bool(action.node)
+            ):
                 if for_nodes:
                     yield from self._use_nodes(together)
                     continue
@@ -333,7 +335,3 @@ class Step:
         yield from self._ask(Explain("problem", told))
         for name in self._common.sites:
             yield from self._ask(Wake(name))
-
-
-def _is_for_node(action: Action) -> bool:
-    return isinstance(action, SubmitRequest) and bool(action.node)

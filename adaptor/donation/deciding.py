@@ -108,17 +108,17 @@ class _Step:
             return [], ""
         if self._closes <= self._now:
             return [], _CLOSED
-        useful = sorted(place for place in self._idle if self._is_useful(place[-1]))
+        useful = sorted(
+            place
+            for place in self._idle  # those that stay ours long enough, by the plan and the hours
+            if self._rules.choose == "all" or self._end(place[-1]) - self._now > self._rules.useful_time
+        )
         allowed = len(self._idle) - self._rules.reserve_nodes
         if self._rules.max_nodes is not None:
             allowed = min(allowed, self._rules.max_nodes - len(self._used))
         nodes = [place[-1] for place in useful]
         chosen, left = self._choose(nodes, allowed)
         return self._uses(chosen), self._why_not(len(chosen), nodes, allowed) if left > 0 else ""
-
-    def _is_useful(self, node: NodeView) -> bool:
-        """Whether the node stays ours for the useful time, as far as the plan and the hours say."""
-        return self._rules.choose == "all" or self._end(node) - self._now > self._rules.useful_time
 
     def _choose(self, nodes: list[NodeView], allowed: int) -> tuple[list[NodeView], int]:
         """The nodes on which waiting tasks fit, as many as they need, and how many tasks are left."""

@@ -28,13 +28,9 @@ class Estimate(msgspec.Struct, frozen=True):
         return self.low - _ROUNDING <= figure <= self.high + _ROUNDING
 
 
-def estimate(cases: Iterable[float]) -> Estimate:
-    """Raises IndexError: there is no case."""
-    found = sorted(cases)
-    low, value, high = (found[_place(len(found), share)] for share in _SHARES)
+def estimate(figures: Iterable[float]) -> Estimate:
+    """Raises IndexError: there is no figure."""
+    found = sorted(figures)
+    cases = len(found)
+    low, value, high = (found[min(cases - 1, math.ceil(share * cases) - 1)] for share in _SHARES)
     return Estimate(low, value, high)
-
-
-def _place(cases: int, share: float) -> int:
-    """The index up to which this share of the sorted cases lies."""
-    return min(cases - 1, math.ceil(share * cases) - 1)

@@ -68,7 +68,7 @@ def forecast(known: KnownBag) -> Forecast:
     """The forecast of a bag."""
     charged = in_credits(known.used + sum(_charged(site, known.now) for site in known.sites))
     if not known.waiting and not known.running:
-        now, cost = (Estimate(each, each, each) for each in (known.now, charged))
+        now, cost = (Estimate(figure, figure, figure) for figure in (known.now, charged))
         return Forecast(end=now, cost=cost if known.pays else None, work=Estimate(0, 0, 0), least=charged)
     draw = random.Random(1)  # noqa: S311
     cases = RuntimeCases(known.runtimes, draw)

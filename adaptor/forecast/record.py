@@ -137,15 +137,15 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 def tally_of(forecasts: Iterable[Judged]) -> Tally:
     """Over all bags that have ended and whose cost is known."""
-    ended = [each for each in forecasts if each.outcome.end is not None]
-    counted = [each for each in ended if _counts(each)]
-    costed = [each for each in counted if each.cost_held is not None]
+    ended = [judged for judged in forecasts if judged.outcome.end is not None]
+    counted = [judged for judged in ended if _counts(judged)]
+    costed = [judged for judged in counted if judged.cost_held is not None]
     return Tally(
         counted=len(counted),
         costed=len(costed),
-        cost_held=sum(bool(each.cost_held) for each in costed),
-        end_held=sum(bool(each.end_held) for each in counted),
-        not_counted=dict(Counter(each.not_counted for each in ended if each.not_counted)),
+        cost_held=sum(bool(judged.cost_held) for judged in costed),
+        end_held=sum(bool(judged.end_held) for judged in counted),
+        not_counted=dict(Counter(judged.not_counted for judged in ended if judged.not_counted)),
     )
 
 

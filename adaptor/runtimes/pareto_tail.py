@@ -82,7 +82,7 @@ def likely_tails(
         -((tail.shape / _SPREAD) ** 2) / 2 + _log_likelihood(tail, excesses, running, times) for tail in tails
     ]
     best = max(logs)
-    return tails, [math.exp(each - best) for each in logs]
+    return tails, [math.exp(log - best) for log in logs]
 
 
 def _log_likelihood(tail: Tail, excesses: Sequence[float], censored: Sequence[float], times: float) -> float:
@@ -93,6 +93,6 @@ def _log_likelihood(tail: Tail, excesses: Sequence[float], censored: Sequence[fl
     factor = shape / scale
     if 1 + factor * max(*excesses, *censored, 0.0) <= 0:
         return -math.inf
-    of_excesses = sum(math.log1p(factor * each) for each in excesses)
-    of_censored = times * sum(math.log1p(factor * each) for each in censored)
+    of_excesses = sum(math.log1p(factor * excess) for excess in excesses)
+    of_censored = times * sum(math.log1p(factor * excess) for excess in censored)
     return fixed - (1 + 1 / shape) * of_excesses - of_censored / shape

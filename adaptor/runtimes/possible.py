@@ -123,12 +123,12 @@ class MixedRuntimes:
     def __init__(self, atoms: Sequence[Atom], tail: tuple[float, float], draw: random.Random) -> None:
         """`tail`: mean and deviation of the logarithm beyond what is known."""
         self._atoms = sorted(atoms, key=lambda each: each.value)
-        self.values = [each.value for each in self._atoms]
-        self._sums = list(itertools.accumulate(each.weight for each in self._atoms))
+        self.values = [atom.value for atom in self._atoms]
+        self._sums = list(itertools.accumulate(atom.weight for atom in self._atoms))
         self._tail, self._draw = tail, draw
         total = self._sums[-1]
-        first = sum(each.value * each.weight for each in self._atoms) / total
-        square = sum(each.value * each.value * each.weight for each in self._atoms) / total
+        first = sum(atom.value * atom.weight for atom in self._atoms) / total
+        square = sum(atom.value * atom.value * atom.weight for atom in self._atoms) / total
         self.mean = first
         """Of a task, seconds."""
         self.deviation = math.sqrt(max(0.0, square - first * first))
@@ -182,8 +182,8 @@ class RuntimeCases:
 
     def __init__(self, known: RuntimeKnowledge, draw: random.Random) -> None:
         self._known, self._draw = known, draw
-        self._finished = sorted(max(LEAST, each) for each in known.finished)
-        self._running = sorted(max(LEAST, each) for each in known.running)
+        self._finished = sorted(max(LEAST, runtime) for runtime in known.finished)
+        self._running = sorted(max(LEAST, runtime) for runtime in known.running)
         self._tails = _likely_tails(known, self._finished, self._running)
         self._chances = [chance for _, _, chance in self._tails]
         self._others: dict[tuple[float, float], list[float]] = {}
@@ -192,10 +192,10 @@ class RuntimeCases:
         if len(self._finished) >= _ENOUGH:
             self._exceeding = min(_EXCEEDING, round(2 * math.sqrt(len(self._finished))))
             self._threshold = self._finished[-self._exceeding - 1]
-            ran = [each - self._threshold for each in self._running if each > self._threshold]
+            ran = [runtime - self._threshold for runtime in self._running if runtime > self._threshold]
             some = ran[:: max(1, len(ran) // _LOOKED_AT)]
             times = len(ran) / known.every / len(some) if some else 0.0
-            excesses = [each - self._threshold for each in self._finished[-self._exceeding :]]
+            excesses = [runtime - self._threshold for runtime in self._finished[-self._exceeding :]]
             self._long = likely_tails(excesses, some, times, self._threshold)
 
     def next(self) -> Runtimes:
@@ -283,7 +283,7 @@ def _thinned(values: Sequence[float], most: int) -> list[tuple[float, float]]:
     """Evenly among ordered values, with how many each stands for; the longest is always there."""
     count = len(values)
     if count <= most:
-        return [(each, 1.0) for each in values]
+        return [(value, 1.0) for value in values]
     each = count / most
     return [(values[min(count - 1, int((place + 1) * each) - 1)], each) for place in range(most)]
 
@@ -303,8 +303,8 @@ def _likely_tails(
     count = len(finished)
     middles = [low + (high - low) * (step + 0.5) / _STEPS for step in range(_STEPS)]
     if done or begun:
-        least = min(each[0] for each in (*done, *begun)) - 0.5
-        most = max(each[0] for each in (*done, *begun)) + 1.5
+        least = min(atom[0] for atom in (*done, *begun)) - 0.5
+        most = max(atom[0] for atom in (*done, *begun)) + 1.5
         middles += [least + (most - least) * (step + 0.5) / _STEPS for step in range(_STEPS)]
     scored = []
     for middle in middles:

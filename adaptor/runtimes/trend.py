@@ -82,8 +82,10 @@ class Trends(msgspec.Struct, frozen=True):
             slope=slope,
             intercept=fit.level - slope * _scaled(fit.reached, fit.steep),
             steep=fit.steep,
-            residuals=tuple(math.exp(each) for each in fit.residuals),
-            spread=max(0.03, math.sqrt(sum(each * each for each in fit.residuals) / len(fit.residuals))),
+            residuals=tuple(math.exp(residual) for residual in fit.residuals),
+            spread=max(
+                0.03, math.sqrt(sum(residual * residual for residual in fit.residuals) / len(fit.residuals))
+            ),
         )
 
 
@@ -91,7 +93,7 @@ def trends(places: Sequence[int], runtimes: Sequence[float], tasks: int) -> Tren
     """By linear regression; the chance that there is a trend by the Bayesian information criterion."""
     if len(places) < _FEWEST or len(places) != len(runtimes) or tasks < 2:
         return Trends()
-    points = sorted(zip(places, (math.log(max(LEAST, each)) for each in runtimes), strict=True))
+    points = sorted(zip(places, (math.log(max(LEAST, runtime)) for runtime in runtimes), strict=True))
     fits = _fits(points, tasks)
     if fits and fits[0].slope < 0:
         # Of any bag the short tasks end first: those that have overtaken others say nothing.
@@ -133,12 +135,12 @@ def _fit(points: Sequence[tuple[int, float]], tasks: int, steep: bool) -> _Fit |
     count = len(points)
     at = [_scaled((place + 0.5) / tasks, steep) for place, _ in points]
     centre, mean = sum(at) / count, sum(y for _, y in points) / count
-    wide = sum((each - centre) ** 2 for each in at)
+    wide = sum((place - centre) ** 2 for place in at)
     if not wide:
         return None
     slope = sum((x - centre) * (y - mean) for x, (_, y) in zip(at, points, strict=True)) / wide
     off = [y - mean - slope * (x - centre) for x, (_, y) in zip(at, points, strict=True)]
-    left = max(1e-6, sum(each * each for each in off) / max(1, count - 2))
+    left = max(1e-6, sum(residual * residual for residual in off) / max(1, count - 2))
     late = off[-max(2, count // 4) :]
     shift = sum(late) / len(late)
     return _Fit(
@@ -148,7 +150,7 @@ def _fit(points: Sequence[tuple[int, float]], tasks: int, steep: bool) -> _Fit |
         level=mean + slope * (at[-1] - centre) + shift,
         reached=(points[-1][0] + 0.5) / tasks,
         left=left,
-        residuals=tuple(each - shift for each in off[count // 2 :]),
+        residuals=tuple(residual - shift for residual in off[count // 2 :]),
     )
 
 

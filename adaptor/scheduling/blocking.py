@@ -52,7 +52,7 @@ def follow_ends(state: SchedulingState) -> bool:
         while state.ended_parents:
             bag, parent = state.ended_parents.popleft()
             ready = _follow_task(state, bag, parent) or ready
-        ended = [each for each in state.touched.values() if each.ended and each.id in state.followers]
+        ended = [bag for bag in state.touched.values() if bag.ended and bag.id in state.followers]
         if not ended:
             return ready
         for bag in ended:

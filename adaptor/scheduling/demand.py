@@ -23,16 +23,16 @@ def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> Task
     turns = list(turns)
     learners = [state.learner_of(bag, site, line) for bag, line in turns]
     known = [learner.learned for learner in learners]
-    finished, cut = sum(each.finished for each in known), sum(len(each.cut) for each in known)
+    finished, cut = sum(learned.finished for learned in known), sum(len(learned.cut) for learned in known)
     told = [each for bag, _ in turns if (each := bag.spec.expected_at(site)) is not None]
     starts = _starts(state, site, {(bag.id, line.number) for bag, line in turns})
     return TaskTimes(
         finished=finished,
-        mean=sum(each.total for each in known) / finished if finished else 0.0,
-        longest=max((each.longest for each in known), default=0.0),
-        not_enough=max((each.not_enough for each in known), default=0.0),
+        mean=sum(learned.total for learned in known) / finished if finished else 0.0,
+        longest=max((learned.longest for learned in known), default=0.0),
+        not_enough=max((learned.not_enough for learned in known), default=0.0),
         cut=cut,
-        cut_after=sum(sum(each.cut.values()) for each in known) / cut if cut else 0.0,
+        cut_after=sum(sum(learned.cut.values()) for learned in known) / cut if cut else 0.0,
         mean_start=sum(starts) / len(starts) if starts else None,
         first_start=min(starts, default=None),
         told=max(told) if len(told) == len(turns) else None,
@@ -48,7 +48,7 @@ def _earlier(turns: Iterable[Turn], site: str) -> EarlierTasks | None:
     known = [bag.earlier.get(site) for bag, line in turns if bag.startable_in(line)]
     if not known or None in known:
         return None
-    return max((each for each in known if each is not None), key=lambda each: each.mean)
+    return max((earlier for earlier in known if earlier is not None), key=lambda earlier: earlier.mean)
 
 
 def _starts(state: SchedulingState, site: str, wanted: set[tuple[int, int]]) -> list[float]:
@@ -219,7 +219,7 @@ def _served_before(bag: Bag, line: Line) -> int:
     """Waiting tasks of the classes whose turn comes before that of this one."""
     turns = bag.lines.by_turn(in_file_order=bag.spec.order != "random")
     before = turns[: turns.index(line)] if line in turns else turns
-    return sum(bag.startable_in(each) for each in before)
+    return sum(bag.startable_in(line) for line in before)
 
 
 def _estimates(state: SchedulingState, bag: Bag, line: Line, site: str) -> list[float]:

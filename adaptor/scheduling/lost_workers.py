@@ -53,7 +53,7 @@ def _died_together(
     state: SchedulingState, worker: Worker, suspects: Collection[AttemptKey], at: float
 ) -> bool:
     """True if another worker of the pilot with other tasks was lost at the same time, or is about to be."""
-    others = [each for each in state.workers.of_pilot(worker.pilot) if each is not worker]
+    others = [other for other in state.workers.of_pilot(worker.pilot) if other is not worker]
     lost = state.lost.get(worker.pilot, {})
     return any(
         not set(suspects).issuperset(other.running) and other.seen <= at + _TOGETHER for other in others

@@ -37,7 +37,7 @@ def resolved(tasks: Sequence[TaskInput], first: int, known: Known) -> Sequence[T
     if not any(task.id is not None or task.after or task.after_any for task in tasks):
         return tasks
     own = _own_ids(tasks, first)
-    named = {each for task in tasks for each in (*task.after, *task.after_any) if isinstance(each, str)}
+    named = {link for task in tasks for link in (*task.after, *task.after_any) if isinstance(link, str)}
     earlier = known({*own, *named})
     for index, task in enumerate(tasks):
         if task.id is not None and task.id in earlier:
@@ -108,5 +108,5 @@ def _check_order(tasks: Sequence[TaskInput], first: int) -> None:
         circle: list[int] = error.args[1]
         shown = [tasks[number - first].id or str(number) for number in reversed(circle)]
         middle = shown if len(shown) <= 8 else [*shown[:6], "…", shown[-1]]
-        told = " after ".join(shortened(each) if each != "…" else each for each in middle)
+        told = " after ".join(shortened(name) if name != "…" else name for name in middle)
         raise LinkError(circle[-1] - first, f"after: these tasks wait for each other: {told}") from None

@@ -96,14 +96,14 @@ def class_of(size: TaskSize, classes: Collection[TaskSize]) -> TaskSize | None:
     """The smallest class that covers a size; None: none does. `classes`: as `classes_of` has them."""
     if size in classes:
         return size
-    return min((each for each in classes if each.covers(size)), key=_extent, default=None)
+    return min((known for known in classes if known.covers(size)), key=_extent, default=None)
 
 
 def _uncovered(ordered: Iterable[TaskSize]) -> list[TaskSize]:
     """The first sizes that no other covers; of `ordered`, none covers one that stands before it."""
     found: list[TaskSize] = []
     for size in ordered:
-        if len(found) < MOST and not any(each.covers(size) for each in found):
+        if len(found) < MOST and not any(known.covers(size) for known in found):
             found.append(size)
     return found
 

@@ -211,7 +211,7 @@ class Simulation:
         runs.
         """
         k.roll(self._scalars, self._profile)
-        low, high = self._scalars[[k.LO, k.HI]]
+        low, high = self._scalars[k.LO], self._scalars[k.HI]
         return self._profile[k.TIME, low:high].copy(), self._profile[k.FREE, low:high].copy()
 
     def started_job(self, job: int) -> tuple[int, int, int]:

@@ -48,7 +48,7 @@ def draw_runtimes(text: str, tasks: int, seed: int) -> Array:
     given = [part.strip() for part in call[2].split(",")]
     if len(given) != len(family.parameters):
         raise ReplayError(f"{text!r}: {call[1]} takes {', '.join(family.parameters)}")
-    by = [_duration(each, text) for each in given]
+    by = [_duration(part, text) for part in given]
     if call[1] == "uniform" and by[0] > by[1]:
         raise ReplayError(f"{text!r}: the shortest is longer than the longest")
     return _whole(family.draw(np.random.default_rng(seed), by, tasks))

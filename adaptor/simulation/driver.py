@@ -158,24 +158,19 @@ class SimulatedDriver:
                 return Reply(now=now, answer=self._reshape(site, question, now))
             case Wake(name):
                 woken.add(name)
-            case _:
-                self._write_down(question, now)
-        return Reply(now=now)
-
-    def _write_down(self, question: Question, now: float) -> None:
-        match question:
             case PilotChanged(pilot):
                 self._charge(pilot, now)
             case KeepForecast(bag, first):
                 self.first_forecasts.setdefault(bag, first)
+        return Reply(now=now)
 
     def _asked(self, site: str, what: Ask, now: float) -> Reply:
         simulated = self._simulated[site]
         match what:
             case Ask.PILOTS:
                 news = [PilotNews(pilot=pilot, report=report) for pilot, report in simulated.news()]
-                for each in news:
-                    self._take_in(self.sites[site], each, now)
+                for pilot_news in news:
+                    self._take_in(self.sites[site], pilot_news, now)
                 return Reply(now=now, pilots=news)
             case Ask.NODES:
                 return Reply(now=now, nodes=simulated.nodes())

@@ -151,8 +151,8 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             within: seconds that the start may be late.
         """
-        made = [each for each in self.requests if each.predicted_start == each.submitted]
-        late = [each.started - each.submitted for each in made if each.started is not None]
+        made = [request for request in self.requests if request.predicted_start == request.submitted]
+        late = [request.started - request.submitted for request in made if request.started is not None]
         return len(made), sum(seconds <= within for seconds in late)
 
     @property

@@ -166,7 +166,7 @@ class SimulatedWorker:
         """Hand back what has not started and end what runs."""
         returned = [Result(held.key, Ending.RETURNED) for held in self._slots.clear()]
         by_place = sorted(self.running.values(), key=lambda each: each.place)
-        ended = [self._cut(each.key, Ending.ENDED, now) for each in by_place]
+        ended = [self._cut(started.key, Ending.ENDED, now) for started in by_place]
         return Goodbye(why=why, results=[*returned, *ended])
 
     def _cut(self, key: AttemptKey, ending: Ending, now: float) -> Result:

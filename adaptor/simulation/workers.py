@@ -263,7 +263,8 @@ class SimulatedWorkers:
             drafts = _merged(drafts, self.broker.drain()[1])
         for id, draft in drafts.items():
             worker = self._workers.get(id)
-            if worker is not None and (draft.grants or _orders(draft)):
+            orders = draft.abort or draft.give_back or draft.leave or draft.say_hello
+            if worker is not None and (draft.grants or orders):
                 self._send(worker, partial(self._obey, worker, draft), now)
 
     def _obey(self, worker: SimulatedWorker, draft: DraftOrders, now: float) -> None:
@@ -306,10 +307,6 @@ class SimulatedWorkers:
     def _number(self) -> int:
         self._count += 1
         return self._count
-
-
-def _orders(draft: DraftOrders) -> bool:
-    return bool(draft.abort or draft.give_back or draft.leave or draft.say_hello)
 
 
 def _merged(drafts: dict[str, DraftOrders], more: Mapping[str, DraftOrders]) -> dict[str, DraftOrders]:

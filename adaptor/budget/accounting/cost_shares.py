@@ -25,7 +25,7 @@ def split(total: int, weights: Sequence[float]) -> list[int]:
     if len(weights) == 1:  # of most pilots, at a hundredth of the time
         return [total]
     exact = [total * share for share in proportions(weights)]
-    parts = [int(each) for each in exact]
+    parts = [int(part) for part in exact]
     remainders = sorted(range(len(parts)), key=lambda index: parts[index] - exact[index])
     for index in remainders[: total - sum(parts)]:
         parts[index] += 1

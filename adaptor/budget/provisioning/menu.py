@@ -151,7 +151,7 @@ def within(found: Sequence[Configuration], budget: float) -> Configuration:
     Raises:
         InfeasibleError: even the cheapest costs more.
     """
-    affordable = [each for each in found if each.cost <= budget * (1 + 1e-9)]
+    affordable = [choice for choice in found if choice.cost <= budget * (1 + 1e-9)]
     if not affordable:
         raise InfeasibleError(
             f"the cheapest way costs {found[0].cost:,.6g} credits, and the budget is {budget:,.6g}",

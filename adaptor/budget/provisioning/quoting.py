@@ -86,7 +86,7 @@ def regression(known: Sequence[float], wanted: Sequence[float]) -> SiteRelation:
     if not known or len(known) != len(wanted):
         raise BudgetError("two sites can be compared only by tasks that ran on both")
     x, y = sum(known) / len(known), sum(wanted) / len(wanted)
-    spread = sum((each - x) ** 2 for each in known)
+    spread = sum((runtime - x) ** 2 for runtime in known)
     common = sum((one - x) * (other - y) for one, other in zip(known, wanted, strict=True))
     if spread <= 1e-12 * x * x or common <= 0:
         return SiteRelation(y / x, 0.0)
@@ -198,18 +198,16 @@ def quote(
     if not rest:
         raise BudgetError("the sample was the whole bag: its results are there, and no task is left to quote")
     known = learn({site: sample.runtimes for site, sample in sampled.items()})
-    offers = [_offer(site, known[site], sampled[site], terms[site], cpus) for site in sampled]
+    offers = [  # in slots of tasks: each stands for the processors of one task
+        SiteOffer(
+            name=site,
+            price=terms[site].price * cpus,
+            processors=terms[site].processors // cpus,
+            task=known[site],
+            charging_unit=terms[site].charging_unit,
+            startup=sample.startup,
+        )
+        for site, sample in sampled.items()
+    ]
     longest = {site: max(sample.runtimes.values()) for site, sample in sampled.items()}
     return Quote(menu(len(rest), offers, len(done)), rest, longest)
-
-
-def _offer(site: str, task: TaskTime, sample: SiteSample, terms: SampleTerms, cpus: int) -> SiteOffer:
-    """In slots of tasks: each stands for the processors of one task."""
-    return SiteOffer(
-        name=site,
-        price=terms.price * cpus,
-        processors=terms.processors // cpus,
-        task=task,
-        charging_unit=terms.charging_unit,
-        startup=sample.startup,
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -170,10 +170,8 @@ def _goal(aim: Aim, progress: Progress, step: Step) -> str:
 
 def _listed(by_site: Mapping[str, SiteShare]) -> str:
     """`120 tasks at a (0.5 credits each), 30 at b (0.9 each)`."""
-    return ", ".join(_places(by_site))
-
-
-def _places(by_site: Mapping[str, SiteShare]) -> Iterable[str]:
-    for number, (site, share) in enumerate(by_site.items()):
-        noun, unit = ("", "") if number else (" task" if share.tasks == 1 else " tasks", " credits")
-        yield f"{share.tasks}{noun} at {site} ({share.cost / share.tasks:,.3g}{unit} each)"
+    places = list[str]()
+    for site, share in by_site.items():
+        noun, unit = ("", "") if places else (" task" if share.tasks == 1 else " tasks", " credits")
+        places.append(f"{share.tasks}{noun} at {site} ({share.cost / share.tasks:,.3g}{unit} each)")
+    return ", ".join(places)

@@ -69,15 +69,15 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         snapshots: by site at which it may run: of a step of it now, the queue just read.
         terms: of all these sites.
     """
-    broker = _broker(new, terms, now=max(each.now for each in snapshots.values()))
+    broker = _broker(new, terms, now=max(snapshot.now for snapshot in snapshots.values()))
     requests: list[PlannedRequest] = []
     withheld: dict[str, str] = {}
     made: dict[str, tuple[SubmitRequest, ...]] = {}
     for name in snapshots:
         decision = decide(_with_bag(snapshots[name], new, broker, made))
-        made[name] = tuple(each for each in decision.submits if not each.node)
-        requests += [_request(name, each) for each in made[name]]
-        why = [each.reason for each in decision.actions if isinstance(each, Withhold)]
+        made[name] = tuple(submit for submit in decision.submits if not submit.node)
+        requests += [_request(name, submit) for submit in made[name]]
+        why = [action.reason for action in decision.actions if isinstance(action, Withhold)]
         if not made[name]:
             withheld[name] = why[0] if why else "the tasks are planned elsewhere"
     first = next(iter(snapshots.values()))

@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.forecasting.known_bag import known_bag
-from adaptor.decisions.memory import MadeForecast, Memory
+from adaptor.decisions.memory import MadeForecast, MemoryDraft
 from adaptor.decisions.snapshot import BagAhead, Snapshot
 from adaptor.forecast.forecast import Forecast, forecast, worth_telling
 from adaptor.forecast.record import FirstForecast
@@ -78,29 +78,30 @@ def _ahead(state: SchedulingState, bag: Bag) -> BagAhead:
     beside = [
         other.count(TaskState.WAITING)
         for other in state.bags.values()
-        if not alone and other is not bag and other.id not in state.alone and _meet(state, bag, other)
+        if not alone
+        and other is not bag
+        and other.id not in state.alone
+        # Both may run at the same site.
+        and any(bag.spec.allows(site) and other.spec.allows(site) for site in state.sites)
     ]
     return BagAhead(facts_of(state, bag), alone, tuple(tasks for tasks in beside if tasks))
 
 
-def _meet(state: SchedulingState, bag: Bag, other: Bag) -> bool:
-    """Whether two bags may run at the same site."""
-    return any(bag.spec.allows(site) and other.spec.allows(site) for site in state.sites)
-
-
-def make_forecasts(snapshot: Snapshot, memory: Memory) -> tuple[list[KeepForecast], Memory]:
+def make_forecasts(snapshot: Snapshot, draft: MemoryDraft) -> list[KeepForecast]:
     """Make the forecasts that are due: each is what users are shown from now on.
 
     The first complete one of a bag is kept. Of a bag that pays it names the cost, and a pilot of the bag is
     in the system.
     """
-    kept, made = [], dict(memory.forecasts)
+    kept, made = [], dict(draft.memory.forecasts)
     for ahead in snapshot.ahead:
         bag, found = ahead.facts, forecast_of(snapshot, ahead)
         made[bag.id] = MadeForecast(snapshot.now, found, bag.finished)
         if bag.id not in snapshot.forecast_kept and (first := _first(snapshot, ahead, found)) is not None:
             kept.append(KeepForecast(bag.id, first))
-    return kept, msgspec.structs.replace(memory, forecasts=made) if snapshot.ahead else memory
+    if snapshot.ahead:
+        draft.keep(forecasts=made)
+    return kept
 
 
 def forecast_of(snapshot: Snapshot, ahead: BagAhead) -> Forecast:

@@ -6,7 +6,6 @@ import math
 
 from adaptor.bag_spec import BagSpec
 from adaptor.model import AttemptOutcome, TaskState
-from adaptor.protocol.messages import AttemptKey
 from adaptor.runtimes.learner import LearnedRuntimes
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -51,7 +50,7 @@ class BrokerTasks:
         )
         self._bag = Bag(BAG, spec, len(runtimes))
         self._bag.fill()
-        self._workers.add_bag(self._bag, self._behaviour, cluster.now)
+        self._workers.add_bag(self._bag, lambda key, _: Attempt(self._runtimes[key.task]), cluster.now)
         self._learner = self.board.state.learner(BAG, SITE)
         self._served: dict[int, Served] = {}
         """By pilot that has not left."""
@@ -106,9 +105,6 @@ class BrokerTasks:
     def _forget(self, pilot: int) -> Served:
         self.board.forget_pilot(pilot)
         return self._served.pop(pilot)
-
-    def _behaviour(self, key: AttemptKey, _site: str) -> Attempt:
-        return Attempt(self._runtimes[key.task])
 
     def _take_in(self, events: list[Event]) -> None:
         for event in events:

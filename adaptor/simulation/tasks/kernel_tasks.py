@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -64,6 +65,8 @@ class KernelTasks(Broker):
         """The same on donated nodes."""
         self._left_at: int | None = None
         """When `leave` was asked last; None: tasks have gone on since."""
+        self._over_at: int | None = None
+        """When workers last ended tasks as the end of their pilot was near; None: a pilot started since."""
         self._ids: list[int] = []
         """The pilots by row."""
         self._nodes: dict[int, DonatedNode] = {}
@@ -104,8 +107,8 @@ class KernelTasks(Broker):
 
     @property
     def waiting(self) -> int:
-        s = self._t.s
-        return int(self._total - s[k.FRESH] + s[k.BACKS] + s[k.HELDS])
+        s: list[int] = self._t.s.tolist()
+        return self._total - s[k.FRESH] + s[k.BACKS] + s[k.HELDS]
 
     @property
     def last_end(self) -> int:
@@ -134,7 +137,7 @@ class KernelTasks(Broker):
         return (
             Demand(
                 waiting=self.waiting,
-                running=int(self._rows[:, k.BUSY].sum()),
+                running=int(self._t.s[k.HEAP]),
                 runtime=max(estimates),
                 shortest=min(estimates),
                 times=self._times(),
@@ -142,8 +145,8 @@ class KernelTasks(Broker):
         )
 
     def _times(self) -> TaskTimes:
-        known, slots = self._learner.learned, self._t.slots
-        started = slots[k.START, slots[k.TASK] >= 0]
+        known, running = self._learner.learned, int(self._t.s[k.HEAP])
+        total, first = k.starts(self._t) if running else (0, NEVER)
         return TaskTimes(
             finished=known.finished,
             mean=self._learner.mean or 0.0,
@@ -151,8 +154,8 @@ class KernelTasks(Broker):
             not_enough=known.not_enough,
             cut=len(known.cut),
             cut_after=sum(known.cut.values()) / max(1, len(known.cut)),
-            mean_start=int(started.sum()) / len(started) if len(started) else None,
-            first_start=float(started.min()) if len(started) else None,
+            mean_start=total / running if running else None,
+            first_start=float(first) if running else None,
         )
 
     def sharers(self, _site: str, _demand: Demand) -> dict[int, float]:
@@ -218,7 +221,7 @@ class KernelTasks(Broker):
     # --- pilots ----------------------------------------------------------------------------------
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
-        self._demands = self._wanted = self._left_at = None
+        self._demands = self._wanted = self._left_at = self._over_at = None
         row = len(self._ids)
         if row == len(self._t.pilots):
             self._t = self._t._replace(pilots=np.concatenate([self._t.pilots, np.zeros_like(self._t.pilots)]))
@@ -281,9 +284,8 @@ class KernelTasks(Broker):
 
     def ahead(self, until: int) -> int:
         self._demands = self._wanted = self._left_at = None
-        stop = min(int(k.next_stop(self._t, self._idle_timeout)), until)
-        saved = self._save()
-        stop = min(int(k.run(self._t, stop)), stop)
+        saved = [part.copy() for part in self._changing()]
+        stop = int(k.ahead(self._t, until, self._idle_timeout))
         self._saved = stop, saved
         return stop
 
@@ -295,19 +297,20 @@ class KernelTasks(Broker):
             if now < stop:
                 self._restore(saved)
         before = self._learner.estimate
-        self._go_on(now)
-        while k.run(self._t, now) != NEVER:
-            self._go_on(now)
         self._learn()
-        self._time_up(now)
-        k.fill(self._t, now)
+        while k.go_on(self._t, now) != NEVER:
+            self._learn()
+        self._learn()
+        self._time_up(now, k.first_over_or_fill)
+        self._over_at = now
         return self._learner.estimate != before
 
     def leave(self, now: int) -> dict[int, Served]:
         if self._left_at == now:
             return {}
         self._demands = self._wanted = None
-        self._time_up(now)
+        if self._over_at != now:
+            self._time_up(now, k.first_over)
         timeout = 0 if self.ended else self._idle_timeout
         lacks_time = self.waiting > 0 and self._learner.mean is not None
         while (row := k.last_idle(self._t, now, timeout, lacks_time)) >= 0:
@@ -316,16 +319,9 @@ class KernelTasks(Broker):
         left, self._left, self._left_at = self._left, {}, now
         return left
 
-    def _go_on(self, now: int) -> None:
-        """Learn what is to be learned, then start tasks in the pilot that waits for that."""
-        self._learn()
-        row = int(self._t.s[k.ROW])
-        if row >= 0:
-            k.fill_row(self._t, row, now)
-
-    def _time_up(self, now: int) -> None:
+    def _time_up(self, now: int, first_over: Callable[[k.State, int], int]) -> None:
         """Workers end their tasks as the end of their pilot is near, one after the other."""
-        while (row := k.first_over(self._t, now)) >= 0:
+        while (row := first_over(self._t, now)) >= 0:
             pilot = self._ids[row]
             self._left[pilot] = self._remove(row, now, learn=True)
             k.fill(self._t, now)
@@ -375,23 +371,23 @@ class KernelTasks(Broker):
 
     def _learn(self) -> None:
         """Learn from the tasks that are done."""
-        s = self._t.s.tolist()
-        if not s[k.COUNT]:
+        if not self._t.s[k.COUNT]:
             return
+        s = self._t.s.tolist()
         self._done += s[k.COUNT]
         self._learner.finished_together(
             s[k.COUNT], float(s[k.TOTAL]), float(s[k.SQUARES]), float(s[k.LONGEST])
         )
         for task in self._t.over[: s[k.OVER]].tolist():
             self._learner.forget(task)
-        self._t.s[[k.COUNT, k.TOTAL, k.SQUARES, k.OVER]] = 0
+        self._t.s[k.COUNT : k.OVER + 1] = 0
         self._estimate()
 
     def _estimate(self) -> None:
         s, estimate = self._t.s, math.ceil(self._learner.estimate)
         learned = self._learner.mean is not None or bool(self._learner.cut_tasks)
-        s[[k.ESTIMATE, k.NEEDED]] = estimate, estimate if learned else 0
-        s[[k.KNOWN, k.KNOWN_TOTAL]] = self._learner.odds or (-1, 0.0)
+        s[k.ESTIMATE], s[k.NEEDED] = estimate, estimate if learned else 0
+        s[k.KNOWN], s[k.KNOWN_TOTAL] = self._learner.odds or (-1, 0.0)
 
     # --- the arrays ----------------------------------------------------------------------------------
 
@@ -406,9 +402,6 @@ class KernelTasks(Broker):
         """All that `run` changes."""
         t, slots = self._t, self._t.slots[: k.START + 1]
         return [t.s, self._rows, slots, t.heap[: t.s[k.HEAP]], self._stack(k.BACK), self._stack(k.HELD)]
-
-    def _save(self) -> list[Array]:
-        return [part.copy() for part in self._changing()]
 
     def _restore(self, saved: list[Array]) -> None:
         self._t.s[:] = saved[0]

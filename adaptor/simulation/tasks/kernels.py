@@ -334,6 +334,32 @@ def run(t: State, until: int) -> int:
 
 
 @kernel
+def starts(t: State) -> tuple[int, int]:
+    """The sum of the starts of the tasks that run, and the first of them; NEVER: none runs."""
+    total, first = 0, NEVER
+    for at in range(t.s[HEAP]):
+        start = t.slots[START, t.heap[at] & (MOST_SLOTS - 1)]
+        total += start
+        first = min(first, start)
+    return int(total), int(first)
+
+
+@kernel
+def go_on(t: State, now: int) -> int:
+    """`run` again, after what was to be learned before the next task starts in the pilot ROW."""
+    if t.s[ROW] >= 0:
+        fill_row(t, t.s[ROW], now)
+    return int(run(t, now))
+
+
+@kernel
+def ahead(t: State, until: int, idle_timeout: int) -> int:
+    """`run` until something may happen that matters to the cluster, `until` at the latest; when that is."""
+    stop = min(next_stop(t, idle_timeout), until)
+    return int(min(run(t, stop), stop))
+
+
+@kernel
 def next_stop(t: State, idle_timeout: int) -> int:
     """When a worker ends its tasks, or leaves since it has none, if no task ends before; NEVER: none does."""
     soonest = NEVER
@@ -353,6 +379,15 @@ def first_over(t: State, now: int) -> int:
         if t.pilots[row, DEADLINE] <= now:
             return row
     return -1
+
+
+@kernel
+def first_over_or_fill(t: State, now: int) -> int:
+    """`first_over`; where there is none, start tasks in all idle slots."""
+    row = first_over(t, now)
+    if row < 0:
+        fill(t, now)
+    return int(row)
 
 
 @kernel

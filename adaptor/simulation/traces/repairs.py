@@ -68,11 +68,9 @@ class Repairs(msgspec.Struct, frozen=True, kw_only=True):
     def summary(self) -> str:
         """One line: `59,715 lines, 53,999 jobs kept; no-run-time 5, …`."""
         touched = [f"{rule.value} {count:,}" for rule, count in self.jobs.items() if count]
-        touched += [f"{what} {count:,}" for what, count in self._lines() if count]
+        lines = ("damaged-line", self.skipped), ("more-than-18-fields", self.long_lines)
+        touched += [f"{what} {count:,}" for what, count in lines if count]
         return f"{self.rows:,} lines, {self.kept:,} jobs kept; " + (", ".join(touched) or "nothing repaired")
-
-    def _lines(self) -> tuple[tuple[str, int], ...]:
-        return ("damaged-line", self.skipped), ("more-than-18-fields", self.long_lines)
 
 
 EMPTY = "the trace is empty: it has no line of a job"
