@@ -97,7 +97,7 @@ def test_a_stranger_at_the_old_address_is_no_daemon(
 def test_an_access_file_that_others_can_read_is_refused(serve: Serve, state: Path) -> None:
     serve({})
     (state / CLIENT_ACCESS).chmod(0o640)
-    with pytest.raises(AdaptorError, match="mode 0600"):
+    with pytest.raises(AdaptorError, match="chmod 600"):
         ask(api.GetDaemon())
 
 
