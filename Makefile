@@ -66,7 +66,6 @@ test: dev
 	./tests/clusters/install-slurm
 	$(MAKE) --no-print-directory -j 2 lint compiled
 	$(BIN)/python -m pytest -m 'not nightly and not compiles' -n 6 --maxschedchunk 1 --durations=10
-	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
 
 # What compiles the kernels for all, and leaves the tests themselves compiled; mypy has another processor.
 compiled: dev
@@ -77,6 +76,7 @@ nightly: dev
 	./tests/clusters/install-gridengine
 	./tests/dashboard/install-chromium
 	$(BIN)/python -m pytest -m nightly -n 4 --maxschedchunk 1 --durations=10
+	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
 
 # RELEASES holds arguments of `python -m tests.clusters.releases`.
 releases:
