@@ -24,6 +24,7 @@ LONG = (
     "tests/security/",
     "tests/experiments/",
 )
+"""What begins before all else, in this order."""
 MINUTES = "test_a_job_ends_at_its_time_limit[slurm_wrappers]"
 """Of a contract all of whose other tests are short."""
 
