@@ -13,6 +13,9 @@ BESIDE := ./experiments ./plugins/donation-agents ./plugins/torque
 RULES  := runtimes forecast crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
+# Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.
+FILES  := --dist loadfile --no-loadscope-reorder
+
 .PHONY: help demo quick test compiled nightly releases campaign lint bench derose golden snakemake slurm pbs gridengine install dev dist pex docs clean
 
 help:
@@ -65,8 +68,7 @@ quick: dev lint
 test: dev
 	./tests/clusters/install-slurm
 	$(MAKE) --no-print-directory -j 2 lint compiled
-	$(BIN)/python -m pytest -m 'not nightly and not compiles' -n 6 --maxschedchunk 1 --durations=10
-	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
+	$(BIN)/python -m pytest -m 'not nightly and not compiles' -n 6 $(FILES) --durations=10
 
 # What compiles the kernels for all, and leaves the tests themselves compiled; mypy has another processor.
 compiled: dev
@@ -77,6 +79,7 @@ nightly: dev
 	./tests/clusters/install-gridengine
 	./tests/dashboard/install-chromium
 	$(BIN)/python -m pytest -m nightly -n 4 --maxschedchunk 1 --durations=10
+	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
 
 # RELEASES holds arguments of `python -m tests.clusters.releases`.
 releases:

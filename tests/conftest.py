@@ -17,6 +17,14 @@ from tests.examples import register_profiles  # noqa: E402
 NIGHTLY = ("tests/campaign/", "tests/experiments/commands/", "tests/packaging/")
 """Folders too long for each change: `make nightly` runs them, with what is marked `nightly`, fuzzing, real
 browsers and Grid Engine."""
+LONG = (
+    "tests/e2e/test_slurm_",
+    "tests/e2e/",
+    "tests/backends/test_contract",
+    "tests/security/",
+    "tests/experiments/",
+)
+"""What begins before all else, in this order."""
 MINUTES = "test_a_job_ends_at_its_time_limit[slurm_wrappers]"
 """Of a contract all of whose other tests are short."""
 
@@ -30,10 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marked = any(map(item.get_closest_marker, ("fuzz", "browser", "gridengine")))
         if marked or item.nodeid.startswith(NIGHTLY) or item.name == MINUTES:
             item.add_marker(pytest.mark.nightly)
-    # Those that wait for real schedulers first, side by side, so that in the end nobody waits for the last.
-    items.sort(key=_is_long)
+    items.sort(key=_turn)
 
 
-def _is_long(item: pytest.Item) -> int:
-    whole = item.nodeid.startswith("tests/e2e/")
-    return -(whole + (whole and "test_slurm" in item.nodeid))
+def _turn(item: pytest.Item) -> int:
+    """Those that wait for real schedulers first, then long files: in the end nobody waits for the last."""
+    for turn, folder in enumerate(LONG):
+        if item.nodeid.startswith(folder):
+            return turn
+    return len(LONG)

@@ -87,9 +87,8 @@ def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
     priced.wait(changed)
     assert first(priced, changed)["not_counted"] == "budget changed"
     assert priced.ask("status")["forecast_record"] == {**record, "not_counted": {"budget changed": 1}}
-    before = priced.run("report", str(changed)).stdout.splitlines()[-3:]
-    assert before[1].endswith("not counted: budget changed")
+    assert "not counted: budget changed\n" in priced.run("report", str(changed)).stdout
     until(partial(is_judged, priced, changed), "all pilots are settled")
     priced.run("daemon", "stop")
     assert priced.ask("status")["forecast_record"] == {**record, "not_counted": {"budget changed": 1}}
-    assert priced.run("report", str(bag)).stdout.splitlines()[-3].startswith("first forecast, at ")
+    assert "\nfirst forecast, at " in priced.run("report", str(bag)).stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.protocol.messages import Ending, Lease, Orders, Welcome, encode
+from adaptor.protocol.messages import Ending, Lease, Orders, Welcome
 from adaptor.resources import TaskSize
 from tests.worker.fake_daemon import Harness, key, task, wait_for
 
@@ -115,20 +115,6 @@ def test_results_are_sent_again_until_they_are_acknowledged(harness: Harness) ->
     assert len(daemon.received) == times
 
 
-def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
-    worker = harness.started()
-    go = harness.folder / "go"
-    harness.lease(task(1, wait_for(go)))
-    harness.running(key(1))
-    harness.give_terms(heartbeat=0.1, patience=0.5)
-    harness.daemon.close()
-    harness.daemon.until(harness.has_been_alone)
-    go.touch()
-    assert harness.exit_code(worker) == 0
-    assert list(harness.pilot.glob("unsent-n1-*.msgpack"))
-    assert "no answer from the daemon" in (harness.pilot / "worker-n1.log").read_text()
-
-
 def test_heartbeats_tell_what_runs(harness: Harness) -> None:
     harness.daemon.welcome = QUICK
     harness.started()
@@ -194,15 +180,6 @@ def test_a_lease_that_comes_twice_runs_once(harness: Harness) -> None:
     harness.result(key(2))
     harness.result(key(1))
     assert len(harness.daemon.started) == len(set(harness.daemon.started))
-
-
-def test_nonsense_from_the_daemon_is_passed_over(harness: Harness) -> None:
-    harness.started()
-    harness.daemon.send_raw(b"\xc1nonsense")
-    harness.daemon.send_raw(encode(Orders())[:-3])
-    harness.lease(task(1, "true"))
-    assert harness.result(key(1)).exit_code == 0
-    assert "cannot decode message" in (harness.pilot / "worker-n1.log").read_text()
 
 
 def test_many_results_come_in_few_reports(harness: Harness) -> None:
