@@ -13,7 +13,14 @@ from adaptor.crafting.coverage import coverage, has_slot, holds, largest_share_f
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.queues import places_of
-from adaptor.crafting.reasons import everything_covered, hour_used_up, no_answer, nothing_left, too_short
+from adaptor.crafting.reasons import (
+    better_one_waits,
+    everything_covered,
+    hour_used_up,
+    no_answer,
+    nothing_left,
+    too_short,
+)
 from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
@@ -79,6 +86,8 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
         kept.append(decision)
     if dropped and view.submissions_left == 0:
         kept.append(Withhold(hour_used_up(view, dropped)))
+    elif wanted and not kept and view.submissions_left == 0:
+        kept.append(Withhold(better_one_waits(view)))
     return kept
 
 

@@ -60,6 +60,14 @@ def hour_used_up(view: PlanningView, uncovered: int) -> str:
     )
 
 
+def better_one_waits(view: PlanningView) -> str:
+    """Why a pilot stays although a better request is known."""
+    return (
+        f"a better request waits until {format_clock(view.next_submission)}: max_submissions is "
+        f"{view.rules.max_submissions} an hour and used up"
+    )
+
+
 def limit_used_up(view: PlanningView) -> str:
     limit = view.rules.limits.max_pending_requests
     return f"max_pending_requests is {limit} and used up ({listed(view.pilots)})"

@@ -23,7 +23,7 @@ def progress(belief: Belief = ALIKE, tasks: int = 100, weight: float = 1.0, pad:
 
 
 def done(found: Progress, member: Member, at: float) -> float:
-    return found.done([found.curves[member]], at)
+    return found.done([found.curve(member)], at)
 
 
 def best(found: RequestSet, offers: list[Member], *, alone: bool = False) -> int | None:
@@ -78,7 +78,7 @@ def test_what_follows_a_request_is_what_could_be_had_now_at_part_of_the_speed() 
     at_end, later = done(found, member, 3600.0), done(found, member, 36_000.0)
     assert at_end == 60
     assert 60 + 0.2 * 32_400 / 60 < later < 60 + 0.55 * 32_400 / 60, "each again slower than that before"
-    assert found.done([found.curves[member]], 36_000.0, 0.3) < later
+    assert found.done([found.curve(member)], 36_000.0, 0.3) < later
 
 
 def test_without_a_request_the_bag_is_never_done() -> None:
