@@ -68,7 +68,7 @@ def test_a_folder_that_is_open_to_others(found: Callable[..., list[tuple[str, st
     (tmp_path / "open").mkdir(mode=0o755)
     level, text = found(directory=str(tmp_path / "open"))[-1]
     assert level == "error"
-    assert text.startswith(f"on 127.0.0.1: {tmp_path}/open: is open to other users; close it with")
+    assert text.startswith(f"{tmp_path}/open on 127.0.0.1: is open to other users; close it with")
 
 
 def test_a_machine_that_is_not_there_is_the_only_finding(
