@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import msgspec
 
@@ -46,11 +47,10 @@ class Belief(msgspec.Struct, frozen=True):
 def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> list[Belief]:
     """What the runtimes may be: one belief once enough tasks have finished, before that a ladder of them.
 
-    The rungs are `60 s × 2^k`, all equally likely: nothing speaks for seconds rather than for hours. Where
-    the user says what a task takes, or earlier bags of the kind do, they are closer and most of the weight is
-    near that time. Those that a task has already outlasted are left out. Tasks that still run or were cut
-    count with half of what they may need beyond what they had, else the short ones, which finish first, would
-    speak for all.
+    The rungs are `60 s × 2^k`, all equally likely. Where the user says what a task takes, or earlier bags of
+    the kind do, they are closer and most of the weight is near that time. Those that a task has outlasted are
+    left out. Tasks that still run or were cut count with half of what they may still need, else the short
+    ones, which finish first, would speak for all.
 
     Args:
         running: tasks that run now.
@@ -58,9 +58,10 @@ def beliefs(times: TaskTimes, now: float, running: int, rules: SiteRules) -> lis
     """
     age = mean_age(times, now)
     outlasted = max(0.0 if times.first_start is None else now - times.first_start, times.not_enough)
-    longer = running if age * ALIKE > times.mean else 0
-    if times.finished and (times.finished >= MANY or not few_beside(times, longer + _cut(times))):
-        return [_learned(times, running, age, outlasted, rules.longest_task)]
+    others = (running, age), (times.cut, times.cut_after)
+    longer = sum(count for count, ran in others if ran * ALIKE > times.mean)
+    if times.finished and (times.finished >= MANY or not few_beside(times, longer)):
+        return [_learned(times, others, longer, outlasted, rules.longest_task)]
     return _ladder(times, max(_FIRST * usual_share(rules), 1.0), outlasted, rules.longest_task)
 
 
@@ -79,27 +80,19 @@ def few_beside(times: TaskTimes, others: int) -> bool:
     return times.finished < _SHARE * (times.finished + others)
 
 
-def _learned(times: TaskTimes, running: int, age: float, outlasted: float, possible: float) -> Belief:
-    """The mean and the longest of all tasks by those that have finished, run and were cut.
-
-    The tasks that ran longer than the finished ones do in the mean are taken to finish at the rate at which
-    these did: as many in the same time, one more among them, as the longest has hardly been seen yet.
-    """
+def _learned(
+    times: TaskTimes, others: Iterable[tuple[int, float]], longer: int, outlasted: float, possible: float
+) -> Belief:
+    """By the finished tasks, and `others` in groups of a number and a mean age. The longest one follows from
+    the rate at which tasks finished: the `longer` ones are left, and one more that was not seen yet."""
     if times.longest <= times.mean * ALIKE and outlasted <= times.longest * ALIKE:
         return Belief(times.mean, times.longest)
     until = max(times.longest, outlasted)
-    least = min(times.mean, max(0.0, 2 * times.mean - until))
-    longer = 1 + (running if age > times.mean else 0) + _cut(times)
-    longest = min(possible, max(1.1 * outlasted, until + (until - least) * longer / times.finished))
-    total = times.finished * times.mean
-    for count, seconds in ((running, age), (times.cut, times.cut_after)):
-        total += count * (min(seconds, longest) + longest) / 2
-    return Belief(min(total / (times.finished + running + times.cut), longest / ALIKE**2), longest)
-
-
-def _cut(times: TaskTimes) -> int:
-    """Tasks that were cut after they had run longer than the finished ones do in the mean."""
-    return times.cut if times.cut_after > times.mean else 0
+    rate = times.finished / (until - min(times.mean, max(0.0, 2 * times.mean - until)))
+    longest = min(possible, max(1.1 * outlasted, until + (longer + 1) / rate))
+    total = sum(count * (min(ran, longest) + longest) / 2 for count, ran in others)
+    mean = (times.finished * times.mean + total) / (times.finished + sum(count for count, _ in others))
+    return Belief(min(mean, longest / ALIKE**2), longest)
 
 
 def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:

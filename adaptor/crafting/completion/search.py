@@ -107,10 +107,8 @@ class Search:
         return max(0.0, starts.get(pilot.queued_as, self.now) - self.now)
 
     def request(self, made: Fitting, ends: Sequence[float]) -> Request:
-        """As long as the bag may need it by the belief that needs most, within its hole.
-
-        A task that is started is to be finished, and of tasks that were cut more is known.
-        """
+        """As long as the bag may need it by the belief that needs most, the tasks that it has started
+        included, within its hole."""
         rules, start = self.places[made.place].rules, made.member.start
         needed = self.demand.shortest
         for belief, end in zip(self.believed, ends, strict=True):
@@ -124,9 +122,8 @@ class Search:
     def best(self, withdrawn: PilotView | None = None, bar: Bar | None = None) -> Choice:
         """What is there but for one pilot, and one by one the request that shortens the completion most.
 
-        The other jobs keep their planned starts. The first request in the place of the pilot is to bring more
-        than that pilot; where no other one may follow, it is to clear the `bar`.
-        """
+        The first request in the place of the pilot is to bring more than that pilot; where no other one may
+        follow, it is to clear the `bar`."""
         found, made = self._as_is, list[Fitting]()
         free, allowed, left = self._free, self.allowed, [place.allowed for place in self.places]
         most = math.inf if self.demand.most is None else self.demand.most
@@ -222,10 +219,9 @@ class Search:
                     continue
                 unbeaten = [(long, wide) for long, wide in unbeaten if long > length or wide > p]
                 unbeaten.append((length, p))
-                start, slots = max(0.0, slot.start - self.now), shape.slots(p)
-                slots = min(1, slots) if self.demand.alone else slots
-                sure = shape.sure_tr(slot.duration)
-                found.append(Fitting(number, Member(start, float(length), slots), p, sure))
+                slots = min(1, shape.slots(p)) if self.demand.alone else shape.slots(p)
+                member = Member(max(0.0, slot.start - self.now), float(length), slots)
+                found.append(Fitting(number, member, p, shape.sure_tr(slot.duration)))
                 if length == longest and p == best:  # all that start later are beaten
                     break
         return found
