@@ -71,10 +71,13 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
     """
     left = view.requests_left
     kept: list[Decision] = []
-    dropped = 0
+    dropped, better = 0, False
     for decision in wanted:
         match decision:
-            case Withdraw(recraft=True) if not view.rules.may_withdraw or view.submissions_left == 0:
+            case Withdraw(recraft=True) if not view.rules.may_withdraw:
+                continue
+            case Withdraw(recraft=True) if view.submissions_left == 0:
+                better = True
                 continue
             case Reshape() if not view.rules.may_reshape:
                 continue
@@ -86,7 +89,7 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
         kept.append(decision)
     if dropped and view.submissions_left == 0:
         kept.append(Withhold(hour_used_up(view, dropped)))
-    elif wanted and not kept and view.submissions_left == 0:
+    elif better and not kept:
         kept.append(Withhold(better_one_waits(view)))
     return kept
 

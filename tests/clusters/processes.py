@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import random
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TextIO
 
 import psutil
 
@@ -23,6 +27,8 @@ def dying_with_us() -> list[str]:
 
 _PORTS = range(10_000, 32_768)
 """Linux takes the ports of connections, and those of servers that do not care, from above."""
+_taken: list[TextIO] = []
+"""The locked files of the ports that this process was given: no other process of the tests gets them."""
 
 
 def free_ports(number: int) -> list[int]:
@@ -37,9 +43,23 @@ def free_ports(number: int) -> list[int]:
             one = stack.enter_context(socket.socket())
             port = draw.choice(_PORTS)
             with contextlib.suppress(OSError):
-                one.bind(("127.0.0.1", port))
+                one.bind(("0.0.0.0", port))
+                _taken.append(_locked(port))
                 ports.append(port)
     return ports
+
+
+def _locked(port: int) -> TextIO:
+    """Until this process ends. Raises OSError: another one has it."""
+    folder = Path(tempfile.gettempdir(), f"adaptor-test-ports-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    file = (folder / str(port)).open("w", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def step_processes(homes: Iterable[Path]) -> list[psutil.Process]:

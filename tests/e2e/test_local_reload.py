@@ -49,7 +49,7 @@ def test_a_reload_keeps_pilots_and_refuses_what_it_cannot_use(lab: Lab) -> None:
     assert lab.run("results", "1", "--stdout").stdout == printed
     assert all(each.name.startswith("packed-") for each in (lab.work / "adaptor-1").iterdir())
     kept = next(pilot for pilot in lab.pilots() if pilot["id"] == pilots[0]["id"])
-    assert kept["started"] == pilots[0]["started"]
+    assert kept["job"] == pilots[0]["job"]
     assert kept["state"] in ("running", "completed")
 
     lab.configure(CONFIG.format(idle="7s", more="").replace("here", "elsewhere"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.slurm.nodes import Look, PartitionNodes, find_site
 from backends.slurm.questions import Questions
 from tests.backends.slurm.answers import FIXTURES, MARK, RELEASES, Answers
 from tests.backends.slurm.answers import recorded as recorded_of
@@ -28,6 +29,12 @@ def answered(request: pytest.FixtureRequest) -> Callable[[str], str]:
 def asked(answered: Callable[[str], str]) -> Questions:
     """The questions to a Slurm that answers as that release did."""
     return Questions(Answers(answered))
+
+
+@pytest.fixture
+def mixed(asked: Questions) -> PartitionNodes:
+    """The partition `batch` of a cluster with memory, GPUs and features."""
+    return find_site(asked.nodes(), "batch", Look(details=asked.node_details()))
 
 
 @pytest.fixture
