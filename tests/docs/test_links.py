@@ -1,4 +1,5 @@
-"""Every relative link of the pages leads to a file, and its anchor to a heading there."""
+"""Every relative link of the pages leads to a file, and its anchor to a heading there; each test they name is
+there."""
 
 from __future__ import annotations
 
@@ -49,6 +50,12 @@ def broken(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_relative_links_lead_somewhere(page: Path) -> None:
     assert broken(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_the_tests_that_prove_a_claim_exist(page: Path) -> None:
+    named = set(re.findall(r"`(tests/[\w/.-]+\.py)", page.read_text(encoding="utf-8")))
+    assert [test for test in sorted(named) if "/x/" not in test and not (ROOT / test).exists()] == []
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
