@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
-from adaptor.crafting.situation import SiteRules
+from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.resources import TaskSize
 from adaptor.simulation.errors import ReplayError
@@ -45,6 +45,8 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     workers: WorkerTerms
     initial_tr: float = 3600.0
     """The estimated runtime before any task has finished (De Rose §4.4)."""
+    earlier: EarlierTasks | None = None
+    """What earlier bags of the same kind took; None: none are known."""
     growth_factor: int = 2
     """The "integer factor" of §4.3.1, for which the paper gives no number."""
     task: TaskSize = TaskSize()
@@ -71,8 +73,13 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
             return True
         rules = self.donation
         ended_by_us = rules.max_nodes is not None or rules.reserve_nodes or rules.hours
-        whole_seconds = self.initial_tr.is_integer() and self.possible.is_integer()
+        whole_seconds = self.assumed.is_integer() and self.possible.is_integer()
         return whole_seconds and not ended_by_us and not self.traits.even_odds
+
+    @property
+    def assumed(self) -> float:
+        """Seconds that a task is taken to need before any has finished (see `scheduling.bag.assumed_at`)."""
+        return self.initial_tr if self.earlier is None else self.earlier.high
 
     @property
     def traits(self) -> Traits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from adaptor.crafting.situation import SiteRules
+from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.model import Limits
 from adaptor.runtimes.learner import ENOUGH
 from adaptor.simulation.cluster import Simulation
@@ -12,6 +12,10 @@ from adaptor.simulation.grid_job import GridTerms, WorkerTerms
 from tests.simulation.trace_strategies import PROCESSORS, policies, traces
 
 MAX_TR = 40
+
+
+def earlier(mean: int) -> EarlierTasks:
+    return EarlierTasks(kind="fit", tasks=9, mean=float(mean), factor=2.0, low=mean / 2, high=2.0 * mean)
 
 
 @st.composite
@@ -33,6 +37,7 @@ def terms(draw: st.DrawFn) -> GridTerms:
         heuristic=draw(st.sampled_from(["static", "adaptive", "completion"])),
         workers=workers,
         initial_tr=float(draw(st.integers(1, 30))),
+        earlier=draw(st.none() | st.integers(1, 30).map(earlier)),
         growth_factor=draw(st.integers(2, 3)),
     )
 

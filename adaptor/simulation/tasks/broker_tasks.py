@@ -50,6 +50,8 @@ class BrokerTasks:
         )
         self._bag = Bag(BAG, spec, len(runtimes))
         self._bag.fill()
+        if terms.earlier is not None:
+            self._bag.earlier = {SITE: terms.earlier}
         self._workers.add_bag(self._bag, lambda key, _: Attempt(self._runtimes[key.task]), cluster.now)
         self._learner = self.board.state.learner(BAG, SITE)
         self._served: dict[int, Served] = {}

@@ -54,11 +54,12 @@ class KernelTasks(Broker):
         self._idle_timeout, self._last = terms.workers.idle_timeout, terms.workers.last
         self._rules, self._allocation = terms.donation or _NO_RULES, terms.allocation
         self._learner = RuntimeLearner(
-            initial=terms.initial_tr,
+            initial=terms.assumed,
             factor=terms.growth_factor,
             longest=terms.possible,
             even_odds=terms.traits.even_odds,
         )
+        self._earlier = terms.earlier
         self._demands: tuple[Demand, ...] | None = None
         """As last asked for; None: tasks have gone on since."""
         self._wanted: tuple[BagDonationDemand, ...] | None = None
@@ -156,6 +157,7 @@ class KernelTasks(Broker):
             cut_after=sum(known.cut.values()) / max(1, len(known.cut)),
             mean_start=total / running if running else None,
             first_start=float(first) if running else None,
+            earlier=self._earlier if self.waiting else None,
         )
 
     def sharers(self, _site: str, _demand: Demand) -> dict[int, float]:
@@ -386,7 +388,7 @@ class KernelTasks(Broker):
     def _estimate(self) -> None:
         s, estimate = self._t.s, math.ceil(self._learner.estimate)
         learned = self._learner.mean is not None or bool(self._learner.cut_tasks)
-        s[k.ESTIMATE], s[k.NEEDED] = estimate, estimate if learned else 0
+        s[k.ESTIMATE], s[k.NEEDED] = estimate, estimate if learned or self._earlier else 0
         s[k.KNOWN], s[k.KNOWN_TOTAL] = self._learner.odds or (-1, 0.0)
 
     # --- the arrays ----------------------------------------------------------------------------------
