@@ -1,8 +1,9 @@
 """What it is worth to know roughly how long the tasks run, in the cells of De Rose's Table 3.
 
 `--heuristic adaptive`: the first estimate is `initial_tr` of an hour (the paper's), of a minute, or a
-multiple of what 95 % of the tasks take, times an error as real earlier bags have it (`tests.campaign.earlier_bags`):
-log-normal with a factor of 2 as deviation, and in 6 % of the bags anything from a hundredth to a hundredfold.
+multiple of what 95 % of the tasks take, times an error as real earlier bags have it
+(`tests.campaign.earlier_bags`): log-normal with a factor of 2 as deviation, and in 6 % of the bags anything
+from a hundredth to a hundredfold.
 
 `--heuristic completion`: nothing is known, or an earlier bag of the kind whose mean is that of this one, or
 that of this one times a log-normal error with a factor of 2 as deviation; beside the paper's two.
