@@ -231,11 +231,11 @@ class SiteFuture:
             longest=bounds.longest if bounds is not None else None,
             times=TaskTimes(
                 finished=seen.finished,
-                mean=seen.total / seen.finished if seen.finished else 0.0,
+                mean=seen.mean,
                 longest=seen.longest,
                 not_enough=seen.not_enough,
                 cut=len(seen.cut),
-                cut_after=sum(seen.cut.values()) / max(1, len(seen.cut)),
+                cut_after=seen.cut_after,
                 mean_start=moment.sums.starts / moment.sums.running if moment.sums.running else None,
                 first_start=moment.oldest,
                 told=known.hint,

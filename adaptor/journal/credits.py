@@ -12,7 +12,7 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budgeted, Entry, Recounted, Reserved, Settled
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.settled import settled_pilot
-from adaptor.journal.database import guarded
+from adaptor.budget.accounting.statements import Balance, Standing
 from adaptor.journal.journal import Journal
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -28,8 +28,7 @@ def write_entry(db: sqlite3.Connection, entry: Entry) -> None:
 
 def read_entries(journal: Journal) -> list[Entry]:
     """All entries, in the order in which they were written. Raises JournalError."""
-    with guarded(journal.path):
-        return entries(journal.connection)
+    return journal.read(entries)
 
 
 def entries(db: sqlite3.Connection) -> list[Entry]:
@@ -82,30 +81,14 @@ def credits_view(ledger: Ledger, bags: Collection[int], now: float, *, priced: b
 
 
 def bag_line(ledger: Ledger, bag: int) -> CreditLine:
-    known, balance = ledger.of_bag(bag), ledger.budget_of(bag)
-    return CreditLine(
-        bag=bag,
-        budget=in_credits(balance.budget.amount) if balance else None,
-        used=in_credits(known.used),
-        wasted=in_credits(known.wasted),
-        reserved=in_credits(known.reserved),
-        left=in_credits(balance.left) if balance else None,
-    )
+    return _line(ledger.of_bag(bag), ledger.budget_of(bag), bag=bag)
 
 
 def _site_lines(ledger: Ledger, site: str, now: float) -> Iterator[CreditLine]:
     """One line since the journal began, then one for the present period of each budget that has periods."""
-    known = ledger.at_site(site)
     balances = ledger.budgets_at(site, now)
     whole = next((each for each in balances if each.budget.calendar is None), None)
-    yield CreditLine(
-        site=site,
-        budget=in_credits(whole.budget.amount) if whole else None,
-        used=in_credits(known.used),
-        wasted=in_credits(known.wasted),
-        reserved=in_credits(known.reserved),
-        left=in_credits(whole.left) if whole else None,
-    )
+    yield _line(ledger.at_site(site), whole, site=site)
     for balance in balances:
         if balance.budget.calendar is not None:
             yield CreditLine(
@@ -116,6 +99,21 @@ def _site_lines(ledger: Ledger, site: str, now: float) -> Iterator[CreditLine]:
                 reserved=in_credits(balance.reserved),
                 left=in_credits(balance.left),
             )
+
+
+def _line(
+    known: Standing, balance: Balance | None, *, bag: int | None = None, site: str | None = None
+) -> CreditLine:
+    """What was charged since the journal began, beside the budget without periods if there is one."""
+    return CreditLine(
+        bag=bag,
+        site=site,
+        budget=in_credits(balance.budget.amount) if balance else None,
+        used=in_credits(known.used),
+        wasted=in_credits(known.wasted),
+        reserved=in_credits(known.reserved),
+        left=in_credits(balance.left) if balance else None,
+    )
 
 
 def _price(ledger: Ledger, site: str) -> SitePrice:

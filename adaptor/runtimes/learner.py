@@ -39,6 +39,11 @@ class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
         """Mean runtime of the finished tasks; 0: none has finished."""
         return self.total / self.finished if self.finished else 0.0
 
+    @property
+    def cut_after(self) -> float:
+        """The mean of the longest runs of the unfinished tasks that were cut; 0: none was."""
+        return sum(self.cut.values()) / len(self.cut) if self.cut else 0.0
+
 
 class RuntimeRule(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of a `RuntimeLearner`: how one learns at a site."""

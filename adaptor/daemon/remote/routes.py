@@ -34,7 +34,7 @@ class Route:
     def __init__(self, addresses: Callable[[], Awaitable[tuple[str, ...]]]) -> None:
         self._addresses = addresses
 
-    async def open(self, _folder: Path) -> tuple[str, ...]:
+    async def open(self, folder: Path) -> tuple[str, ...]:  # noqa: ARG002
         """The addresses for the workers, the likeliest first; the site's folder there is absolute.
 
         Raises:
@@ -70,9 +70,9 @@ class Tunnel(Route):
         self._relay: Talk | None = None
         self.caveat = ""
 
-    async def open(self, _folder: Path) -> tuple[str, ...]:
+    async def open(self, folder: Path) -> tuple[str, ...]:
         """See `Route`. Raises SchedulerError: the machine cannot be reached, or refuses the tunnel."""
-        opened = await asyncio.to_thread(self._open, _folder)
+        opened = await asyncio.to_thread(self._open, folder)
         self.caveat = (
             f"do the nodes reach {opened[0].removeprefix('tcp://')} on their login node? "
             "`ssh.address` may name another address of it"

@@ -10,7 +10,6 @@ belong to this user (`private_files`).
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +17,7 @@ import msgspec
 
 from adaptor.errors import AdaptorError
 from adaptor.private_files import NotOursError, open_ours, write_private
-from adaptor.protocol.maildir import GONE, is_there, names_in
+from adaptor.protocol.maildir import GONE, is_there, names_in, remove_file, remove_folder
 from adaptor.protocol.state_directory import private_directory
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -133,13 +132,12 @@ def _make(name: bytes) -> bytes:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        remove_folder(path)
         return
     try:
-        path.unlink()
+        remove_file(path)
     except OSError as error:
-        if error.errno not in GONE:
-            raise _failed(path, "removed", error) from error
+        raise _failed(path, "removed", error) from error
 
 
 def _write(file: NewFile) -> bool:

@@ -1,7 +1,7 @@
 """`python -m adaptor.protocol.files.server`: works on private files of this machine for a remote daemon.
 
 The daemon starts it over ssh and talks to it through its standard input and output in frames (see
-`frames`): it greets, answers each `FileWork`, and ends when its input ends. It is assumed that the login node
+`send`): it greets, answers each `FileWork`, and ends when its input ends. It is assumed that the login node
 has this package in the daemon's version, as `site check` demands, and nothing else: no shell takes part.
 """
 

@@ -150,11 +150,11 @@ class KernelTasks(Broker):
         total, first = k.starts(self._t) if running else (0, NEVER)
         return TaskTimes(
             finished=known.finished,
-            mean=self._learner.mean or 0.0,
+            mean=known.mean,
             longest=known.longest,
             not_enough=known.not_enough,
             cut=len(known.cut),
-            cut_after=sum(known.cut.values()) / max(1, len(known.cut)),
+            cut_after=known.cut_after,
             mean_start=total / running if running else None,
             first_start=float(first) if running else None,
             earlier=self._earlier if self.waiting else None,
