@@ -20,14 +20,16 @@ import multiprocessing
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import EarlierTasks
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
@@ -58,6 +60,20 @@ def earlier(runtimes: Array, factor: float) -> EarlierTasks:
     return EarlierTasks(kind="fit.py", tasks=len(runtimes), mean=mean, factor=2.0, low=low, high=high)
 
 
+def known_terms(
+    heuristic: str, runtimes: Array, factor: float, terms: Callable[[HeuristicName], GridTerms]
+) -> list[GridTerms]:
+    """Those of the names above; `factor`: the error of what is known, `terms`: of a heuristic that knows
+    nothing."""
+    if heuristic == "adaptive":
+        high = float(np.quantile(runtimes, 0.95)) * factor
+        guesses = (3600.0, 60.0, *(max(1.0, multiple * high) for multiple in MULTIPLES))
+        return [msgspec.structs.replace(terms("adaptive"), initial_tr=guess) for guess in guesses]
+    bags = (None, earlier(runtimes, 1.0), earlier(runtimes, factor))
+    known = [msgspec.structs.replace(terms("completion"), earlier=bag) for bag in bags]
+    return [*known, terms("adaptive"), terms("static")]
+
+
 def turnarounds(heuristic: str, kinds: Sequence[JobType], piece: Piece) -> dict[Cell, list[int]]:
     """By kind of bag and limit of requests: those of the names above."""
     base = cluster_at(piece.workload, jobs_of(piece), piece.settings, piece.sample)
@@ -65,20 +81,11 @@ def turnarounds(heuristic: str, kinds: Sequence[JobType], piece: Piece) -> dict[
     found = {}
     for kind in kinds:
         runtimes = kind.runtimes(piece.settings.seed, piece.sample)
-        high = float(np.quantile(runtimes, 0.95)) * error(draw)
-        about = math.exp(draw.gauss(0.0, math.log(2.0)))
+        factor = error(draw) if heuristic == "adaptive" else math.exp(draw.gauss(0.0, math.log(2.0)))
         for pending in piece.settings.max_pending:
-            adaptive, static, completion = (
-                terms_of(piece.workload, piece.settings, pending, name)
-                for name in ("adaptive", "static", "completion")
+            known = known_terms(
+                heuristic, runtimes, factor, partial(terms_of, piece.workload, piece.settings, pending)
             )
-            if heuristic == "adaptive":
-                guesses = (3600.0, 60.0, *(max(1.0, multiple * high) for multiple in MULTIPLES))
-                known = [msgspec.structs.replace(adaptive, initial_tr=guess) for guess in guesses]
-            else:
-                kinds_known = (None, earlier(runtimes, 1.0), earlier(runtimes, about))
-                known = [msgspec.structs.replace(completion, earlier=each) for each in kinds_known]
-                known += [adaptive, static]
             found[kind, pending] = [run_grid_job(base.fork(), runtimes, each).turnaround for each in known]
     return found
 
