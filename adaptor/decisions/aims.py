@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
+from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.a2ha import goes_on
-from adaptor.budget.provisioning.hosts import Hosts
-from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of, terms_for
 from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.budget.provisioning.within_budget import hosts_within
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
@@ -26,6 +28,7 @@ from adaptor.decisions.requests import (
     known_shortest,
     most_slots,
     pilot_start,
+    purse_of,
     shape_of,
     sites_of,
     slots_of,
@@ -70,8 +73,10 @@ def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
 def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aimed:
     """The demand, limited to what the aims of its bag allow; unchanged for a bag without aims."""
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
-    if bag is None or not demand.waiting or not bag.spec.aims:
+    if bag is None or not demand.waiting:
         return Aimed(demand)
+    if not bag.spec.aims:
+        return Aimed(_within_money(snapshot, bag, demand))
     site, memory = snapshot.here, draft.memory
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
@@ -88,7 +93,24 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         why_most=f"bag {bag.id} ({_wanted(bag)}): {paced.advice.reason}",
     )
     draft.keep_pace(bag.id, paced.pace)
-    return Aimed(limited)
+    return Aimed(_within_money(snapshot, bag, limited))
+
+
+def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> Demand:
+    """No more hosts than the budget of the bag pays for beside the work of its tasks."""
+    purse = purse_of(snapshot, snapshot.ledger, bag)
+    if purse is None:
+        return demand
+    hosts = hosts_within(course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand)), purse)
+    shape = shape_of(snapshot.here, demand)
+    widest = shape.slots(shape.widest)
+    if hosts > widest:  # a narrow request takes one of the few that are allowed
+        hosts -= hosts % widest
+    most = shape.processors_for(hosts)
+    if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
+        return demand
+    why = f"what its budget leaves beside the work pays for {counted(hosts, 'more host')}"
+    return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
 def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
@@ -103,6 +125,15 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
     seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * host_terms(ledger, site).unit
     tr = round_up(math.ceil(seconds), site.rules.time_resolution)
     return msgspec.structs.replace(demand, whole=tr, longest=tr if ends else demand.longest)
+
+
+def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
+    """How time is bought for a bag: where it is charged by short units, for as long as makes the start-up and
+    the part of a task that a host loses at its end a small part."""
+    if charges_whole_units(ledger, site):
+        return host_terms(ledger, site)
+    sums = RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares)
+    return terms_for(ledger.tariff(site.name).charging_unit, site.rules.pad, sums.residual)
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
@@ -166,12 +197,14 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         ),
         hosts=[_paid(snapshot, *each) for each in there],
         lasting=[_lasting(snapshot, *each) for each in there],
-        terms=host_terms(snapshot.ledger, site),
+        terms=_terms(snapshot.ledger, site, bag),
         preset=PREFERENCES[bag.spec.prefer or "cheap"],
         hint=bag.spec.expected_at(site.name),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,
         deadline=bag.spec.deadline,
+        slow=bag.spec.prefer is None,
+        last_request=site.rules.limits.max_pending_requests - len(site.requests) == 1,
     )
 
 
@@ -182,9 +215,12 @@ def _lasting(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, s
 
 
 def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: Pilot, slots: int) -> Hosts:
-    """The same, until the end of the unit that is paid."""
-    lasting, start = _lasting(snapshot, bag, site, pilot, slots), pilot_start(pilot, snapshot.now)
-    paid = host_terms(snapshot.ledger, site).paid_until(start, pilot.granted, snapshot.now)
+    """The same, until the end of the unit that is paid, or for another one where units are short."""
+    lasting, terms = _lasting(snapshot, bag, site, pilot, slots), _terms(snapshot.ledger, site, bag)
+    if charges_whole_units(snapshot.ledger, site):
+        paid = terms.paid_until(pilot_start(pilot, snapshot.now), pilot.granted, snapshot.now)
+    else:  # it goes on for nothing but what it costs
+        paid = max(snapshot.now, lasting.ready) + terms.unit
     return msgspec.structs.replace(lasting, ends=min(lasting.ends, paid))
 
 

@@ -9,11 +9,21 @@ import msgspec
 from adaptor.budget.accounting.allowance import Afforded, Allowance, afford
 from adaptor.budget.accounting.credits import format_credits, rounded_up
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.provisioning.within_budget import useful_seconds
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import Demand, Issue
 from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.aims import course_of
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.requests import billed, gpus_per_processor, shape_of, smallest, tariff_for
+from adaptor.decisions.requests import (
+    billed,
+    gpus_per_processor,
+    known_shortest,
+    purse_of,
+    shape_of,
+    smallest,
+    tariff_for,
+)
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Request
@@ -28,13 +38,19 @@ class TooDear(msgspec.Struct, frozen=True):
 
 
 def within_budgets(
-    snapshot: Snapshot, memory: Memory, ledger: Ledger, wanted: Issue, payers: Mapping[int, float]
+    snapshot: Snapshot,
+    memory: Memory,
+    ledger: Ledger,
+    wanted: Issue,
+    payers: Mapping[int, float],
+    share: float = 1.0,
 ) -> SubmitRequest | TooDear:
     """The request as it may be submitted.
 
     Args:
         ledger: with all that is set aside so far, in this step too.
         payers: the bags whose waiting tasks the request is for.
+        share: of what is left, the part for this request; the rest is for others of this step.
     """
     site, demand = snapshot.here, wanted.demand
     shape = shape_of(site, demand, wanted.crafted.partition)
@@ -43,9 +59,9 @@ def within_budgets(
     gpus = gpus_per_processor(site.rules, site.queue, demand.task)
     whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, gpus)
     allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
-    if demand.most is not None:
-        # A bag in a hurry, or one that counts its slots, would rather have all of them for a shorter time.
-        request = _shorter(allowance, request, least, shape)
+    if allowance.amount is not None:
+        allowance = _in_step(allowance, share, least)
+        request = _useful(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least)
     if found.request is None:
         return TooDear(_too_dear(ledger, allowance, found, demand))
@@ -105,14 +121,27 @@ def _at_most(allowance: Allowance, amount: int, site: str) -> Allowance:
     return msgspec.structs.replace(allowance, amount=amount, budget=part)
 
 
-def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: RequestShape) -> Request:
-    """The request, shortened to the rounds of tasks that can be paid; unchanged if not even one can."""
-    if allowance.amount is None:
+def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
+    """What one of several requests of a step may cost; the smallest is within every part."""
+    assert allowance.amount is not None
+    some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
+    mine = max(int(share * allowance.amount), min(some, allowance.amount))
+    return msgspec.structs.replace(allowance, amount=mine)
+
+
+def _useful(
+    snapshot: Snapshot, ledger: Ledger, demand: Demand, allowance: Allowance, wanted: Request, hosts: float
+) -> Request:
+    """The request, no longer than so many hosts are of use, where its bag cannot pay for all of it: what is
+    reserved for nothing buys no other host."""
+    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
+    purse = None if bag is None else purse_of(snapshot, ledger, bag)
+    dear = allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) > (allowance.amount or 0)
+    if bag is None or purse is None or not dear:
         return wanted
-    tr = allowance.tariff.affordable_seconds(allowance.kind, allowance.amount, wanted.p)
-    rounds = shape.rounds(min(tr, wanted.tr))
-    cut = shape.tr_for(rounds, wanted.tr)
-    return wanted.lasting(cut) if rounds and cut <= tr and cut >= least.tr else wanted
+    course = course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
+    seconds = useful_seconds(course, purse, hosts, demand.runtime)
+    return wanted.lasting(min(wanted.tr, allowance.tariff.charged_seconds(max(1.0, seconds))))
 
 
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:

@@ -131,10 +131,16 @@ class _Step:
         queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
         view = view_of(snapshot.here, queue, snapshot.now, limited)
         told = part.reason if part is not None else ""
-        for wanted in plan(view, part):
+        decisions = plan(view, part)
+        issues = [wanted for wanted in decisions if isinstance(wanted, Issue)]
+        for wanted in decisions:
             match wanted:
                 case Issue():
-                    told = self._issue(wanted, told)
+                    same = [
+                        each.crafted.request.p for each in issues if each.demand.shape == wanted.demand.shape
+                    ]
+                    issues.remove(wanted)
+                    told = self._issue(wanted, told, wanted.crafted.request.p / sum(same))
                 case Reshape():
                     self._reshape(wanted)
                 case _:
@@ -170,12 +176,12 @@ class _Step:
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         return msgspec.structs.replace(demand, most=0, why_most=why) if why else demand
 
-    def _issue(self, wanted: Issue, divided: str) -> str:
+    def _issue(self, wanted: Issue, divided: str, share: float) -> str:
         """Submit what the budgets hold. Returns the reason of the division, as long as it was not told."""
         payers = self._payers(wanted.demand)
         if not payers:
             return divided
-        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers)
+        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share)
         if isinstance(found, TooDear):
             self._pause({**self._paused, wanted.demand.bag: found.reason})
             self._actions.append(Withhold(found.reason))

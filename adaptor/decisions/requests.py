@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.accounting.tariffs import HOUR, Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
+from adaptor.budget.provisioning.within_budget import Purse
 from adaptor.crafting import fits
-from adaptor.crafting.fits import RequestShape, unit_of
+from adaptor.crafting.fits import RequestShape, unit_of, width
 from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.snapshot import SiteFacts
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import BagFacts
@@ -107,6 +108,16 @@ def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
     if spec.prefer is None or spec.slots or spec.deadline is not None:
         return False
     return charges_whole_units(ledger, site)
+
+
+def purse_of(snapshot: Snapshot, ledger: Statements, bag: BagFacts) -> Purse | None:
+    """What the budget of a bag pays for here; None: it has none."""
+    balance = ledger.budget_of(bag.id)
+    if balance is None:
+        return None
+    tariff = tariff_for(ledger, snapshot.here, bag.spec.task)
+    each = tariff.price("explicit") * width(snapshot.here.queue, bag.spec.task) / HOUR
+    return Purse(max(0, balance.left) / each, balance.reserved / each)
 
 
 def end_takes(site: SiteFacts) -> float:

@@ -32,10 +32,11 @@ class Afforded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def afford(allowance: Allowance, wanted: Request, smallest: Request) -> Afforded:
-    """Cut a request to what is left: processors first, in multiples of the smallest's, then time.
+    """Cut a request to what is left: time first, then processors, in multiples of the smallest's.
 
-    Processors first, because a shorter tr may be too short for any task. `smallest` is the least that is
-    of any use: the processors of one task, or of a node, for the shortest waiting task.
+    Time first, because all processors for a part of the time bring the results sooner (Silva et al. 2011,
+    abstract: the most speedup within a budget). `smallest` is the least that is of any use: the processors
+    of one task, or of a node, for the shortest waiting task.
     """
     request = _largest(allowance, wanted, smallest)
     if request is None:
@@ -56,13 +57,15 @@ def _largest(allowance: Allowance, wanted: Request, smallest: Request) -> Reques
     tariff, kind, amount = allowance.tariff, allowance.kind, allowance.amount
     if amount is None:
         return wanted
-    p = min(wanted.p, tariff.affordable_processors(kind, amount, wanted.tr))
-    if p < wanted.p:
-        p -= p % smallest.p
-    if p >= smallest.p:
-        return msgspec.structs.replace(wanted, p=p)
-    tr = min(wanted.tr, tariff.affordable_seconds(kind, amount, smallest.p))
-    return msgspec.structs.replace(wanted, p=smallest.p).lasting(tr) if tr >= smallest.tr else None
+    tr = min(wanted.tr, tariff.affordable_seconds(kind, amount, wanted.p))
+    if tr >= min(wanted.tr, smallest.tr):
+        return wanted.lasting(tr)
+    p = min(wanted.p, tariff.affordable_processors(kind, amount, smallest.tr))
+    p -= p % smallest.p
+    if p < smallest.p:
+        return None
+    tr = min(wanted.tr, tariff.affordable_seconds(kind, amount, p))
+    return msgspec.structs.replace(wanted, p=p).lasting(tr)
 
 
 def _too_little(allowance: Allowance, smallest: Request, needed: int) -> str:

@@ -34,6 +34,10 @@ SPARE_UNITS = 1
 not charged for them; without them none could go on with a task (2011, §3.5)."""
 _CERTAINTY = 0.9
 """With which the bought hosts can do the work by the deadline."""
+_AIMED_AT = 0.5
+"""The part of the time to a deadline in which the work is to be done: requests may wait."""
+_LONGER = 2.0
+"""Deviations by which the last task of a host may be longer than the mean."""
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +54,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     terms: HostTerms
     preset: Preset
     """How boldly hosts are bought."""
+    slow: bool = False
+    """Whether no more are bought after the first ones than a deadline needs."""
     hint: float | None = None
     """Seconds of a task by its user or by a sample; None: nobody has said anything."""
     assumed: float
@@ -57,10 +63,22 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     needed: float = 0.0
     """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
     deadline: float | None = None
+    last_request: bool = False
+    """Whether the site allows one request more and no other."""
 
     @property
     def waiting(self) -> int:
         return self.tasks - self.sums.finished - self.sums.running
+
+    @property
+    def there(self) -> int:
+        """Hosts."""
+        return sum(host.count for host in self.hosts)
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing is known of the runtimes: the first tasks to finish are short ones."""
+        return self.hint is None and 2 * self.sums.finished <= self.sums.running
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,9 +106,9 @@ class Paced(msgspec.Struct, frozen=True):
     pace: Pace
 
 
-def terms_for(charging_unit: int, startup: float) -> HostTerms:
-    """Whole charging units, as many as make the start-up a small part."""
-    unit = max(charging_unit, round_up(STARTUPS_PER_UNIT * startup, charging_unit))
+def terms_for(charging_unit: int, startup: float, lost: float = 0.0) -> HostTerms:
+    """Whole charging units, as many as make the start-up, and what a host loses at its end, a small part."""
+    unit = max(charging_unit, round_up(STARTUPS_PER_UNIT * (startup + lost), charging_unit))
     return HostTerms(unit=unit, startup=startup)
 
 
@@ -103,6 +121,8 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
     bought = pace.allowed
     if course.deadline is None:
         return Paced(bought, pace)
+    if course.slow and course.hosts:
+        bought = Advice(0, "the deadline is far")
     needed = _for_deadline(course, course.sums, course.deadline - course.now)
     if needed <= bought.hosts:
         return Paced(bought, pace)
@@ -171,17 +191,29 @@ def situation_of(course: Course) -> Situation:
 
 
 def _for_deadline(course: Course, runtimes: RuntimeSums, time_left: float) -> float:
-    """More slots that are needed to be done in time; infinite where none would do."""
-    assumed = course.assumed if course.hint is None else course.hint
-    mean = runtimes.corrected_mean(course.now) if runtimes.finished else assumed
-    usable = time_left - course.terms.startup
+    """More slots that are needed to be done in time; infinite where none would do.
+
+    Before enough have finished, a task is taken to run for as long again as those that run have run. So the
+    need grows while little is learned, and no guess is bought for.
+    """
+    blind, usable = course.blind, time_left - course.terms.startup
+    if course.hint is not None and not runtimes.finished:
+        mean, work = course.hint, course.waiting * course.hint
+    elif not blind:
+        mean = runtimes.corrected_mean(course.now)
+        work = work_bound.lower_bound(runtimes, course.waiting, course.now, 1 - _CERTAINTY)
+    elif usable < course.assumed:
+        return math.inf
+    else:
+        mean = max(1.0, course.needed, runtimes.mean, 2 * runtimes.running_mean(course.now))
+        work = course.waiting * mean
     if usable < mean:
         return math.inf
-    if not runtimes.finished:
-        work = course.waiting * assumed
-    else:
-        work = work_bound.lower_bound(runtimes, course.waiting, course.now, 1 - _CERTAINTY)
-    rounds = max(1, math.floor(usable / mean))
+    usable = min(usable, max(_AIMED_AT * usable, course.terms.usable, mean))
+    last = min(usable / 2, mean + _LONGER * runtimes.deviation)
     lasting = course.hosts if course.lasting is None else course.lasting
-    there = sum(host.count * min(rounds, int(host.time_left(course.now) / mean)) for host in lasting)
-    return max(0, math.ceil((work / mean - there) / rounds))
+    there = sum(host.count * max(0.0, min(host.time_left(course.now), usable) - last) for host in lasting)
+    missing = (work + runtimes.running * runtimes.residual - there) / max(mean, usable - last)
+    if missing <= 0 or (blind and missing < course.there):
+        return 0
+    return math.ceil(max(missing, course.there) if course.last_request else missing)

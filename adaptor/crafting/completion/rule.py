@@ -83,6 +83,8 @@ def _better(kept: Choice, search: Search) -> Withdraw | None:
     queued, running = search.in_state(PilotState.QUEUED), search.in_state(PilotState.RUNNING)
     if queued and not search.one_at_a_time:
         queued.remove(max(queued, key=lambda pilot: (pilot.request.area, -pilot.id)))
+    if search.demand.bag is not None:  # it has paid for what its tasks have run
+        running = []
     for pilots, worth in ((queued, WORTH_WITHDRAWING), (running, WORTH_ENDING)):
         best, least = kept, worth
         for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
