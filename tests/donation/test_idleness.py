@@ -61,10 +61,22 @@ def test_a_period_told_in_parts_is_the_same_period(seen):
     assert one.seconds == pytest.approx(two.seconds)
 
 
-@given(periods)
-def test_it_goes_on_from_what_it_knew(seen):
+@given(periods, st.integers(0, 100), st.floats(0, 1e6))
+def test_it_goes_on_from_what_it_knew(seen, begun, seconds):
     learner = learner_of(seen)
+    learner.watched(seconds, begun)
     assert IdleLearner(learner.idleness).hazard == learner_of(seen).hazard
+    assert IdleLearner(learner.idleness).begins == learner.begins
+
+
+def test_the_rate_of_idle_periods_tends_to_that_which_is_seen():
+    learner = IdleLearner()
+    assert learner.begins == 0
+    learner.watched(60.0, 1)
+    assert learner.begins < 1 / PRIOR_AGE, "one of a minute is no rate yet"
+    for _ in range(10_000):
+        learner.watched(60.0, 1)
+    assert learner.begins == pytest.approx(1 / 60, rel=0.01)
 
 
 @given(st.integers(1, 5), ages, ages, st.booleans())
