@@ -42,7 +42,7 @@ def donated_places(
         times: by site, how long a task runs.
         later: whether nodes count that are expected to become idle before the deadline.
     """
-    found = {}
+    found: dict[str, tuple[SiteOffer, ...]] = {}
     for name, demand in at.items():
         donating = _donating(snapshot, name, bag, demand)
         if donating is None:
@@ -119,7 +119,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
             return None
         seconds = min(bag.spec.deadline, closes(rules.hours, self.now, self.donation.midnight)) - self.now
         coming = nodes_to_come(
-            hazard, self.donation.begins, seconds, self.wanted.needs, least_probability("mixed", rules)
+            hazard, self.donation.idleness, seconds, self.wanted.needs, least_probability("mixed", rules)
         )
         found = 0.0 if coming is None else self._more(coming.nodes, seconds) * self._mean_slots
         if coming is None or found <= 0:

@@ -19,7 +19,7 @@ from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
-from adaptor.donation.idleness import Hazard
+from adaptor.donation.idleness import Hazard, Idleness
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
 from adaptor.model import QueueState
 from adaptor.reports import NodeReport
@@ -37,8 +37,8 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     longest: float
     """Seconds that a node may be used at most."""
     hazard: Hazard
-    begins: float
-    """Idle periods that begin in a second, as learned."""
+    idleness: Idleness
+    """What the hazard was learned from, and how often idle periods begin."""
     known: Sequence[NodeReport]
     """All nodes as last seen, those that local jobs have among them."""
     asked: bool

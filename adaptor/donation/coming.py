@@ -10,7 +10,10 @@ import math
 import msgspec
 
 from adaptor.donation.fitting import room
-from adaptor.donation.idleness import EDGES, Hazard
+from adaptor.donation.idleness import EDGES, Hazard, Idleness
+
+_NONE = 1e-6
+"""Fewer nodes are none."""
 
 
 class NodesToCome(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,23 +30,28 @@ class NodesToCome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nodes_to_come(
-    hazard: Hazard, begins: float, seconds: float, needs: float, probability: float
+    hazard: Hazard, idleness: Idleness, seconds: float, needs: float, probability: float
 ) -> NodesToCome | None:
     """The nodes to come within some seconds; None: none is expected to be of use by then.
 
+    Never more than there were in the past: the pieces of the hazard are long, and so are its oldest nodes.
+
     Args:
-        begins: idle periods that begin in a second.
+        hazard: as learned from `idleness`.
         needs: seconds of a task.
         probability: with which a task must finish before its node is taken, to be started there.
     """
     ages = (edge for edge in EDGES if room(hazard, edge, math.inf, probability) >= needs)
     age = next(ages, math.inf)
-    if age >= seconds or not begins:
+    if age >= seconds:
         return None
     nodes, node_seconds = hazard.idle_until(age, seconds)
+    expected = min(idleness.begins * nodes, idleness.usual(age))
+    if expected < _NONE:
+        return None
     return NodesToCome(
-        nodes=begins * nodes,
-        wait=seconds - node_seconds / nodes,
+        nodes=expected,
+        wait=min(seconds, max(age, seconds - node_seconds / nodes)),
         age=age,
         lasting=nodes / hazard.survival(0.0, age),
     )

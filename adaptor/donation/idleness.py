@@ -79,6 +79,15 @@ class Idleness(msgspec.Struct, frozen=True, kw_only=True):
     watched: float = 0.0
     """Seconds in which a beginning would have been seen."""
 
+    @property
+    def begins(self) -> float:
+        """Idle periods of the site that begin in a second."""
+        return self.begun / (self.watched + PRIOR_AGE)
+
+    def usual(self, age: float) -> float:
+        """Nodes that were idle for at least `age`, one of `EDGES`, in the mean over the time watched."""
+        return sum(self.seconds[bisect_right(EDGES, age) - 1 :]) / (self.watched + PRIOR_AGE)
+
 
 class IdleLearner:
     """The learning of one site's idle periods. Each call tells of a part of one that has not been told."""
@@ -114,11 +123,6 @@ class IdleLearner:
         """The nodes were watched for some seconds, in which some of them became idle."""
         self._watched += max(0.0, seconds)
         self._begun += begun
-
-    @property
-    def begins(self) -> float:
-        """Idle periods of the site that begin in a second."""
-        return self._begun / (self._watched + PRIOR_AGE)
 
     @property
     def hazard(self) -> Hazard:
