@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.errors import UsageError
@@ -18,6 +18,7 @@ from adaptor_experiments.transparent.cells import cost
 from adaptor_experiments.transparent.claims import tally, verdicts
 from adaptor_experiments.transparent.design import MACHINES, prices
 from adaptor_experiments.transparent.sample import Outcome
+from tests.examples import examples
 from tests.experiments.transparent.cells import cell, share
 from tests.simulation.invoking_replay import call
 
@@ -85,7 +86,7 @@ def test_another_price_weighs_what_is_simulated_already(traces, tmp_path):
     assert "0.05 on donated nodes" in " ".join((out / "report.html").read_text(encoding="utf-8").split())
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0.01, 1.0))
 def test_a_bag_pays_for_all_that_it_holds_at_its_price(held, used, donated):
     outcome = msgspec.structs.replace(OUTCOME, held=held, used=used)
