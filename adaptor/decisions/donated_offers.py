@@ -56,12 +56,16 @@ def donated_places(
 
 
 def _donating(snapshot: Snapshot, name: str, bag: BagFacts, demand: Demand) -> _Donating | None:
-    """None: donated time is not cheaper there, or the bag may not run on donated nodes."""
+    """None: donated time is not cheaper there, or none of the tasks may run on donated nodes."""
     site, tariff = snapshot.sites[name], tariff_for(snapshot.ledger, snapshot.sites[name], demand.task)
     cheaper = tariff.price("donated") < tariff.price("explicit")
     if site.donation is None or not cheaper or bag.spec.allocation != "mixed" or bag.spec.slots:
         return None
-    wanted = DonationDemand(waiting=demand.waiting, task=demand.task, needs=known_shortest(site, bag, demand))
+    if demand.waiting <= demand.held:
+        return None
+    wanted = DonationDemand(
+        waiting=demand.waiting - demand.held, task=demand.task, needs=known_shortest(site, bag, demand)
+    )
     return _Donating(
         site=site,
         donation=site.donation,
