@@ -85,6 +85,21 @@ def check_age(how: str, *, loses_age: bool) -> Finding:
     return ok(f"{how}: a request that is withdrawn and made anew {cost}")
 
 
+def check_prices(site: SiteConfig) -> Iterator[Finding]:
+    """That donated nodes are cheaper than requests, where the site has both."""
+    price = site.price
+    donated = price.explicit if price.donated is None else price.donated
+    if site.donation is None:
+        return
+    if donated >= price.explicit:
+        yield warning(
+            f"donation: donated nodes cost as much as requests ({donated:g}), so cost never chooses between "
+            f"them: set `price.donated` below {price.explicit:g} to let cheap bags wait for donated nodes"
+        )
+    else:
+        yield ok(f"donation: donated nodes cost {donated:g} an hour, requests {price.explicit:g}")
+
+
 def check_shrinking(slot_margin: int, shrink_margin: int | None) -> Finding:
     """How much of a free slot a request gets; both margins as in `backends.base.Backend`."""
     if shrink_margin is None:

@@ -167,6 +167,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     task: TaskSize = TaskSize()
     waiting: int = 0
     """Tasks without a worker."""
+    held: int = 0
+    """Those of them that wait for a formal request: they were preempted on donated nodes too often."""
     running: int = 0
     """Tasks that a worker holds."""
     runtime: float

@@ -9,79 +9,20 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.budget.provisioning.steering import Aim, Preference, Progress
+from adaptor.budget.provisioning.steering import Aim, Preference, Progress, can_wait
+from adaptor.budget.provisioning.task_shares import DAEMON
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.fits import width
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
 from adaptor.crafting.situation import Demand, TaskGroup
-from adaptor.decisions.memory import Question, donated_nodes
-from adaptor.decisions.requests import known_shortest, shape_of, slots_there, smallest, tariff_for
-from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
-from adaptor.donation.deciding import decide
-from adaptor.donation.fitting import slots_on
-from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeView, UseNodes
+from adaptor.decisions.donated_offers import donated_places
+from adaptor.decisions.memory import Question
+from adaptor.decisions.requests import shape_of, slots_there, smallest, tariff_for
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.resources import TaskSize
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor.scheduling.facts import BagFacts
-
-
-def donated_offer(
-    ledger: Statements, site: SiteFacts, bag: BagFacts, demand: Demand, task: TaskTime, now: float
-) -> SiteOffer | None:
-    """None: donated time is not cheaper there, or the bag may not run on donated nodes, or gets none now.
-
-    A task that is aborted because a local job takes its node starts again from scratch. So it takes its
-    mean over the probability that the node stays idle for so long, at most.
-    """
-    donation = site.donation
-    tariff = tariff_for(ledger, site, demand.task)
-    cheaper = tariff.price("donated") < tariff.price("explicit")
-    if donation is None or not cheaper or bag.spec.allocation != "mixed" or bag.spec.slots:
-        return None
-    wanted = _wanted(bag, site, demand)
-    nodes = _nodes(site, donation, bag, wanted, now)
-    slots = sum(slots_on(node, node.processors, wanted.task) for node in nodes)
-    if not slots:
-        return None
-    finishes = max(donation.rules.last_fit, _mean_survival(nodes, donation, task.mean, now))
-    return SiteOffer(
-        name=donated_nodes(site.name),
-        price=in_credits(tariff.price("donated")) * bag.spec.cpus,
-        processors=slots,
-        task=TaskTime(task.mean / finishes, task.deviation / finishes),
-        charging_unit=float(tariff.charging_unit),
-    )
-
-
-def _wanted(bag: BagFacts, site: SiteFacts, demand: Demand) -> DonationDemand:
-    return DonationDemand(
-        waiting=demand.waiting,
-        task=demand.task,
-        needs=known_shortest(site, bag, demand),
-    )
-
-
-def _nodes(
-    site: SiteFacts, donation: DonationFacts, bag: BagFacts, wanted: DonationDemand, now: float
-) -> list[NodeView]:
-    """Those that the bag keeps, and those that it would be given if it were alone."""
-    by_name = {node.name: node for node in donation.nodes or ()}
-    names = {pilot.node for pilot in site.donated if pilot.bag == bag.id and not pilot.leaving}
-    for decision in decide(donation.state(now, [wanted]), donation.hazard):
-        match decision:
-            case UseNodes(nodes=nodes):
-                names.update(nodes)
-            case LeaveNodes(nodes=nodes):
-                names.difference_update(nodes)
-            case _:
-                pass
-    return [by_name[name] for name in sorted(names) if name in by_name]
-
-
-def _mean_survival(nodes: list[NodeView], donation: DonationFacts, seconds: float, now: float) -> float:
-    return sum(donation.hazard.survival(now - node.since, seconds) for node in nodes) / len(nodes)
-
 
 _OPENINGS = 3
 """Distinct instants at which processors of a site become free, at most."""
@@ -155,24 +96,18 @@ def _question(
     """None: there is no choice of places, or none that can take a task of it."""
     at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
     times = {name: task_time(bag, name, snapshot.now) for name in at}
-    donated = [
-        donated_offer(snapshot.ledger, snapshot.sites[name], bag, demand, times[name], snapshot.now)
-        for name, demand in at.items()
-    ]
-    offers = {
+    formal = {
         name: found
         for name, demand in at.items()
         if (found := _offers(snapshot, statuses[name], bag, snapshot.sites[name], demand, times[name]))
     }
-    offers |= {offer.name: (offer,) for offer in donated if offer is not None}
-    if not offers or (len(group.at) < 2 and not any(donated)):
+    aim, progress = aim_of(snapshot.ledger, bag), _progress(snapshot, bag, uncovered)
+    promised = [offer for of_site in formal.values() for offer in of_site]
+    later = can_wait(aim, progress, promised, DAEMON.certainty)
+    donated = donated_places(snapshot, bag, at, times, later=later)
+    if not (formal or donated) or (len(group.at) < 2 and not donated):
         return None
-    return Question(
-        bag=bag.id,
-        aim=aim_of(snapshot.ledger, bag),
-        progress=_progress(snapshot, bag, uncovered),
-        offers=offers,
-    )
+    return Question(bag=bag.id, aim=aim, progress=progress, offers=formal | donated)
 
 
 def aim_of(ledger: Statements, bag: BagFacts) -> Aim:

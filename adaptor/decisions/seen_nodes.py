@@ -37,12 +37,15 @@ class SeenNodes:
         self._since: dict[str, float] = {}
         self._periods: dict[float, _Period] = {}
         """By their beginning."""
+        self._at: float | None = None
+        """When the nodes were looked at last; None: not since `begin_anew`."""
 
     def copy(self) -> SeenNodes:
         """The same, to go its own way from here on."""
         twin = SeenNodes(self.learner.idleness)
         twin.reports, twin.by_name, twin._since = self.reports, self.by_name.copy(), self._since.copy()
         twin._periods = {since: msgspec.structs.replace(period) for since, period in self._periods.items()}
+        twin._at = self._at
         return twin
 
     @property
@@ -64,6 +67,10 @@ class SeenNodes:
         self.by_name.update((report.name, report) for report in changed)
         if len(self.by_name) > len(reports) or any(old.name != new.name for old, new in differ):
             self._forget_all_but(reports, now)
+        if self._at is not None:
+            begun = sum(report.use is NodeUse.IDLE and report.name not in self._since for report in changed)
+            self.learner.watched(now - self._at, begun)
+        self._at = now
         for report in changed:
             if report.use is NodeUse.IDLE:
                 self.begins(report.name, now, now)
@@ -84,7 +91,7 @@ class SeenNodes:
 
     def begin_anew(self) -> None:
         """Nobody has looked for long: what is idle at the next look counts from then on."""
-        self.reports, self.by_name = (), {}
+        self.reports, self.by_name, self._at = (), {}, None
         self._since.clear()
         self._periods.clear()
 

@@ -228,6 +228,8 @@ class SiteMemory:
             preemptible=settings.preemptible,
             longest=float(settings.max_tr or self.limits.max_tr),
             hazard=memory.seen.learner.hazard,
+            idleness=memory.seen.learner.idleness,
+            known=memory.seen.reports,
             asked=memory.asked,
             nodes=memory.views(self.pilots, workers, now),
             midnight=midnight,

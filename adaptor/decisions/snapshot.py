@@ -5,7 +5,7 @@ Times are epoch seconds (in the simulation: of the trace), durations seconds, am
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -19,9 +19,10 @@ from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
-from adaptor.donation.idleness import Hazard
+from adaptor.donation.idleness import Hazard, Idleness
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
 from adaptor.model import QueueState
+from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.facts import BagFacts
 from adaptor.scheduling.state import SiteTerms
@@ -36,6 +37,10 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     longest: float
     """Seconds that a node may be used at most."""
     hazard: Hazard
+    idleness: Idleness
+    """What the hazard was learned from, and how often idle periods begin."""
+    known: Sequence[NodeReport]
+    """All nodes as last seen, those that local jobs have among them."""
     asked: bool
     """Whether anybody has asked for the nodes in this step."""
     nodes: tuple[NodeView, ...] | None

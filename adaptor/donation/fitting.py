@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from adaptor.crafting.fits import tasks_in
 from adaptor.donation.idleness import Hazard
-from adaptor.donation.situation import Allocation, DonationDemand, DonationRules, NodeView
-from adaptor.resources import TaskSize
+from adaptor.donation.situation import Allocation, DonationDemand, DonationRules
+from adaptor.resources import Gpus, TaskSize
+
+
+class NodeSize(Protocol):
+    """What a node has, beside its processors."""
+
+    @property
+    def memory(self) -> int | None: ...
+    @property
+    def gpus(self) -> Gpus: ...
 
 
 def least_probability(allocation: Allocation, rules: DonationRules) -> float:
@@ -51,7 +61,7 @@ def room(hazard: Hazard, age: float, until_planned: float, probability: float) -
     return max(0.0, min(until_planned, hazard.longest(age, probability)))
 
 
-def slots_on(node: NodeView, free: int, task: TaskSize) -> int:
+def slots_on(node: NodeSize, free: int, task: TaskSize) -> int:
     """Tasks that a node can run at the same time on `free` of its processors.
 
     None of those that take several nodes: each donated node has a pilot of its own.

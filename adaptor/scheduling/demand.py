@@ -11,7 +11,7 @@ from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShap
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import donation_demands_of
+from adaptor.scheduling.donated_nodes import donation_demands_of, kept_for_requests
 from adaptor.scheduling.guards import room_of
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import Turn
@@ -184,6 +184,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
     return Demand(
         task=task,
         waiting=waiting,
+        held=sum(_held(state, bag, line, site) for bag, line in turns),
         alone=alone,
         running=running,
         runtime=max(estimates),
@@ -193,6 +194,13 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
         priority=max((each.spec.priority for each, line in turns if each.startable_in(line)), default=0),
         times=task_times(state, site, turns),
     )
+
+
+def _held(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
+    """Waiting tasks of a class that donated nodes of a site have lost too often."""
+    if not bag.preempted:
+        return 0
+    return sum(bag.lines.of(task) is line for task in kept_for_requests(bag, state.rules(site)))
 
 
 def _together(state: SchedulingState, turns: list[Turn]) -> int | None:

@@ -128,7 +128,7 @@ def donation_demands_of(state: SchedulingState, bag: Bag, site: str) -> Iterator
     rules = state.rules(site)
     if bag.spec.allocation == "explicit":
         return
-    all_kept = _held(bag, rules) if bag.spec.allocation == "mixed" else set()
+    all_kept = kept_for_requests(bag, rules)
     left = room_of(bag)
     for line in bag.lines:
         if line.task.nodes == 1:  # each donated node has its own pilot
@@ -173,7 +173,10 @@ def _demand(
     )
 
 
-def _held(bag: Bag, rules: DonationRules) -> set[int]:
+def kept_for_requests(bag: Bag, rules: DonationRules) -> set[int]:
+    """The waiting tasks that are held for formal requests (`fitting.held`)."""
+    if bag.spec.allocation != "mixed":
+        return set()
     return {
         task
         for task, fate in bag.preempted.items()

@@ -9,6 +9,7 @@ import pytest
 
 from adaptor.config.schema import PriceConfig
 from adaptor.donation.situation import NodeUse
+from adaptor.scheduling.donation_facts import Preempted
 from adaptor.units import Duration
 from tests.daemon.donating_site import DonatingSite
 
@@ -96,3 +97,20 @@ def test_who_has_chosen_is_not_asked(site: DonatingSite, allocation: str) -> Non
     site.step()
     assert bool(site.backend.donated) is (allocation == "transparent")
     assert bool(formal(site)) is (allocation == "explicit")
+
+
+@pytest.mark.parametrize("aim", [{"prefer": "cheap"}, {"deadline": 1000 * TASK}])
+def test_tasks_that_were_preempted_too_often_get_the_request_that_they_wait_for(
+    site: DonatingSite, aim: dict[str, object]
+) -> None:
+    """Nothing starts them on donated nodes, however many are idle and cheap."""
+    aim = {name: time.time() + value if name == "deadline" else value for name, value in aim.items()}
+    number = site.submit(4, "mixed", **aim)
+    preempted = site.state.core.broker.state.bags[number].preempted
+    preempted.update({task: Preempted(times=3, ran=5.0) for task in range(3)})
+    site.step()
+    assert len(site.backend.donated) == 1
+    assert formal(site) == 0, "one task may run there, and has its turn first"
+    preempted[3] = Preempted(times=3, ran=5.0)
+    site.step()
+    assert formal(site) > 0

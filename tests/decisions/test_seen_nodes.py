@@ -78,3 +78,23 @@ def test_a_copy_goes_its_own_way() -> None:
     assert (twin.since("n1"), seen.since("n1")) == (None, 0.0)
     assert sum(twin.learner.idleness.ends) == 1
     assert sum(seen.learner.idleness.ends) == 0
+
+
+def test_idle_periods_are_counted_of_which_the_beginning_is_seen() -> None:
+    def node(use: NodeUse) -> list[NodeReport]:
+        return [NodeReport(name="n1", processors=4, use=use), NodeReport(name="n2", processors=4, use=use)]
+
+    seen = SeenNodes()
+    seen.looked(node(NodeUse.IDLE), 0.0)
+    assert seen.learner.idleness.begun == 0, "nobody knows when they became idle"
+    seen.looked(node(NodeUse.TAKEN), 100.0)
+    seen.looked(node(NodeUse.IDLE), 200.0)
+    seen.looked(node(NodeUse.IDLE), 250.0)
+    assert (seen.learner.idleness.begun, seen.learner.idleness.watched) == (2, 250.0)
+    seen.looked(node(NodeUse.TAKEN), 300.0)
+    seen.begin_anew()
+    seen.looked(node(NodeUse.IDLE), 9000.0)
+    assert (seen.learner.idleness.begun, seen.learner.idleness.watched) == (2, 300.0), "nobody looked"
+    twin = seen.copy()
+    twin.looked(node(NodeUse.IDLE), 9050.0)
+    assert twin.learner.idleness.watched == 350.0

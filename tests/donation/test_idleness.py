@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.donation.idleness import PRIOR_AGE, IdleLearner, Idleness
+from adaptor.donation.idleness import EDGES, PRIOR_AGE, IdleLearner, Idleness
 from tests.donation.survival import survival
 
 ages = st.floats(0, 1e7)
@@ -61,10 +61,32 @@ def test_a_period_told_in_parts_is_the_same_period(seen):
     assert one.seconds == pytest.approx(two.seconds)
 
 
-@given(periods)
-def test_it_goes_on_from_what_it_knew(seen):
+@given(periods, st.integers(0, 100), st.floats(0, 1e6))
+def test_it_goes_on_from_what_it_knew(seen, begun, seconds):
     learner = learner_of(seen)
+    learner.watched(seconds, begun)
     assert IdleLearner(learner.idleness).hazard == learner_of(seen).hazard
+    assert IdleLearner(learner.idleness).idleness == learner.idleness
+
+
+def test_the_rate_of_idle_periods_tends_to_that_which_is_seen():
+    learner = IdleLearner()
+    assert learner.idleness.begins == 0
+    learner.watched(60.0, 1)
+    assert learner.idleness.begins < 1 / PRIOR_AGE, "one of a minute is no rate yet"
+    for _ in range(10_000):
+        learner.watched(60.0, 1)
+    assert learner.idleness.begins == pytest.approx(1 / 60, rel=0.01)
+
+
+def test_how_many_nodes_were_idle_in_the_mean():
+    learner = IdleLearner()
+    for _ in range(1000):
+        learner.saw(0.0, 1200.0, taken=True, nodes=3)
+        learner.watched(3600.0, 3)
+    assert learner.idleness.usual(0.0) == pytest.approx(1.0, rel=0.01)
+    assert learner.idleness.usual(EDGES[11]) == pytest.approx(0.6, rel=0.01)
+    assert learner.idleness.usual(EDGES[-1]) == 0
 
 
 @given(st.integers(1, 5), ages, ages, st.booleans())

@@ -325,3 +325,13 @@ def test_whatever_is_started_fits_before_what_is_planned(
         assert estimate <= planned
         assert survival(IdleLearner().hazard, age, estimate) >= probability - 1e-6
     world.close()
+
+
+def test_the_demand_says_how_many_tasks_are_held_for_requests(world: World) -> None:
+    world.submit(3)
+    (before,) = world.broker.demands("site")
+    assert (before.waiting, before.held) == (3, 0)
+    for number in range(3):
+        preempt(world, world.join(f"w{number}", donated=node(world)).id, after=1)
+    (after,) = world.broker.demands("site")
+    assert (after.waiting, after.held) == (3, 1)

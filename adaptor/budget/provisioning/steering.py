@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import InfeasibleError
+from adaptor.budget.provisioning import milp
 from adaptor.budget.provisioning.allocation import (
     Allocation,
     cheapest,
@@ -82,6 +83,20 @@ def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence:
     except InfeasibleError:  # by the precision of the times alone
         found = soonest
     return Step(found, kept=True)
+
+
+def can_wait(
+    aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE
+) -> bool:
+    """Whether a bag may count on cheaper processors that nobody has promised (De Rose et al. 2008, §5).
+
+    It may if it is to be cheap by a deadline, and these offers alone could do its waiting tasks in half of
+    the time left. So what does not come in the first half can still be bought in the second.
+    """
+    if aim.deadline is None or aim.prefer != "cheap":
+        return False
+    ways = milp.columns(offers, (aim.deadline - progress.now) / 2, confidence)
+    return milp.capacity(ways, offers) >= progress.waiting
 
 
 def _soonest(tasks: int, offers: Sequence[SiteOffer], budget: float, confidence: float) -> Allocation:

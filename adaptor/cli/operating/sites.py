@@ -291,6 +291,7 @@ def findings(site: SiteConfig) -> list[Finding]:
     from adaptor.config.schema import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from adaptor.daemon.spool import check_spool
+    from backends.findings import check_prices
     from backends.registry import backend_type
 
     kind = backend_type(site.backend)
@@ -309,4 +310,4 @@ def findings(site: SiteConfig) -> list[Finding]:
             for finding, names in found.items()
         ]
 
-    return [*check_where_it_is(site, check), *check_spool(site)]
+    return [*check_where_it_is(site, check), *check_spool(site), *check_prices(site)]

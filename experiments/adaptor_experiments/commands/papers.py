@@ -116,25 +116,39 @@ def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) 
 )
 @tasks_option
 @mean_option
+@click.option(
+    "--donated-price",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="CREDITS",
+    default=0.2,
+    show_default=True,
+    help="Of an hour of a donated processor; one in a formal request costs 1.",
+)
 @click.option("--quick", is_flag=True, help="A fair sample: one submission time, no more than 1,000 tasks.")
 @seed_option
 @processes_option
 def transparent(
-    output: Path, traces: Path, samples: int | None, processes: int, quick: bool, **part: Any
+    output: Path,
+    traces: Path,
+    samples: int | None,
+    donated_price: float,
+    processes: int,
+    quick: bool,
+    **part: Any,
 ) -> None:
     """Use idle processors of simulated clusters, beside formal requests (De Rose et al. 2008, §3 and §5).
 
     Bags of 100 to 10,000 tasks of 100 s to 10,000 s on three traces with their interarrival times × 1.3,
     1 and 0.7, by transparent, static, adaptive and mixed allocation, and by transparent allocation as in
-    the paper (all-idle). Stop it at any time: the same command goes on from there. The tables, the paper's
-    claims and figures are in the output folder.
+    the paper (all-idle), by time and by cost. Stop it at any time: the same command goes on from there, at
+    another price too. The tables, the paper's claims and figures are in the output folder.
 
     \b
     Example:
       adaptor replay transparent --quick --output quick
     """
     from adaptor_experiments.resumable import Store, run_missing
-    from adaptor_experiments.transparent.design import Settings, pieces
+    from adaptor_experiments.transparent.design import Settings, pieces, prices
     from adaptor_experiments.transparent.report import write_report
     from adaptor_experiments.transparent.sample import Outcome, run_piece
 
@@ -146,4 +160,4 @@ def transparent(
     store = Store(output, settings, Outcome)
     with running("submission times", len(wanted)) as done:
         run_missing(run_piece, wanted, store, processes, done)
-    show(write_report(store.read(wanted), settings, output).exhibits, output)
+    show(write_report(store.read(wanted), settings, prices(donated_price), output).exhibits, output)

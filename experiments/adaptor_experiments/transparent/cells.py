@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor_experiments.bootstrap import Interval, drawn_means, weights
 from adaptor_experiments.tables import Runs
 from adaptor_experiments.transparent.design import DONATED, STRATEGIES, Donated
@@ -16,9 +18,11 @@ HOUR = 3600.0
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """How a strategy did in a cell: means over the samples, in seconds and processor-hours."""
+    """How a strategy did in a cell: means over the samples, in seconds, credits and processor-hours."""
 
     turnaround: Interval
+    cost: Interval
+    """Credits."""
     held: float
     used: float
     lost: float
@@ -41,6 +45,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """Mean turnaround by the better of static and adaptive, over that on donated nodes alone."""
     mixed: Interval
     """Mean turnaround by the better of adaptive and transparent, over that by mixed."""
+    cheaper: Interval
+    """Mean cost by adaptive, over that by mixed."""
 
     @property
     def level(self) -> str:
@@ -48,17 +54,25 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         return "low" if self.offered < 0.6 else "medium" if self.offered < 0.8 else "heavy"
 
 
-def summarise(outcomes: Sequence[Outcome], seed: int) -> list[Cell]:
+def summarise(outcomes: Sequence[Outcome], seed: int, tariff: Tariff) -> list[Cell]:
     """Intervals are percentiles of a bootstrap over the submission times (95 %)."""
     groups = Runs(outcomes).by("trace", "load", "tasks", "mean")
-    return [_cell(group, seed) for group in groups.values()]
+    return [_cell(group, seed, tariff) for group in groups.values()]
 
 
-def _cell(group: Runs[Outcome], seed: int) -> Cell:
+def cost(outcome: Outcome, tariff: Tariff) -> float:
+    """Credits for all that a bag has held, whether a task ran there, and whether it finished, or not."""
+    return in_credits(tariff.charge("explicit", 1, outcome.held) + tariff.charge("donated", 1, outcome.used))
+
+
+def _cell(group: Runs[Outcome], seed: int, tariff: Tariff) -> Cell:
     ordered = Runs(sorted(group, key=lambda outcome: outcome.sample)).by("strategy")
     samples = len(ordered["transparent"])
     again = weights(samples, seed)
     times = {name: drawn_means(ordered[name].values("turnaround"), again) for name in STRATEGIES}
+    costs = {
+        name: drawn_means(ordered[name].values(lambda each: cost(each, tariff)), again) for name in STRATEGIES
+    }
     explicit = times["static"].through(np.minimum, times["adaptive"])
     best = times["adaptive"].through(np.minimum, times["transparent"])
     first = group[0]
@@ -72,6 +86,7 @@ def _cell(group: Runs[Outcome], seed: int) -> Cell:
         by={
             name: Share(
                 turnaround=times[name].interval,
+                cost=costs[name].interval,
                 **{what: ordered[name].mean(what) / HOUR for what in ("held", "used", "lost", "delay")},
                 **{what: ordered[name].mean(what) for what in ("reclaims", "local_jobs", "later")},
             )
@@ -79,4 +94,5 @@ def _cell(group: Runs[Outcome], seed: int) -> Cell:
         },
         explicit={name: (explicit / times[name]).interval for name in DONATED},
         mixed=(best / times["mixed"]).interval,
+        cheaper=(costs["adaptive"] / costs["mixed"]).interval,
     )

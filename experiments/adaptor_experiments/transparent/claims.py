@@ -79,6 +79,7 @@ _JUDGES: dict[str, tuple[Callable[[Cell], bool], Judge]] = {
     "J": (_not_heavy, lambda cell, rule: _within_two(cell.explicit[rule])),
     "K": (_every, lambda cell, _: "confirms" if cell.by["adaptive"].delay > 0 else "contradicts"),
     "L": (_every, _above(1 / 1.1, lambda cell, _: cell.mixed)),
+    "L-cost": (_every, _above(1.0, lambda cell, _: cell.cheaper)),
 }
 """By the key of a claim, whose words are in `page.yaml`: the cells that it concerns, and if one agrees."""
 

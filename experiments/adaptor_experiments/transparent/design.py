@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.donation.situation import DonationRules
@@ -31,6 +32,14 @@ WATCHED = 30 * 86400
 """Seconds before the submission for which the idle periods of the site were seen."""
 _HETEROGENEITY: Literal[2] = 2
 """Runtimes are uniform between half and three halves of the mean (De Rose, Table 2)."""
+
+
+def prices(donated: float) -> Tariff:
+    """Credits a processor-hour: 1 in formal requests, `donated` on donated nodes.
+
+    They weigh what was simulated, in which no decision asks for them.
+    """
+    return Tariff(price_explicit=1.0, price_donated=donated)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, ratio_scale, save
 from adaptor.figures.exhibits import Exhibit
@@ -24,13 +25,15 @@ TITLES = {machine.key: machine.title for machine in MACHINES}
 _MARKERS = "osD^v"
 
 
-def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) -> exhibits.Report:
+def write_report(
+    outcomes: Sequence[Outcome], settings: Settings, tariff: Tariff, folder: Path
+) -> exhibits.Report:
     """Write `runs.csv`, a CSV for each table, the figures (SVG and PNG) and `report.html`.
 
     Raises:
         ReplayError: something cannot be written.
     """
-    cells = summarise(outcomes, settings.seed)
+    cells = summarise(outcomes, settings.seed, tariff)
     exhibits.write_runs(outcomes, folder / "runs.csv")
     report = texts("transparent").report(
         conclusion(cells),
@@ -38,6 +41,7 @@ def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) 
         tables(cells),
         samples=len({outcome.sample for outcome in outcomes}),
         settings=settings,
+        tariff=tariff,
         days=WATCHED // 86400,
     )
     exhibits.write_report(report, folder)
@@ -58,6 +62,9 @@ def tables(cells: Sequence[Cell]) -> list[Exhibit]:
             "costs",
             [[*_key(cell), *_costs(cell)] for cell in cells],
             (f"delay: {name}" for name in STRATEGIES),
+        ),
+        page.exhibit(
+            "credits", [[*_key(cell), *_credits(cell)] for cell in cells], (*STRATEGIES, "adaptive / mixed")
         ),
     ]
 
@@ -82,6 +89,10 @@ def _counts(claim: str, cells: Sequence[Cell]) -> list[str]:
 def _turnarounds(cell: Cell) -> list[str]:
     hours = (str(cell.by[name].turnaround.over(HOUR)) for name in STRATEGIES)
     return [*hours, *map(str, cell.explicit.values()), str(cell.mixed), verdicts(cell, "all-idle")]
+
+
+def _credits(cell: Cell) -> list[str]:
+    return [*(str(cell.by[name].cost) for name in STRATEGIES), str(cell.cheaper)]
 
 
 def _costs(cell: Cell) -> list[str]:
@@ -133,12 +144,23 @@ def conclusion(cells: Sequence[Cell]) -> list[str]:
             others=", ".join(text for name, text in delayed.items() if name not in DONATED),
         ),
         page.say("lost", theirs=lost_by_theirs, ours=lost_by_ours),
+        page.say(
+            "cost",
+            adaptive=for_each(lambda some: _geometric([cell.cheaper.value for cell in some])),
+            transparent=for_each(lambda some: _geometric([_dearer(cell) for cell in some])),
+            cells=count,
+        ),
         _on_claims(cells),
     ]
 
 
 def _geometric(values: Sequence[float]) -> str:
     return f"{np.exp(np.log(values).mean()):.2f}"
+
+
+def _dearer(cell: Cell) -> float:
+    """Mean cost by mixed, over that by transparent."""
+    return cell.by["mixed"].cost.value / cell.by["transparent"].cost.value
 
 
 def _lost(shares: Sequence[Share]) -> float:
@@ -159,7 +181,7 @@ def _on_claims(cells: Sequence[Cell]) -> str:
         "neither": (False, False),
     }
     lists = {name: ", ".join(found.get(kind, [])) or "none" for name, kind in names.items()}
-    return texts("transparent").say("claims", claims=len(claims), **lists)
+    return texts("transparent").say("claims", claims=len({claim[0] for claim in claims}), **lists)
 
 
 def _speedups(cells: Sequence[Cell], folder: Path) -> Drawing:

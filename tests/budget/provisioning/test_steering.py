@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.allocation import least_time
-from adaptor.budget.provisioning.steering import Aim, Progress, steer
+from adaptor.budget.provisioning.steering import Aim, Progress, can_wait, steer
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
 
@@ -52,3 +52,25 @@ def test_never_more_than_what_is_left(sites, tasks, share, spent, committed):
 def test_what_is_spent_and_committed_is_not_spent_again():
     with pytest.raises(InfeasibleError, match="the budget is 40"):
         steer(Aim(budget=100.0), at(spent=50.0, committed=10.0), SITES)
+
+
+@examples(40)
+@given(offers(), st.integers(1, 500), st.floats(1.0, 1e6), st.floats(1.0, 3.0))
+def test_who_waits_can_still_buy_all_in_half_of_the_time_left(sites, tasks, seconds, longer):
+    near, far = (Aim(deadline=1000.0 + left, prefer="cheap") for left in (seconds, longer * seconds))
+    progress = at(1000.0, tasks)
+    if can_wait(near, progress, sites):
+        assert least_time(tasks, sites) <= seconds / 2 * (1 + 1e-3)
+        assert can_wait(far, progress, sites), "the more time there is"
+
+
+@pytest.mark.parametrize(
+    "aim",
+    [Aim(prefer="cheap"), Aim(deadline=1e9, prefer="balanced"), Aim(deadline=1e9, prefer="fast")],
+)
+def test_nobody_waits_without_a_deadline_or_to_be_faster(aim):
+    assert not can_wait(aim, at(), SITES)
+
+
+def test_nobody_waits_without_anything_to_buy_in_the_end():
+    assert not can_wait(Aim(deadline=1e9, prefer="cheap"), at(), [])

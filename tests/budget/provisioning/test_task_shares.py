@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
+from adaptor.budget.provisioning.allocation import least_time
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import split_tasks
+from adaptor.budget.provisioning.task_shares import DAEMON, split_tasks
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
 
@@ -116,3 +117,26 @@ def test_waiting_is_not_charged():
 def test_no_processor_at_all_is_an_error():
     with pytest.raises(BudgetError, match="no site has a processor"):
         split_tasks(Aim(prefer="cheap"), at(), {"a": (site("a", processors=0),)})
+
+
+@examples(60)
+@given(
+    st.integers(20, 300),
+    st.integers(1, 40),
+    st.floats(0.0, 20_000.0),
+    st.floats(0.05, 0.8),
+    st.floats(0.3, 3.0),
+)
+def test_cheaper_processors_that_come_later_are_waited_for_while_they_hold_the_tasks(
+    tasks, processors, wait, price, slack
+):
+    """As donated nodes that will become idle: the rest is bought if they cannot do all tasks in time."""
+    later = site("later", price=price, processors=processors, wait=wait)
+    alone = least_time(tasks, [later], DAEMON.certainty**0.5)
+    offers = {"now": [site("now", processors=100)], "later": [later]}
+    split = split_tasks(Aim(deadline=alone * slack, prefer="cheap"), Progress(now=0.0, waiting=tasks), offers)
+    if slack > 1.01:
+        assert split.slots("now") == 0
+        assert split.tasks("later") == tasks
+    elif slack < 0.9 and alone * slack > 3000:  # what is there now could do all by then
+        assert split.tasks("now") > 0

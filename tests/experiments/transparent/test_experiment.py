@@ -8,16 +8,24 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adaptor.errors import UsageError
 from adaptor.simulation.errors import ReplayError
 from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.transparent.cells import cost
 from adaptor_experiments.transparent.claims import tally, verdicts
-from adaptor_experiments.transparent.design import MACHINES
+from adaptor_experiments.transparent.design import MACHINES, prices
+from adaptor_experiments.transparent.sample import Outcome
+from tests.examples import examples
 from tests.experiments.transparent.cells import cell, share
 from tests.simulation.invoking_replay import call
 
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
+
+NUMBERS = dict.fromkeys(Outcome.__struct_fields__, 0)
+OUTCOME = Outcome(**{**NUMBERS, "trace": "sdsc-sp2", "load": 1.0, "offered": 0.5, "strategy": "mixed"})
 
 
 @pytest.fixture
@@ -53,13 +61,41 @@ def test_all_that_a_reader_gets_also_where_it_was_stopped(traces, tmp_path):
     assert all((row["later"], row["delay"], row["change"]) == ("0", "0", "0") for row in donated)
     assert all(row["donated"] == row["work"] for row in donated)
     assert len(rows_of(out / "turnarounds.csv")) == len(rows_of(out / "costs.csv")) == 3 * 3 * 2
-    assert [row[""] for row in rows_of(out / "claims.csv")] == [*"ABCDEFGHIJKL"]
+    assert [row[""] for row in rows_of(out / "claims.csv")] == [*"ABCDEFGHIJKL", "L-cost"]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 3
     assert "Donated nodes alone are" in page.partition("</section>")[0]
     assert sorted(path.name for path in (out / "figures").glob("*.png")) == [
         "delays.png", "lost.png", "speedup.png",
     ]  # fmt: skip
+
+
+def test_another_price_weighs_what_is_simulated_already(traces, tmp_path):
+    out = tmp_path / "out"
+    experiment(traces, out, "--samples", "1")
+    made = {path.name: path.stat().st_mtime_ns for path in (out / "samples").iterdir()}
+    times, dear = rows_of(out / "turnarounds.csv"), rows_of(out / "credits.csv")
+    experiment(traces, out, "--samples", "1", "--donated-price", "0.05")
+    assert {path.name: path.stat().st_mtime_ns for path in (out / "samples").iterdir()} == made
+    assert rows_of(out / "turnarounds.csv")[0].keys() == times[0].keys()
+    for before, after, row in zip(dear, rows_of(out / "credits.csv"), times, strict=True):
+        assert before["adaptive"] == after["adaptive"]
+        assert float(after["transparent"]) == pytest.approx(float(before["transparent"]) / 4, abs=0.01)
+        assert float(after["mixed"]) <= float(before["mixed"])
+        assert row["tasks"] == before["tasks"]
+    assert "0.05 on donated nodes" in " ".join((out / "report.html").read_text(encoding="utf-8").split())
+
+
+@examples(50)
+@given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0.01, 1.0))
+def test_a_bag_pays_for_all_that_it_holds_at_its_price(held, used, donated):
+    outcome = msgspec.structs.replace(OUTCOME, held=held, used=used)
+    assert cost(outcome, prices(donated)) == pytest.approx((held + donated * used) / 3600, rel=1e-4, abs=1e-5)
+
+
+def test_a_claim_on_cost_is_judged_by_its_interval():
+    for ratio, says in (((1.2, 1.1, 1.3), "+"), ((1.0, 0.9, 1.3), "?"), ((0.8, 0.7, 0.9), "−")):
+        assert f"{says}L-cost" in verdicts(cell((1, 1, 1), cheaper=ratio), "all-idle").split()
 
 
 def test_traces_that_are_not_there(tmp_path, monkeypatch):

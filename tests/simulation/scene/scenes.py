@@ -179,7 +179,7 @@ def simulate(scene: Scene) -> Played:
     for number, given in enumerate(scene.bags, 1):
         if given.budget is not None:
             driver.ledger.set_budget(Budget(amount=given.budget, bag=number), 0.0)
-        _add(world, driver.broker, number, given)
+        add_bag(world, driver.broker, number, given)
     world.run(scene.until)
     return _played(
         world, driver.log, {n: driver.ledger.of_bag(n).used for n in range(1, len(scene.bags) + 1)}
@@ -196,7 +196,7 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
             number = daemon.core.journal.add_bag(given.spec, [TaskInput("true")] * given.tasks, 0.0)
             if given.budget is not None:
                 daemon.core.treasury.set_budget(number, given.budget)
-            _add(world, daemon.broker, number, given)
+            add_bag(world, daemon.broker, number, given)
         with (
             patch("adaptor.daemon.acting.nodes_at_once", return_value=1),  # else threads race for the order
             patch("adaptor.daemon.core.take_snapshot", _foreseeing_what_it_must),
@@ -214,7 +214,7 @@ def _foreseeing_what_it_must(*given: Any, **_: Any) -> Snapshot:
     return take_snapshot(*given)
 
 
-def _add(world: World, broker: Broker, number: int, given: SceneBag) -> None:
+def add_bag(world: World, broker: Broker, number: int, given: SceneBag) -> None:
     bag = Bag(number, given.spec, given.tasks)
     bag.fill()
     if given.budget is not None or given.spec.aims:
