@@ -68,11 +68,11 @@ def slots_of(site: SiteFacts, pilot: Pilot, bag: BagFacts) -> int:
 
 
 def staying(site: SiteFacts, bag: BagFacts) -> list[tuple[Pilot, int]]:
-    """A bag's own pilots at a site, but those that are leaving, with their slots."""
+    """A bag's own pilots at a site, but those that are leaving or given back, with their slots."""
     return [
         (pilot, slots_of(site, pilot, bag))
         for pilot in site.pilots
-        if pilot.bag == bag.id and not pilot.leaving
+        if pilot.bag == bag.id and not pilot.leaving and pilot.given_back is None
     ]
 
 
