@@ -24,6 +24,7 @@ from adaptor.extras import require_extra
 
 if TYPE_CHECKING:
     from adaptor.budget.provisioning.menu import Line
+    from adaptor.budget.provisioning.site_offers import Configuration
 
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
@@ -77,7 +78,6 @@ def quote(
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
     chosen = line.configuration
-    places = ", ".join(f"{count} at {site}" for site, count in chosen.processors.items())
     return (
         str(number),
         line.name,
@@ -85,8 +85,13 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
         f"{amount(line.cost.low)} to {amount(line.cost.high)}",
         duration(chosen.seconds),
         f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
-        NumberCell(places),
+        places_of(chosen),
     )
+
+
+def places_of(chosen: Configuration) -> NumberCell:
+    """Its slots at each site, for a table."""
+    return NumberCell(", ".join(f"{count} at {site}" for site, count in chosen.processors.items()))
 
 
 def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | None) -> int:
