@@ -42,9 +42,10 @@ def quote(
     """Run a sample of tasks, then show cost and time of the rest.
 
     One line for each choice, from cheapest to fastest. With several sites, seven tasks run on each, to
-    compare the sites. The sampled tasks are done and paid for. On a terminal the command asks for a line;
-    --choose names it beforehand. The rest is then submitted for the line's processors at each site, with
-    the upper ends of its ranges as budget and deadline.
+    compare the sites. The sampled tasks are done and paid for, once: another quote of the same bag goes
+    on from their results. On a terminal the command asks for a line; --choose names it beforehand.
+    The rest is then submitted for the line's processors at each site, with the upper ends of its ranges
+    as budget and deadline.
 
     \b
     Example:
