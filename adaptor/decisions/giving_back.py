@@ -16,7 +16,7 @@ from adaptor.crafting.situation import Withdraw
 from adaptor.decisions.actions import End, GiveBack
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.requests import charges_whole_units, end_takes, host_terms, pilot_start, staying
+from adaptor.decisions.requests import charges_whole_units, host_terms, pilot_start, staying, unit_end
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.facts import BagFacts
@@ -54,7 +54,7 @@ def give_back(
         if pilot.state is PilotState.QUEUED:
             yield Withdraw(pilot.id, why)
             continue
-        until = _takes_tasks_until(ledger, site, pilot, now)
+        until = unit_end(ledger, site, pilot, now) if charges_whole_units(ledger, site) else now
         if until is None:
             continue
         if _is_over(ledger, site, bag, pilot, until, now):
@@ -106,15 +106,6 @@ def _order(ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> tup
     if pilot.state is not PilotState.RUNNING:
         return 0.0, -start
     return 1.0, host_terms(ledger, site).paid_until(start, pilot.granted, now)
-
-
-def _takes_tasks_until(ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float | None:
-    """Until when a surplus pilot takes tasks, epoch seconds; None: its request ends with its paid time."""
-    if not charges_whole_units(ledger, site):
-        return now
-    start = pilot_start(pilot, now)
-    ends = host_terms(ledger, site).paid_until(start, pilot.granted, now)
-    return None if ends >= start + pilot.granted else max(now, ends - end_takes(site))
 
 
 def _is_over(

@@ -107,7 +107,8 @@ def choices(
 ) -> tuple[Configuration, ...]:
     """The cheapest slots for the bag, then the fastest if these are others (Ricciardi & Hwang §3).
 
-    Empty: nothing is known of its tasks at any site. Their wait in the queue does not count.
+    Empty: nothing is known of its tasks at any site, or it makes no formal requests. Their wait in the queue
+    does not count.
 
     Raises:
         AdaptorError: scipy is not installed, or no site has a slot for such a task.
@@ -122,7 +123,7 @@ def choices(
         for name, snapshot in snapshots.items()
         if new.spec.expected_at(name) is not None or name in new.earlier
     ]
-    if not offers:
+    if not offers or new.spec.allocation == "transparent":
         return ()
     require_extra("quotes", "scipy")
     from adaptor.budget.provisioning.menu import curve

@@ -118,6 +118,7 @@ def test_they_need_prices_and_the_time_of_a_task_and_no_daemon(cli: Cli, tmp_pat
     assert cheapest["cost"] < fastest["cost"]
     assert cheapest["seconds"] > fastest["seconds"]
     assert cli(*asked).value["choices"] == [], "nobody knows how long a task takes"
+    assert cli(*asked, "--time", "1m", "--allocation", "transparent").value["choices"] == []
     config.write_text(CONFIG.replace("price:", "# price:"), encoding="utf-8")
     assert cli(*asked, "--time", "1m").value["choices"] == []
 
