@@ -7,6 +7,7 @@ import msgspec
 from adaptor.api.fields import Time, TimeInterval, WholeSeconds
 from adaptor.api.question import Question
 from adaptor.bag_spec import BagSpec
+from adaptor.budget.provisioning.site_offers import Configuration
 from adaptor.forecast.estimate import Estimate
 
 
@@ -80,6 +81,9 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """Processor-seconds of all tasks."""
     credits: Estimate | None
     """For that work; None: no price and no budget is set."""
+    choices: list[Configuration] = []
+    """As a quote would offer them: the cheapest slots, then the fastest if these are others. Empty: no price
+    is set, nothing is known of how long tasks take, or the extra `quotes` is not installed."""
     arrays: list[PlainArray]
     earlier: list[str] = []
     """What earlier bags of the same kinds say, a sentence each."""

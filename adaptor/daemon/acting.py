@@ -15,6 +15,7 @@ from adaptor.decisions.actions import (
     Action,
     End,
     Explain,
+    GiveBack,
     GiveUp,
     KeepForecast,
     Remark,
@@ -45,6 +46,9 @@ async def carry_out(site: Site, action: Action) -> None:
             site.withhold(reason)
         case WithholdNodes(reason):
             _withhold_nodes(site, reason)
+        case GiveBack():
+            await site.core.commit()
+            site.explain("withdrawn", action.reason, site.pilots[action.pilot])
         case Withdraw() | WithdrawStuck() | End():
             site.explain("withdrawn", action.reason, site.pilots[action.pilot])
         case Remark():

@@ -22,6 +22,7 @@ from adaptor.decisions.aims import aimed, within_together
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.forecasting.told import make_forecasts
+from adaptor.decisions.giving_back import give_back_surplus
 from adaptor.decisions.held_off import give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import questions_of
@@ -86,6 +87,7 @@ class _Step:
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()
         self._actions += keep_to_quotes(self._snapshot, self._draft)
+        self._actions += give_back_surplus(self._snapshot, self._memory)
         if any(demand.waiting for demand in self._snapshot.demands):
             self._actions += answers_missed(self._snapshot, self._draft)
             if why := self._why_not_yet():

@@ -11,6 +11,7 @@ from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.queues import queue_in
 from adaptor.decisions.actions import NODES, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.aims import why_not_another_unit
+from adaptor.decisions.giving_back import why_given_back
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
@@ -51,7 +52,11 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
         elif why := why_overdue(site, snapshot.queue, pilot):
             yield WithdrawStuck(pilot.id, why)
-        if why := why_forsaken(site, pilot, now) or why_not_another_unit(snapshot, site, pilot):
+        if why := (
+            why_forsaken(site, pilot, now)
+            or why_not_another_unit(snapshot, site, pilot)
+            or why_given_back(snapshot, site, pilot)
+        ):
             yield End(pilot.id, why)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)

@@ -10,7 +10,7 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
-from adaptor.decisions.actions import Explain
+from adaptor.decisions.actions import Explain, Wake
 from adaptor.decisions.forecasting.known_bag import charged
 from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.offers import explicit_offer, task_time
@@ -25,9 +25,9 @@ INTERVAL = 10.0
 """Seconds between two checks of the slots of a bag."""
 
 
-def keep_to_quotes(snapshot: Snapshot, draft: MemoryDraft) -> list[Explain]:
-    """Check each bag with chosen slots that may run here, if a check is due."""
-    told = []
+def keep_to_quotes(snapshot: Snapshot, draft: MemoryDraft) -> list[Explain | Wake]:
+    """Check each bag with chosen slots that may run here, if a check is due; a new plan wakes its sites."""
+    told: list[Explain | Wake] = []
     for bag in snapshot.bags.values():
         memory = draft.memory
         if not (bag.spec.slots and bag.spec.allows(snapshot.site) and is_due(memory, bag.id, snapshot.now)):
@@ -43,6 +43,7 @@ def keep_to_quotes(snapshot: Snapshot, draft: MemoryDraft) -> list[Explain]:
         if isinstance(found, Replan):
             draft.keep(slots={**memory.slots, bag.id: found.slots})
             told.append(Explain("divided", f"bag {bag.id} is planned anew: {found.reason}"))
+            told += [Wake(site.name) for site in sites_of(bag, snapshot.sites) if site.name != snapshot.site]
     return told
 
 

@@ -69,11 +69,11 @@ def slots_of(site: SiteFacts, pilot: Pilot, bag: BagFacts) -> int:
 
 
 def staying(site: SiteFacts, bag: BagFacts) -> list[tuple[Pilot, int]]:
-    """A bag's own pilots at a site, but those that are leaving, with their slots."""
+    """A bag's own pilots at a site, but those that are leaving or given back, with their slots."""
     return [
         (pilot, slots_of(site, pilot, bag))
         for pilot in site.pilots
-        if pilot.bag == bag.id and not pilot.leaving
+        if pilot.bag == bag.id and not pilot.leaving and pilot.given_back is None
     ]
 
 
@@ -132,8 +132,15 @@ def pilot_start(pilot: Pilot, now: float) -> float:
 
 def expected_end(bag: BagFacts, ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float:
     """When a pilot ends unless there is a reason to go on; epoch seconds."""
+    ends = unit_end(ledger, site, pilot, now) if ends_with_units(bag, ledger, site) else None
+    return pilot_start(pilot, now) + pilot.granted if ends is None else ends
+
+
+def unit_end(ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float | None:
+    """When a pilot has to end so that it is charged for no further unit, epoch seconds.
+
+    None: its request ends with the unit that is paid.
+    """
     start = pilot_start(pilot, now)
-    if not ends_with_units(bag, ledger, site):
-        return start + pilot.granted
     ends = host_terms(ledger, site).paid_until(start, pilot.granted, now)
-    return ends if ends == start + pilot.granted else max(now, ends - end_takes(site))
+    return None if ends >= start + pilot.granted else max(now, ends - end_takes(site))

@@ -17,7 +17,7 @@ from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
 from adaptor.crafting.submissions import Submissions
-from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
+from adaptor.decisions.actions import End, GiveBack, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilot_rules import covering_processors
 from adaptor.decisions.pilot_table import PilotTable
@@ -329,6 +329,14 @@ class SiteMemory:
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
         return self.change(pilot, leaving=action.reason)
+
+    def give_back(self, broker: Broker, action: GiveBack) -> Pilot | None:
+        """Let a running pilot take tasks until then; returns it. None: it has left, or is leaving already."""
+        pilot = self.pilots.get(action.pilot)
+        if pilot is None or pilot.leaving or pilot.given_back is not None:
+            return None
+        broker.end_by(pilot.id, action.until)
+        return self.change(pilot, given_back=action.until)
 
     def reshapable(self, action: Reshape) -> Pilot | None:
         """The pilot to change; None: it has left, is leaving, or has started meanwhile."""

@@ -19,6 +19,7 @@ from adaptor.decisions.actions import (
     Action,
     End,
     Explain,
+    GiveBack,
     GiveUp,
     LengthenPad,
     Remark,
@@ -285,6 +286,8 @@ class Step:
         match action:
             case Withdraw() | WithdrawStuck() | End():
                 return self._site.withdraw(action, self._now) is not None
+            case GiveBack():
+                return self._site.give_back(self._common.broker, action) is not None
             case Remark():
                 return self._site.remark(action) is not None
             case LengthenPad(pad):

@@ -27,7 +27,7 @@ from adaptor.scheduling.demand import (
 )
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.scheduling.guards import forgive, pause, resume, room_of, tell_time_limits
+from adaptor.scheduling.guards import forgive, pause, recall_unstarted, resume, room_of, tell_time_limits
 from adaptor.scheduling.leasing import dispatch, feed, lacks_time
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
@@ -289,6 +289,14 @@ class Broker:
         self.state.donated.pop(pilot, None)
         self.state.owners.pop(pilot, None)
         self.state.made_for.pop(pilot, None)
+        self.state.until.pop(pilot, None)
+
+    def end_by(self, pilot: int, until: float) -> None:
+        """Let a pilot start only tasks that are expected to end by then; recall what it has not started."""
+        self.state.until[pilot] = until
+        for worker in self.of_pilot(pilot):
+            worker.until = min(worker.deadline, until)
+            recall_unstarted(self.state, worker)
 
     def meter(self, pilot: int, meter: Meter | None) -> None:
         """Set the charging of a pilot that serves one bag; None: the pilot has ended."""
@@ -369,6 +377,7 @@ class Broker:
             deadline=hello.deadline,
             seen=now,
         )
+        worker.until = min(hello.deadline, self.state.until.get(hello.pilot, hello.deadline))
         worker.held = known.held if known else {}
         self.state.workers[id] = worker
         return set(worker.held)

@@ -95,10 +95,15 @@ def pause(state: SchedulingState, bag: Bag, why: str, evidence: AttemptKey | Non
     shown = None if evidence is None else (evidence.task, evidence.attempt)
     _set(state, bag, Guard(sentence, itself, shown, bag.guard.canary, bag.guard.excused))
     for worker in state.workers.values():
-        for key in worker.unstarted:
-            if key.bag == bag.id and not worker.held[key].give_back_sent:
-                worker.held[key].give_back_sent = True
-                state.orders.of(worker.id).give_back.append(key)
+        recall_unstarted(state, worker, bag)
+
+
+def recall_unstarted(state: SchedulingState, worker: Worker, bag: Bag | None = None) -> None:
+    """Ask a worker to return the tasks of a bag that it has not started; None: of all bags."""
+    for key in worker.unstarted:
+        if (bag is None or key.bag == bag.id) and not worker.held[key].give_back_sent:
+            worker.held[key].give_back_sent = True
+            state.orders.of(worker.id).give_back.append(key)
 
 
 def resume(state: SchedulingState, bag: Bag) -> None:

@@ -59,6 +59,8 @@ class Worker:
         self.free = Room()
         self.deadline = deadline
         """The end of its pilot, epoch seconds."""
+        self.until = deadline
+        """When tasks that start must end; before the deadline in a pilot that is given back."""
         self.seen = seen
         """Epoch seconds of its last message."""
         self.queued = 0
@@ -97,12 +99,18 @@ class Worker:
         """Processors on which tasks may run: beside a suspect, no others."""
         return sum(held.cpus for held in self.held.values()) if self.runs_suspects else self.processors
 
+    @property
+    def given_back(self) -> bool:
+        """True if its bag does without its pilot."""
+        return self.until < self.deadline
+
     def time_left(self, now: float) -> float:
-        return self.deadline - now
+        """Seconds for which tasks may still run."""
+        return self.until - now
 
     def can_finish(self, needs: float, now: float) -> bool:
         """Whether a task that needs `needs` seconds may start now (De Rose §4.3.1)."""
-        return needs <= self.deadline - now and needs < self.too_long
+        return needs <= self.until - now and needs < self.too_long
 
     def report(self, report: Report) -> None:
         """Take in what it says is free."""

@@ -240,6 +240,10 @@ def test_a_plan_tells_what_the_bag_would_be_told(daemon: Daemon) -> None:
     assert before.end is not None
     assert found.end is not None
     assert found.end.high - found.now < before.end.high - before.now
+    paying = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, api.GetPlan(spec, 12, 10.0)))
+    assert found.choices == [], "nobody has set a price"
+    assert paying.choices[-1].processors == {"here": 4}
+    assert paying.choices[-1].seconds < 60, "earlier tasks took 7 s"
 
 
 def test_a_retried_bag_is_counted_once(daemon: Daemon) -> None:

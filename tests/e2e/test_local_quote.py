@@ -37,7 +37,10 @@ def test_the_menu_of_two_sites_and_its_cheapest_line(lab: Lab) -> None:
     lab.configure(SITE)
     lab.bag(["sleep 0.3"] * TASKS)
     lab.run("daemon", "start")
+    looked = lab.ask("quote", "tasks.bag")
     told = lab.ask("quote", "tasks.bag", "--choose", "1", "--png", "menu.png")
+    assert told["samples"] == looked["samples"] == [1, 2], "paid once"
+    assert told["bag"] == 3
     assert (lab.work / "menu.png").read_bytes().startswith(b"\x89PNG")
     lines = told["lines"]
     assert [line["name"] for line in lines][::5] == ["cheapest", "fastest"]
@@ -52,6 +55,7 @@ def test_the_menu_of_two_sites_and_its_cheapest_line(lab: Lab) -> None:
     exactly_one_result_each(lab, told["bag"], TASKS - 30)
     used = {pilot["site"] for pilot in lab.ask("report", str(told["bag"]))["requests"]}
     assert used == {"near"} or "is planned anew" in lab.run("why", "--limit", "100").stdout
+    assert lab.ask("quote", "tasks.bag")["samples"] == [4, 5], "those of the next run"
     refused = lab.run("quote", "tasks.bag", "--site", "elsewhere", expect=2).stderr
     assert "there is no site" in refused
     lab.run("daemon", "stop", "--pilots")

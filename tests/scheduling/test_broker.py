@@ -411,3 +411,26 @@ def test_a_worker_waits_while_no_task_does(world: World) -> None:
     world.finish(first, took=50.0)
     world.join("short", time_left=20.0)
     assert not world.broker.lacks_time("short", world.now), "a task that fails is short"
+
+
+def test_a_pilot_that_is_given_back_starts_only_what_ends_in_time(world: World) -> None:
+    world.submit(400)
+    player = world.join("w", processors=2)
+    world.finish(player, took=10.0)
+    world.finish(player, took=0.01)
+    assert player.queued
+    world.broker.end_by(player.pilot, world.now + 60.0)
+    world.commit()
+    assert not player.queued, "what it holds in reserve goes back"
+    world.report(player)
+    assert len(player.running) == 2, "tasks take 10 s"
+    world.now += 55.0
+    world.finish(player, took=0.01)
+    assert len(player.running) == 1
+    world.greet(player)
+    world.report(player)
+    assert len(player.running) == 1, "a Hello does not change that"
+    world.finish(player, took=0.01)
+    world.report(player)
+    assert world.broker.lacks_time("w", world.now), "it may leave"
+    assert world.join("other").running

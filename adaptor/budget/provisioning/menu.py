@@ -50,7 +50,11 @@ def curve(tasks: int, offers: Sequence[SiteOffer]) -> list[Configuration]:
     """
     if tasks < 1:
         raise BudgetError("a bag without tasks costs nothing")
-    offers = [offer for offer in offers if offer.processors]
+    offers = [
+        msgspec.structs.replace(offer, processors=min(offer.processors, tasks))
+        for offer in offers
+        if offer.processors
+    ]
     if not offers:
         raise BudgetError("no site has a processor for us")
     found = [_by_horizon(tasks, offers, horizon) for horizon in _horizons(tasks, offers)]

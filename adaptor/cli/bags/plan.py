@@ -9,8 +9,9 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.bags.bag_input import bag_options
+from adaptor.cli.bags.quote import places_of
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import clock, plural, print_json, print_lines, printable, table
+from adaptor.cli.printing import clock, duration, layout, plural, print_json, print_lines, printable, table
 from adaptor.cli.sentences import amount, interval
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import NoDaemonError
@@ -26,8 +27,9 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Show what would become of a bag if it were submitted now; submits nothing.
 
     The requests that would be made now, when they would start by the time limits of the queue, when
-    the bag would be done (an interval that holds with 90 %), its credits where somebody has set a
-    price, and what an array of one plain job per task would get on this queue.
+    the bag would be done (an interval that holds with 90 %), and what an array of one plain job per
+    task would get on this queue. Where somebody has set a price: its credits and, with --time or
+    earlier bags of its kind, the cheapest and the fastest slots, for which `quote` buys a sample.
 
     \b
     Examples:
@@ -81,6 +83,16 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
         low, high = amount(found.credits.low), amount(found.credits.high)
         credits = f", {low} to {high} credits and what is wasted"
     yield f"{plural(found.tasks, 'task')}: {hours}{credits}"
+    if found.choices:
+        yield "slots that a quote would offer, without their wait in the queue:"
+        names = ("cheapest", "fastest") if len(found.choices) > 1 else ("only",)
+        yield from layout(
+            ("choice", "credits", "time", "processors"),
+            [
+                (name, amount(chosen.cost), duration(chosen.seconds), places_of(chosen))
+                for name, chosen in zip(names, found.choices, strict=True)
+            ],
+        )
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"
     for array in found.arrays:
         ends = interval(array.end, found.now)

@@ -24,6 +24,7 @@ from adaptor.extras import require_extra
 
 if TYPE_CHECKING:
     from adaptor.budget.provisioning.menu import Line
+    from adaptor.budget.provisioning.site_offers import Configuration
 
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
@@ -41,9 +42,10 @@ def quote(
     """Run a sample of tasks, then show cost and time of the rest.
 
     One line for each choice, from cheapest to fastest. With several sites, seven tasks run on each, to
-    compare the sites. The sampled tasks are done and paid for. On a terminal the command asks for a line;
-    --choose names it beforehand. The rest is then submitted for the line's processors at each site, with
-    the upper ends of its ranges as budget and deadline.
+    compare the sites. The sampled tasks are done and paid for, once: another quote of the same bag goes
+    on from their results. On a terminal the command asks for a line; --choose names it beforehand.
+    The rest is then submitted for the line's processors at each site, with the upper ends of its ranges
+    as budget and deadline.
 
     \b
     Example:
@@ -77,7 +79,6 @@ def quote(
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
     chosen = line.configuration
-    places = ", ".join(f"{count} at {site}" for site, count in chosen.processors.items())
     return (
         str(number),
         line.name,
@@ -85,8 +86,13 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
         f"{amount(line.cost.low)} to {amount(line.cost.high)}",
         duration(chosen.seconds),
         f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
-        NumberCell(places),
+        places_of(chosen),
     )
+
+
+def places_of(chosen: Configuration) -> NumberCell:
+    """Its slots at each site, for a table."""
+    return NumberCell(", ".join(f"{count} at {site}" for site, count in chosen.processors.items()))
 
 
 def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | None) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 
 import click
 import msgspec
@@ -31,15 +32,22 @@ class SampledBag(msgspec.Struct, frozen=True):
 def take_samples(bag: api.BagInput, seed: int) -> SampledBag:
     """Run the samples, and quote the rest.
 
+    A sample that an earlier quote of the same bag has run is not run again, unless a bag of this name was
+    submitted since: then the sample was for that one.
+
     Raises:
         UsageError: no site may run the bag, or the sample is the whole bag.
         AdaptorError: no sample has finished.
     """
     sites = list(_sites(bag))
     places = quoting.sample_places(len(bag.tasks), sites, seed)
-    bags = {name: _submit(bag, name, places[name]) for name in sites}
+    known = {view.id: view for view in ask(api.GetBags("all")).bags}
+    bags = {name: _submit(bag, name, places[name], known) for name in sites}
     for name, number in bags.items():
-        click.echo(f"bag {number}: {plural(len(places[name]), 'task')} as a sample at {name}", err=True)
+        told = f"bag {number}: {plural(len(places[name]), 'task')} as a sample at {name}"
+        if number in known:
+            told += f", run by an earlier quote (to sample anew: adaptor forget {number})"
+        click.echo(told, err=True)
     for _ in follow(list(bags.values())):
         pass
     sampled = {name: _sampled(bags[name], places[name]) for name in sites}
@@ -57,7 +65,9 @@ def _sites(bag: api.BagInput) -> dict[str, api.SiteView]:
     return allowed
 
 
-def _submit(bag: api.BagInput, site: str, places: Sequence[int]) -> int:
+def _submit(bag: api.BagInput, site: str, places: Sequence[int], known: Mapping[int, api.BagView]) -> int:
+    """The bag of a sample: one that is known, unless all of it has failed, or a new one."""
+    last = max((view.id for view in known.values() if view.name == bag.spec.name), default=0)
     spec = msgspec.structs.replace(
         bag.spec,
         name=f"{bag.spec.name} sample",
@@ -68,7 +78,15 @@ def _submit(bag: api.BagInput, site: str, places: Sequence[int]) -> int:
         allocation="explicit",
     )
     sample = api.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places])
-    return ask(api.Submit(sample)).bag
+    same = (msgspec.structs.replace(spec, environment={}), sample.tasks, last)
+    digest = hashlib.sha256(msgspec.msgpack.encode(same)).hexdigest()
+    attempt = 0
+    while True:
+        number = ask(api.Submit(sample, key=f"sample {digest} {attempt}")).bag
+        before = known.get(number)
+        if before is None or before.ended is None or before.done:
+            return number
+        attempt += 1
 
 
 def _sampled(bag: int, places: Sequence[int]) -> SiteSample:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 
 import msgspec
 
@@ -13,6 +13,7 @@ from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.provisioning.site_offers import Configuration
 from adaptor.config.schema import PriceConfig, SiteConfig
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
@@ -20,13 +21,13 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
-from adaptor.decisions.forecasting.planned_bag import NewBag, PlannedBag, plan_bag
+from adaptor.decisions.forecasting.planned_bag import NewBag, choices, plan_bag
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.new_bags import check_can_run
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.errors import JournalError, UsageError
+from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.database import open_for_reading
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags
 from adaptor.model import QueueState, TaskState
@@ -156,23 +157,24 @@ def _planned(
     if not snapshots:
         raise UsageError("; ".join(f"{name}: {why}" for name, why in problems.items()))
     found = plan_bag(new, snapshots, terms)
+    offered: tuple[Configuration, ...] = ()
     priced = new.budget is not None or any(_has_price(configs[name]) for name in snapshots)
-    return _view(found, new.tasks, now, dict(problems), priced=priced)
-
-
-def _has_price(config: SiteConfig) -> bool:
-    return config.price != PriceConfig() or config.budget is not None
-
-
-def _view(found: PlannedBag, tasks: int, now: float, problems: dict[str, str], *, priced: bool) -> PlanView:
+    if priced:
+        with suppress(AdaptorError):  # scipy is not installed, or no slot holds a task
+            offered = choices(new, snapshots, terms)
     return PlanView(
         now=now,
-        tasks=tasks,
+        tasks=new.tasks,
         requests=list(found.requests),
         withheld=found.withheld,
         end=found.end,
         work=found.work,
         credits=found.cost if priced else None,
+        choices=list(offered),
         arrays=list(found.arrays),
-        problems=problems,
+        problems=dict(problems),
     )
+
+
+def _has_price(config: SiteConfig) -> bool:
+    return config.price != PriceConfig() or config.budget is not None

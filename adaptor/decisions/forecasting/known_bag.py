@@ -168,6 +168,8 @@ def _known_pilot(
     slots = int(slots_in(pilot, there, demand, unit_of(site.rules, site.queue, bag.spec.task)))
     begun = bag.by_pilot.get(pilot.id, ())
     granted = pilot.granted if math.isfinite(pilot.granted) else float(pilot.request.tr or _LONGEST)
+    if pilot.started is not None and pilot.given_back is not None and pilot.given_back > now:
+        granted = min(granted, pilot.given_back - pilot.started)
     reserved = snapshot.ledger.open_pilots.get(pilot.id) if ahead.alone else None
     return KnownPilot(
         job=pilot.job or "",

@@ -12,12 +12,15 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import HOUR
+from adaptor.budget.provisioning.site_offers import Configuration
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.forecasting.known_bag import known_bag
-from adaptor.decisions.requests import tariff_for
+from adaptor.decisions.offers import explicit_offer, task_time
+from adaptor.decisions.requests import most_slots, tariff_for
 from adaptor.decisions.snapshot import BagAhead, Snapshot
+from adaptor.extras import require_extra
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.known import KnownBag
@@ -97,6 +100,36 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         cost=found.cost or _times(work, price / HOUR),
         arrays=tuple(_arrays(known, new, terms)),
     )
+
+
+def choices(
+    new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]
+) -> tuple[Configuration, ...]:
+    """The cheapest slots for the bag, then the fastest if these are others (Ricciardi & Hwang §3).
+
+    Empty: nothing is known of its tasks at any site, or it makes no formal requests. Their wait in the queue
+    does not count.
+
+    Raises:
+        AdaptorError: scipy is not installed, or no site has a slot for such a task.
+    """
+    now = max(snapshot.now for snapshot in snapshots.values())
+    facts, size = _facts(_broker(new, terms, now)), new.spec.task
+    offers = [
+        msgspec.structs.replace(
+            explicit_offer(snapshot.ledger, snapshot.here, size, task_time(facts, name, now)),
+            processors=most_slots(snapshot.here, size),
+        )
+        for name, snapshot in snapshots.items()
+        if new.spec.expected_at(name) is not None or name in new.earlier
+    ]
+    if not offers or new.spec.allocation == "transparent":
+        return ()
+    require_extra("quotes", "scipy")
+    from adaptor.budget.provisioning.menu import curve
+
+    found = curve(new.tasks, offers)
+    return tuple(found[:1] + found[1:][-1:])
 
 
 def _times(figure: Estimate, factor: float) -> Estimate:

@@ -43,6 +43,10 @@ def test_a_curve_falls(sites, tasks):
         assert cheap.seconds > dear.seconds
 
 
+def test_no_site_is_offered_more_slots_than_there_are_tasks():
+    assert curve(3, [site("many", 1.0, 64, 60.0)])[-1].processors == {"many": 3}
+
+
 def test_the_menu_has_the_lines_of_the_slides():
     lines = menu(300, SITES, 30)
     assert [line.name for line in lines] == [name for name, _, _ in CHOICES]

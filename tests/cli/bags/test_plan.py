@@ -11,6 +11,7 @@ import pytest
 from adaptor import api
 from adaptor.api import PlainArray, PlannedRequest, PlanView
 from adaptor.api.fields import Estimate
+from adaptor.budget.provisioning.site_offers import Configuration
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -72,6 +73,54 @@ def test_credits_are_told_only_where_somebody_has_set_a_price(cli: Cli, serve: S
     priced = msgspec.structs.replace(PLAN, credits=Estimate(1.0, 2.0, 3.0))
     serve({api.GetPlan: priced})
     assert "1 to 3 credits" in cli("plan", bag).out
+
+
+def test_the_slots_that_a_quote_would_offer_are_told_from_cheapest_to_fastest(
+    cli: Cli, serve: Serve, bag: str
+) -> None:
+    cheapest = Configuration(processors={"near": 2}, seconds=48.0, cost=0.25)
+    fastest = Configuration(processors={"near": 2, "far": 4}, seconds=17.0, cost=0.5)
+    daemon = serve({api.GetPlan: msgspec.structs.replace(PLAN, choices=[cheapest, fastest])})
+    lines = cli("plan", bag, "--time", "1s").lines
+    title = lines.index("slots that a quote would offer, without their wait in the queue:")
+    assert [line.split(maxsplit=3) for line in lines[title + 1 : title + 4]] == [
+        ["choice", "credits", "time", "processors"],
+        ["cheapest", "0.25", "48s", "2 at near"],
+        ["fastest", "0.5", "17s", "2 at near, 4 at far"],
+    ]
+    daemon.answers[api.GetPlan] = msgspec.structs.replace(PLAN, choices=[cheapest])
+    assert any(line.split()[:1] == ["only"] for line in cli("plan", bag, "--time", "1s").lines)
+
+
+CONFIG = """
+sites:
+  near:
+    backend: local
+    processors: 2
+    limits: {max_proc: 2, max_tr: 1h, max_pending_requests: 2}
+    price: {explicit: 10}
+  far:
+    backend: local
+    processors: 4
+    limits: {max_proc: 4, max_tr: 1h, max_pending_requests: 2}
+    price: {explicit: 40}
+"""
+
+
+def test_they_need_prices_and_the_time_of_a_task_and_no_daemon(cli: Cli, tmp_path: Path) -> None:
+    config, many = tmp_path / "config.yaml", tmp_path / "many.bag"
+    config.write_text(CONFIG, encoding="utf-8")
+    many.write_text("true\n" * 60, encoding="utf-8")
+    asked = ("plan", str(many), "--config", str(config), "--json")
+    cheapest, fastest = cli(*asked, "--time", "1m").value["choices"]
+    assert cheapest["processors"] == {"near": 1} or "far" not in cheapest["processors"]
+    assert sum(fastest["processors"].values()) == 6
+    assert cheapest["cost"] < fastest["cost"]
+    assert cheapest["seconds"] > fastest["seconds"]
+    assert cli(*asked).value["choices"] == [], "nobody knows how long a task takes"
+    assert cli(*asked, "--time", "1m", "--allocation", "transparent").value["choices"] == []
+    config.write_text(CONFIG.replace("price:", "# price:"), encoding="utf-8")
+    assert cli(*asked, "--time", "1m").value["choices"] == []
 
 
 def test_without_a_daemon_the_scheduler_is_asked_from_here(cli: Cli, bag: str, tmp_path: Path) -> None:

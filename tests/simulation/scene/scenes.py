@@ -26,6 +26,7 @@ from adaptor.decisions.pilots import Arrival
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState
+from adaptor.protocol.messages import AttemptKey
 from adaptor.reports import JobReport, NodeReport
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -50,6 +51,8 @@ class SceneBag(msgspec.Struct, frozen=True, kw_only=True):
     """Of the shortest task; others take up to 6 s more."""
     budget: int | None = None
     """Millionths of a credit."""
+    slower: dict[str, int] = {}
+    """By name of a site: how many times as long its tasks take there."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,9 +68,14 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     slot_margin: int = 0
     shrink_margin: int | None = None
     """See `SiteRules`, of all sites."""
+    pending: int = 2
+    """Requests that may wait or run at each site."""
+    widest: int | None = None
+    """Processors of a request; None: all of its site."""
 
     def limits(self, name: str) -> Limits:
-        whole = Limits(max_pending_requests=2, max_proc=self.sites[name][1], max_tr=3600)
+        most = self.widest or self.sites[name][1]
+        whole = Limits(max_pending_requests=self.pending, max_proc=most, max_tr=3600)
         parts = {each: limits for each, (limits, _) in self.partitions.get(name, {}).items()}
         return msgspec.structs.replace(whole, partitions=parts)
 
@@ -219,7 +227,11 @@ def add_bag(world: World, broker: Broker, number: int, given: SceneBag) -> None:
     bag.fill()
     if given.budget is not None or given.spec.aims:
         broker.keep_apart(number)
-    world.add_bag(bag, lambda key, _site: Attempt(float(given.seconds + key.task % 7)))
+
+    def takes(key: AttemptKey, site: str) -> Attempt:
+        return Attempt(float((given.seconds + key.task % 7) * given.slower.get(site, 1)))
+
+    world.add_bag(bag, takes)
 
 
 def _played(world: World, decided: list[Decided], charged: dict[int, int]) -> Played:

@@ -1,0 +1,105 @@
+"""A sample is bought once for each run of a bag, however often the bag is quoted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from adaptor import api
+from adaptor.bag_spec import BagSpec
+from adaptor.cli.bags.sampling import SampledBag, take_samples
+from adaptor.errors import AdaptorError
+from tests.cli.fake_control import bag_view, task_view
+
+SPEC = BagSpec(name="sweep", cwd="/", output="/o", environment={"SHLVL": "1"})
+BAG = api.BagInput(spec=SPEC, tasks=[api.TaskInput(f"./fit {number}") for number in range(60)])
+TASKS = 30
+"""Of a sample."""
+
+
+class Daemon:
+    """Answers what a quote asks; every sample has ended by the next question."""
+
+    def __init__(self) -> None:
+        self.bags: list[api.BagView] = []
+        self.fails = False
+        self._keys: dict[str, int] = {}
+
+    def submit(self, name: str, tasks: int = TASKS) -> int:
+        done = 0 if self.fails else tasks
+        number = len(self.bags) + 1
+        self.bags.append(bag_view(number, name=name, tasks=tasks, done=done, failed=tasks - done))
+        return number
+
+    def __call__(self, question: object) -> Any:
+        match question:
+            case api.GetSites():
+                return [SimpleNamespace(name="here", max_pending_requests=1, max_proc=8, processors=8)]
+            case api.GetCredits():
+                return SimpleNamespace(
+                    prices=[SimpleNamespace(site="here", explicit=10.0, gpu=0.0, charging_unit=1)]
+                )
+            case api.GetBags("all"):
+                return api.Bags(list(self.bags))
+            case api.Submit(bag, key=key):
+                self._keys.setdefault(key, 0)
+                self._keys[key] = self._keys[key] or self.submit(bag.spec.name, len(bag.tasks))
+                return api.Submitted(self._keys[key])
+            case api.GetTasks(bag):
+                return [task_view(task, bag=bag) for task in range(self.bags[bag - 1].done)]
+            case api.GetReport():
+                return SimpleNamespace(requests=[])
+        raise AssertionError(question)
+
+
+@pytest.fixture
+def daemon(monkeypatch: pytest.MonkeyPatch) -> Daemon:
+    found = Daemon()
+    monkeypatch.setattr("adaptor.cli.bags.sampling.ask", found)
+    monkeypatch.setattr("adaptor.cli.bags.sampling.follow", lambda _: iter(()))
+    return found
+
+
+def quoted(bag: api.BagInput = BAG) -> SampledBag:
+    return take_samples(bag, seed=1)
+
+
+def test_the_same_bag_is_sampled_once_and_says_so(daemon: Daemon, capsys: pytest.CaptureFixture[str]) -> None:
+    first = quoted()
+    assert capsys.readouterr().err == "bag 1: 30 tasks as a sample at here\n"
+    later = msgspec.structs.replace(SPEC, environment={"SHLVL": "2"})
+    assert quoted(msgspec.structs.replace(BAG, spec=later)).samples == first.samples == [1]
+    assert capsys.readouterr().err == (
+        "bag 1: 30 tasks as a sample at here, run by an earlier quote (to sample anew: adaptor forget 1)\n"
+    )
+    assert len(quoted().rest.tasks) == len(BAG.tasks) - TASKS
+    assert quoted().lines == first.lines
+
+
+def test_other_tasks_and_other_options_have_a_sample_of_their_own(daemon: Daemon) -> None:
+    quoted()
+    shorter = msgspec.structs.replace(BAG, tasks=BAG.tasks[:50])
+    wider = msgspec.structs.replace(BAG, spec=msgspec.structs.replace(SPEC, cpus=2))
+    assert [quoted(bag).samples for bag in (shorter, wider)] == [[2], [3]]
+
+
+def test_the_next_run_of_a_bag_has_results_of_its_own(daemon: Daemon) -> None:
+    quoted()
+    daemon.submit("another")
+    assert quoted().samples == [1]
+    daemon.submit("sweep")
+    assert quoted().samples == [4], "bag 3 has used the sample"
+    assert quoted().samples == [4]
+
+
+def test_a_sample_of_which_all_has_failed_is_run_again(daemon: Daemon) -> None:
+    daemon.fails = True
+    for _ in range(2):
+        with pytest.raises(AdaptorError, match="no task of the sample has finished"):
+            quoted()
+    daemon.fails = False
+    assert quoted().samples == [3]
+    assert quoted().samples == [3]
