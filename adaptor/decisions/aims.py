@@ -21,7 +21,6 @@ from adaptor.decisions.memory import Memory, MemoryDraft
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
     charges_whole_units,
-    end_takes,
     ends_with_units,
     expected_end,
     host_terms,
@@ -34,6 +33,7 @@ from adaptor.decisions.requests import (
     slots_of,
     slots_there,
     staying,
+    unit_end,
 )
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -87,6 +87,8 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
+    if demand.held and not any(pilot.bag == bag.id for pilot in site.requests):
+        hosts = max(hosts, 1)  # donated nodes are no hosts for these tasks
     limited = msgspec.structs.replace(
         _for_whole_units(snapshot, bag, demand, paced),
         most=shape_of(site, demand).processors_for(hosts),
@@ -264,8 +266,8 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
         return ""
     if not ends_with_units(bag, snapshot.ledger, site):
         return ""
-    ends = host_terms(snapshot.ledger, site).paid_until(pilot.started, pilot.granted, snapshot.now)
-    if ends >= pilot.started + pilot.granted or ends - snapshot.now > end_takes(site):
+    ends = unit_end(snapshot.ledger, site, pilot, snapshot.now)
+    if ends is None or ends > snapshot.now:
         return ""
     slots = slots_of(site, pilot, bag)
     going = _going_on(snapshot, bag, pilot)

@@ -61,7 +61,7 @@ def within_budgets(
     allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
     if allowance.amount is not None:
         allowance = _in_step(allowance, share, least)
-        request = _useful(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
+        request = _useful(snapshot, ledger, demand, allowance, request, least, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least)
     if found.request is None:
         return TooDear(_too_dear(ledger, allowance, found, demand))
@@ -130,7 +130,13 @@ def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
 
 
 def _useful(
-    snapshot: Snapshot, ledger: Ledger, demand: Demand, allowance: Allowance, wanted: Request, hosts: float
+    snapshot: Snapshot,
+    ledger: Ledger,
+    demand: Demand,
+    allowance: Allowance,
+    wanted: Request,
+    least: Request,
+    hosts: float,
 ) -> Request:
     """The request, no longer than so many hosts are of use, where its bag cannot pay for all of it: what is
     reserved for nothing buys no other host."""
@@ -141,7 +147,7 @@ def _useful(
         return wanted
     course = course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     seconds = useful_seconds(course, purse, hosts, demand.runtime)
-    return wanted.lasting(min(wanted.tr, allowance.tariff.charged_seconds(max(1.0, seconds))))
+    return wanted.lasting(min(wanted.tr, max(least.tr, allowance.tariff.charged_seconds(seconds))))
 
 
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:

@@ -80,11 +80,14 @@ def test_a_cheap_bag_begins_with_few_and_says_why(site: FakeSite) -> None:
     assert "(cheap): the first hosts find out" in site.told("issued")[0]
 
 
-def test_a_deadline_makes_it_ask_for_more(site: FakeSite) -> None:
-    submit(site, 20, deadline=time.time() + 300)
+def test_a_deadline_begins_with_few_and_a_near_one_asks_for_all(site: FakeSite) -> None:
+    submit(site, 20, deadline=time.time() + 3000)
     steps(site)
-    assert asked(site) == 4, "two requests of two processors are allowed"
-    assert "the deadline in" in site.told("issued")[0]
+    assert asked(site) == 1, "whatever the first estimate of the runtime says"
+    near = submit(site, 20, deadline=time.time() + 20)
+    steps(site)
+    assert f"bag {near.id} (cheap with a deadline): " in site.told("issued")[-1]
+    assert "the deadline in" in site.told("issued")[-1]
 
 
 def test_the_sums_survive_a_restart(site: FakeSite) -> None:

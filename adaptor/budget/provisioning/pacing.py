@@ -35,7 +35,9 @@ not charged for them; without them none could go on with a task (2011, §3.5).""
 _CERTAINTY = 0.9
 """With which the bought hosts can do the work by the deadline."""
 _AIMED_AT = 0.5
-"""The part of the time to a deadline in which the work is to be done: requests may wait."""
+"""The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
+_AGED = 1.5
+"""What a task is taken to need, in parts of the time that those that run have run, before enough finished."""
 _LONGER = 2.0
 """Deviations by which the last task of a host may be longer than the mean."""
 
@@ -193,8 +195,8 @@ def situation_of(course: Course) -> Situation:
 def _for_deadline(course: Course, runtimes: RuntimeSums, time_left: float) -> float:
     """More slots that are needed to be done in time; infinite where none would do.
 
-    Before enough have finished, a task is taken to run for as long again as those that run have run. So the
-    need grows while little is learned, and no guess is bought for.
+    Before enough have finished, the age of the running tasks stands for the runtime. So the need grows while
+    little is learned, and no guess is bought for.
     """
     blind, usable = course.blind, time_left - course.terms.startup
     if course.hint is not None and not runtimes.finished:
@@ -205,11 +207,12 @@ def _for_deadline(course: Course, runtimes: RuntimeSums, time_left: float) -> fl
     elif usable < course.assumed:
         return math.inf
     else:
-        mean = max(1.0, course.needed, runtimes.mean, 2 * runtimes.running_mean(course.now))
+        mean = max(1.0, course.needed, runtimes.mean, _AGED * runtimes.running_mean(course.now))
         work = course.waiting * mean
     if usable < mean:
         return math.inf
-    usable = min(usable, max(_AIMED_AT * usable, course.terms.usable, mean))
+    units = max(1, math.floor(_AIMED_AT * time_left / course.terms.unit))
+    usable = min(usable, max(units * course.terms.unit - course.terms.startup, mean))
     last = min(usable / 2, mean + _LONGER * runtimes.deviation)
     lasting = course.hosts if course.lasting is None else course.lasting
     there = sum(host.count * max(0.0, min(host.time_left(course.now), usable) - last) for host in lasting)

@@ -21,6 +21,8 @@ without one keeps costs 5 % of time at most with this part, 15 % with half of it
 KEPT = 0.2
 """The part of the money that is kept until a runtime is known."""
 SLACK = 2.0
+AMPLE = 4
+"""A budget that pays for this many times the first estimate of each task bounds no hosts."""
 FIRST_TASKS = 8
 """Tasks for which each host is bought before a runtime is known, at most."""
 CERTAINTY = 0.9
@@ -44,6 +46,8 @@ def hosts_within(course: Course, purse: Purse) -> int:
     mean = task_time(course, purse)
     each = course.terms.startup + mean
     if course.blind:
+        if mean >= AMPLE * course.assumed:
+            return course.tasks
         return 0 if course.there else max(1, int(LOST_AT_FIRST * purse.whole / each))
     return max(1, int(max(purse.left - _uncovered(course, mean), LOST * purse.left) / each))
 

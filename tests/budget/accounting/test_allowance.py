@@ -28,14 +28,16 @@ def test_without_a_budget_all_is_affordable():
     ("credits", "request_"),
     [
         (128, Request(64, 7200)),
-        (127, Request(60, 7200)),
-        (8, Request(4, 7200)),
+        (127, Request(64, 3600)),
+        (64, Request(64, 3600)),
+        (63, Request(60, 3600)),
+        (8, Request(8, 3600)),
         (7.9, Request(4, 3600)),
         (4, Request(4, 3600)),
         (3.9, None),
     ],
 )
-def test_processors_are_cut_first_and_then_time(credits, request_):
+def test_time_is_cut_first_and_then_processors(credits, request_):
     assert afford(allowance(credits), Request(64, 7200), Request(4, 1800)).request == request_
 
 
@@ -50,7 +52,7 @@ def test_a_budget_below_the_smallest_request_is_refused_with_the_number_needed()
 
 def test_a_cut_says_from_what_to_what():
     answer = afford(allowance(8), Request(64, 7200), Request(4, 1800))
-    assert answer.reason == "cut from 64 × 2h to 4 × 2h (8 credits): 8 credits are left for it (bag 7)"
+    assert answer.reason == "cut from 64 × 2h to 8 × 1h (8 credits): 8 credits are left for it (bag 7)"
 
 
 @given(
@@ -72,4 +74,4 @@ def test_what_is_afforded_fits_and_nothing_is_withheld(amount, wanted, least, un
         assert answer.needed <= amount
         assert smallest.p <= answer.request.p <= wanted.p
         assert smallest.tr <= answer.request.tr <= wanted.tr
-        assert answer.request == wanted or answer.request.p % smallest.p == 0
+        assert answer.request.p == wanted.p or answer.request.p % smallest.p == 0

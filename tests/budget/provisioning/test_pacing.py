@@ -132,7 +132,32 @@ def test_a_deadline_asks_for_as_many_as_it_needs(hours: int) -> None:
     rounds = (deadline - 300) // 600
     assert found.hosts * rounds >= 70, "the waiting tasks are done in time"
     cheapest = asked(course(finished=30)).hosts
-    assert found.hosts == cheapest or (found.hosts - 1) * rounds < 70 * 1.6, "with little more than that"
+    half = max(1, int(deadline // 7200)) * 6 - 1
+    assert found.hosts == cheapest or (found.hosts - 1) * half < 70 * 1.6, "in half of it, in whole units"
+
+
+def running(age: float) -> Course:
+    """100 tasks, of which 4 have run so long on 4 hosts."""
+    made = course(now=age, running=4, hosts=4, ends=36_000.0, deadline=36_000.0)
+    return msgspec.structs.replace(made, sums=msgspec.structs.replace(made.sums, starts=0.0), slow=True)
+
+
+def test_a_deadline_learns_with_few_hosts_and_asks_for_more_as_its_tasks_run_on() -> None:
+    """Whatever the first estimate says: 100 tasks of an hour would need more than 10 hosts at once."""
+    before = advise(running(1.0)).pace
+    bought = [advise(running(age), before).advice.hosts for age in (60.0, 600.0, 3000.0, 6000.0)]
+    assert bought[0] == 0
+    assert bought == sorted(bought)
+    assert bought[-1] > 30
+
+
+def test_the_last_request_that_a_site_allows_doubles_what_is_there() -> None:
+    made = course(finished=30, running=10, hosts=10, deadline=4 * 3600.0)
+    made = msgspec.structs.replace(made, slow=True)
+    before = advise(made).pace
+    usual = advise(made, before).advice.hosts
+    last = advise(msgspec.structs.replace(made, last_request=True), before).advice.hosts
+    assert last == max(usual, 10) if usual else last == 0
 
 
 def test_a_deadline_that_cannot_be_kept_is_missed_by_as_little_as_can_be() -> None:
