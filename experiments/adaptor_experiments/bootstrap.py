@@ -60,7 +60,8 @@ class Drawn:
     def through(self, function: Callable[..., Matrix], *others: Drawn) -> Drawn:
         """What a function makes of it and of others of the same repetitions."""
         value = function(self.value, *(other.value for other in others))
-        return Drawn(value, function(self.again, *(other.again for other in others)), self._samples)
+        again = function(self.again, *(other.again for other in others))
+        return Drawn(value, again, min(each._samples for each in (self, *others)))
 
     def __truediv__(self, other: Drawn) -> Drawn:
         return self.through(np.divide, other)

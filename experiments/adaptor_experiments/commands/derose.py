@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from adaptor.cli.options import duration
 from adaptor_experiments.commands.running import (
+    count_option,
     folder_of_traces,
     folder_option,
     list_option,
@@ -82,11 +84,18 @@ def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tup
     help="Of the local jobs' interarrival times: below 1 the load is higher.",
 )
 @scheduler_option
+@click.option(
+    "--initial-tr",
+    type=duration,
+    metavar="DURATION",
+    help="What static and adaptive take a task to run at first.  [default: 1h]",
+)
+@count_option("--growth-factor", 2, 2, "By which adaptive lets tr grow.")
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
     "--quick",
     is_flag=True,
-    help="A fair sample: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.",
+    help="A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.",
 )
 @seed_option
 @processes_option
@@ -133,9 +142,4 @@ def derose(
     bags = settings.jobs_per_sample
     with running("bags", len(wanted) * bags) as done:
         run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * bags))
-    report = write_report(wanted, store, settings)
-    for sentence in report.conclusion:
-        click.echo(sentence)
-    click.echo("")
-    shown = [table for table in report.exhibits if table.name.startswith(("goals", "pairs", "table-3"))]
-    show(shown, output)
+    show(write_report(wanted, store, settings), output, ("goals", "pairs", "claims", "table-3"))

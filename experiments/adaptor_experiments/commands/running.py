@@ -12,7 +12,7 @@ import click
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
-    from adaptor.figures.exhibits import Exhibit
+    from adaptor.figures.exhibits import Report
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -103,10 +103,11 @@ def running(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda count: progress.advance(task, count)
 
 
-def show(exhibits: Sequence[Exhibit], folder: Path) -> None:
-    """Print the tables, and where the page is."""
+def show(report: Report, folder: Path, names: tuple[str, ...] = ("",)) -> None:
+    """Print what the page begins with, the tables whose names begin so, and where the page is."""
     from adaptor.cli.printing import layout
 
-    for exhibit in exhibits:
+    click.echo("\n".join((*report.conclusion, "")))
+    for exhibit in (each for each in report.exhibits if each.name.startswith(names)):
         click.echo("\n".join((exhibit.title, *layout(exhibit.headings, exhibit.rows), "")))
     click.echo(f"The page: {folder / 'report.html'}")
