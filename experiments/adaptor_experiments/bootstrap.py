@@ -33,6 +33,9 @@ class Interval(msgspec.Struct, frozen=True):
             return 0.0, 0.0
         return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
 
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
     def over(self, divisor: float) -> Interval:
         """In another unit."""
         return Interval(self.value / divisor, self.low / divisor, self.high / divisor)

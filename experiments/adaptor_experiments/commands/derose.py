@@ -142,4 +142,4 @@ def derose(
     bags = settings.jobs_per_sample
     with running("bags", len(wanted) * bags) as done:
         run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * bags))
-    show(write_report(wanted, store, settings), output, ("goals", "pairs", "claims", "table-3"))
+    show(write_report(wanted, store, settings), output, ("goals", "table-3"))

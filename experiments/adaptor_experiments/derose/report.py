@@ -17,7 +17,7 @@ from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.claims import VERDICTS, Verdict
 from adaptor_experiments.derose import claims
 from adaptor_experiments.derose.campaign import Piece, jobs_of
-from adaptor_experiments.derose.comparison import MEANS, Comparison, Kind, compare, on_all
+from adaptor_experiments.derose.comparison import Comparison, compare, on_all
 from adaptor_experiments.derose.design import HEURISTICS, Settings
 from adaptor_experiments.derose.figures import draw_comparison, draw_figures
 from adaptor_experiments.derose.goals import REFERENCES, goals
@@ -210,17 +210,22 @@ def _write_comparison(
 
 
 def _columns(comparisons: Sequence[Comparison]) -> dict[str, list[Any]]:
-    cells = [(found, cell) for found in comparisons for cell in found.cells]
-    columns: dict[str, list[Any]] = {"trace": [found.workload.key for found, _ in cells]}
-    for field in Kind.__struct_fields__:
-        columns[field] = [getattr(cell.kind, field) for _, cell in cells]
-    columns["samples"] = [found.samples for found, _ in cells]
-    columns["heuristic"] = [cell.heuristic for _, cell in cells]
-    for field in MEANS:
-        columns[field] = [cell.means[field] for _, cell in cells]
-    for name in comparisons[0].profiles:
-        for bound, ending in (("value", ""), ("low", "_low"), ("high", "_high")):
-            columns[f"over_{name}{ending}"] = [
-                getattr(cell.over[name], bound) if name in cell.over else "" for _, cell in cells
-            ]
-    return columns
+    """A line for each cell."""
+    bounds = (("value", ""), ("low", "_low"), ("high", "_high"))
+    lines = [
+        {
+            "trace": found.workload.key,
+            **msgspec.structs.asdict(cell.kind),
+            "samples": found.samples,
+            "heuristic": cell.heuristic,
+            **cell.means,
+            **{
+                f"over_{name}{ending}": getattr(cell.over[name], bound) if name in cell.over else ""
+                for name in comparisons[0].profiles
+                for bound, ending in bounds
+            },
+        }
+        for found in comparisons
+        for cell in found.cells
+    ]
+    return {name: [line[name] for line in lines] for name in lines[0]}

@@ -22,13 +22,12 @@ _Shown = Callable[[Comparison, str], str]
 
 
 def compared_tables(comparisons: Sequence[Comparison]) -> list[Exhibit]:
-    """The goals, where a heuristic is there that they are for; a table for each trace; all pairs."""
+    """The goals, where a heuristic is there that they are for; a table for each trace."""
     names = list(comparisons[0].profiles)
     judged = [_goals(comparisons, name) for name in names if name not in REFERENCES]
     return [
         *(exhibit for exhibit in judged if exhibit.rows),
         *map(_of_trace, comparisons),
-        *([_pairs(comparisons)] if len(names) > 1 else []),
     ]
 
 
@@ -98,20 +97,6 @@ def _by_mean(over: str, mean: int) -> _Shown:
 
 def _profile(shown: Callable[[Profile], str]) -> _Shown:
     return lambda found, name: shown(found.profiles[name])
-
-
-def _pairs(comparisons: Sequence[Comparison]) -> Exhibit:
-    names = list(comparisons[0].profiles)
-    rows = [
-        [
-            found.workload.title,
-            name,
-            *(_ratio(over, lambda ratio: str(ratio.geometric))(found, name) for over in names),
-        ]
-        for found in comparisons
-        for name in names
-    ]
-    return texts("derose").exhibit("pairs", rows, (f"than {name}" for name in names))
 
 
 class Paper:
@@ -200,6 +185,6 @@ def _error(mean: Interval, samples: int) -> str:
 def _reason(number: Number | None, ours: Interval) -> str:
     if number is None:
         return texts("derose").say("no number")
-    if ours.known and ours.low <= number.value <= ours.high:
+    if ours.known and ours.holds(number.value):
         return texts("derose").say("agrees")
     return number.reason or "differs"

@@ -111,7 +111,7 @@ def test_what_was_not_run_is_no_goal() -> None:
     alone = {name: each for name, each in THREE.items() if name != "adaptive"}
     assert list(verdicts(own, alone)) == ["worst cell against static ≥ 0.97"]
     exhibits = compared_tables([compare(own, outcomes(alone), seed=1)])
-    assert [each.name for each in exhibits] == ["goals", "compared-own", "pairs"]
+    assert [each.name for each in exhibits] == ["goals", "compared-own"]
     assert all(len(row) == len(each.headings) for each in exhibits for row in each.rows)
 
 
