@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from adaptor_experiments.commands.running import (
+    chosen,
     count_option,
     demo_option,
     folder_option,
@@ -20,14 +21,9 @@ QUICK = 20
 
 
 def _bags(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
     from adaptor_experiments.forecasts.paid_bags import BAG
 
-    wanted = tuple(dict.fromkeys(value.replace(",", " ").split()))
-    if not wanted or not {*wanted} <= {*BAG}:
-        raise click.BadParameter(f"{value!r} is not a list out of {', '.join(BAG)}")
-    return wanted
+    return chosen(value, BAG)
 
 
 @click.command("budget-check", short_help="Measure how often the forecasts of `adaptor status` hold.")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from adaptor.cli.options import duration
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor_experiments.commands.running import (
     count_option,
     folder_of_traces,
@@ -22,18 +23,6 @@ from adaptor_experiments.commands.running import (
     tasks_option,
 )
 from adaptor_experiments.commands.trace_options import PROCESSORS, scheduler_option
-
-
-def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
-    """The names in the order of `HEURISTICS`, each once."""
-    from adaptor.crafting.heuristics import HEURISTICS
-
-    wanted = value.replace(",", " ").split()
-    known = ", ".join(HEURISTICS)
-    unknown = [name for name in wanted if name not in HEURISTICS]
-    if unknown or not wanted:
-        raise click.BadParameter(f"{value!r} is not a list such as static,adaptive, out of {known}")
-    return tuple(name for name in HEURISTICS if name in wanted)
 
 
 @click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
@@ -52,15 +41,7 @@ def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tup
     metavar="N",
     help="Of the machine of a FILE; else as its header says.",
 )
-@click.option(
-    "--heuristic",
-    "heuristics",
-    metavar="LIST",
-    default="static,adaptive",
-    show_default=True,
-    callback=_heuristics,
-    help="What is compared.",
-)
+@list_option("--heuristic", "heuristics", tuple(HEURISTICS), "What is compared, else static and adaptive")
 @click.option(
     "--cells",
     type=click.Choice(["paper", "goals"]),

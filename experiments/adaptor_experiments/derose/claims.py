@@ -122,8 +122,8 @@ def _first_request(found: Comparison, cell: Cell) -> Interval:
 
 
 def relative_error(found: Interval) -> float:
-    """Half the width of an interval, on its longer side, as a share of the figure."""
-    return max(found.bars) / found.value if found.known else math.inf
+    """Half the width of an interval, as a share of the figure."""
+    return (found.high - found.low) / (2 * found.value)
 
 
 def _exactly(value: float) -> Interval:

@@ -192,13 +192,7 @@ def _write_comparison(
             for on_trace in comparisons
         ],
         "goals": [
-            {
-                "met": goal.met,
-                **msgspec.to_builtins(goal),
-                "verdicts": [
-                    {"met": verdict.met, **msgspec.to_builtins(verdict)} for verdict in goal.verdicts
-                ],
-            }
+            goal
             for name in comparisons[0].profiles
             if name not in REFERENCES
             for goal in goals(comparisons, name)
