@@ -22,15 +22,7 @@ from adaptor_experiments.derose.design import HEURISTICS, Settings
 from adaptor_experiments.derose.figures import draw_comparison, draw_figures
 from adaptor_experiments.derose.goals import REFERENCES, goals
 from adaptor_experiments.derose.sample import Outcome, first_guess
-from adaptor_experiments.derose.tables import (
-    Paper,
-    adaptive_over_static,
-    compared_tables,
-    faster,
-    table_1,
-    table_2,
-    table_3,
-)
+from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, table_2, table_3
 from adaptor_experiments.resumable import Store
 from adaptor_experiments.tables import Runs, texts
 
@@ -58,7 +50,7 @@ def write_report(wanted: Sequence[Piece], store: Store[Outcome], settings: Setti
     on_claims, verdicts = claims.judged(cases, paper.whole)
     has_number = any(paper.number(workload, "speedup") for workload in pieces)
     report = page.report(
-        (*told, *_guesses(settings), *(conclusion(papers, settings, verdicts) if papers else [])),
+        (*told, *_guesses(settings), *_on_claims(verdicts)),
         [*draw_comparison(comparisons, judged(comparisons), figures), *draw_figures(papers, figures)],
         [
             *compared_tables(comparisons),
@@ -143,30 +135,14 @@ def _sooner(subject: str, over: str, found: Interval, of: str) -> str:
     return f"{subject} {how.format(value)} {over}{f' ({aside})' if aside else ''}"
 
 
-def conclusion(
-    comparisons: Sequence[Comparison], settings: Settings, verdicts: Mapping[str, Verdict]
-) -> list[str]:
-    """Adaptive against static, as the paper looks at them."""
-    page, paper = texts("derose"), Paper(settings)
-    told = []
-    for found in comparisons:
-        ratio, number = adaptive_over_static(found), paper.speedup(found.workload)
-        sentence = page.say(
-            "on one trace",
-            title=found.workload.title,
-            ratio=ratio,
-            faster=f"{faster(found):.0%}",
-            paper="" if number is None else f" (the paper: {number.paper})",
-            times=page.say("times" if found.samples > 1 else "one time", samples=found.samples),
-        )
-        told.append(sentence)
-    if verdicts:
-        by_verdict = {
-            verdict: ", ".join(key for key, each in verdicts.items() if each == verdict) or "none"
-            for verdict in VERDICTS
-        }
-        told.append(page.say("claims", count=len(claims.CLAIMS), judged=len(verdicts), **by_verdict))
-    return told
+def _on_claims(verdicts: Mapping[str, Verdict]) -> list[str]:
+    if not verdicts:
+        return []
+    keys = {
+        verdict: ", ".join(key for key, each in verdicts.items() if each == verdict) or "none"
+        for verdict in VERDICTS
+    }
+    return [texts("derose").say("claims", count=len(claims.CLAIMS), judged=len(verdicts), **keys)]
 
 
 def _write_comparison(

@@ -10,7 +10,7 @@ from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.derose.comparison import Kind, compare, on_all
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.goals import goals
-from adaptor_experiments.derose.report import conclusion, sentences
+from adaptor_experiments.derose.report import sentences
 from adaptor_experiments.derose.tables import compared_tables, table_1, table_2, table_3
 from tests.experiments.derose.made_outcomes import outcomes
 
@@ -136,11 +136,6 @@ def test_table_3_and_what_it_says() -> None:
     assert first[3:7] == ["10% (5 %: 8 times)", "1.00 [0.71, 1.22]", "50%", "2"]
     assert first[7].startswith("the load: ")
     assert second[:2] + second[3:4] == ["CTC SP2 (338)", "-", "-"]
-    on_sp2, on_ctc = conclusion([one, two], WHOLE, {})
-    assert "SDSC SP2: adaptive is 1.00 [0.71, 1.22] times as fast as static" in on_sp2
-    assert "is 1.25 [1.12, 1.38] (the paper: 2.05). 2 submission times." in on_sp2
-    assert "(the paper" not in on_ctc
-    assert "One submission time, which says little." in on_ctc
 
 
 def test_a_number_of_the_paper_that_the_interval_holds_agrees() -> None:
@@ -162,7 +157,6 @@ def test_no_number_of_the_paper_stands_beside_another_experiment(part) -> None:
     for row in table_3(found, settings).rows:
         assert row[1] == "-"
         assert row[-1] == "the paper has no such run"
-    assert "the paper" not in " ".join(conclusion(found, settings, {}))
 
 
 def test_the_papers_second_experiment_with_ctc_has_its_own_number() -> None:
