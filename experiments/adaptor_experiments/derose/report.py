@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -148,10 +147,7 @@ def _on_claims(verdicts: Mapping[str, Verdict]) -> list[str]:
 def _write_comparison(
     comparisons: Sequence[Comparison], found: Sequence[str], settings: Settings, folder: Path
 ) -> None:
-    """Write `comparison.json`, and `comparison.csv` with a line for each cell.
-
-    An interval that is not known is open above: its `high` is null, or inf in the CSV.
-    """
+    """Write `comparison.json`. An interval that is not known is open above: its `high` is null."""
     content = {
         "found": found,
         "settings": settings,
@@ -161,9 +157,9 @@ def _write_comparison(
                 "title": on_trace.workload.title,
                 "processors": on_trace.workload.processors,
                 "submission_times": on_trace.samples,
-                "cells": len(on_trace.kinds),
                 "heuristics": list(on_trace.profiles.values()),
                 "ratios": on_trace.ratios,
+                "cells": on_trace.cells,
             }
             for on_trace in comparisons
         ],
@@ -176,26 +172,3 @@ def _write_comparison(
     }
     text = msgspec.json.format(msgspec.json.encode(content), indent=1)
     write_whole(folder / "comparison.json", text + b"\n")
-    write_table(_columns(comparisons), folder / "comparison")
-
-
-def _columns(comparisons: Sequence[Comparison]) -> dict[str, list[Any]]:
-    """A line for each cell."""
-    bounds = (("value", ""), ("low", "_low"), ("high", "_high"))
-    lines = [
-        {
-            "trace": found.workload.key,
-            **msgspec.structs.asdict(cell.kind),
-            "samples": found.samples,
-            "heuristic": cell.heuristic,
-            **cell.means,
-            **{
-                f"over_{name}{ending}": getattr(cell.over[name], bound) if name in cell.over else ""
-                for name in comparisons[0].profiles
-                for bound, ending in bounds
-            },
-        }
-        for found in comparisons
-        for cell in found.cells
-    ]
-    return {name: [line[name] for line in lines] for name in lines[0]}

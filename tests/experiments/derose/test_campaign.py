@@ -40,6 +40,12 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+def cells_of(out):
+    """Those of all traces: the kind of bag, by heuristic."""
+    found = json.loads((out / "comparison.json").read_text())
+    return [cell for trace in found["traces"] for cell in trace["cells"]]
+
+
 def figures(path):
     """All but the time that the planner took."""
     return [{name: value for name, value in row.items() if name != "planning"} for row in rows_of(path)]
@@ -52,7 +58,7 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     rows = rows_of(out / "results.csv")
     assert len(rows) == len({tuple(row.items()) for row in figures(out / "results.csv")}) == 4 * 2 * 6 * 2 * 2
     assert all(int(row["bound"]) <= int(row["turnaround"]) for row in rows)
-    assert len(rows_of(out / "comparison.csv")) == 4 * 6 * 2 * 2
+    assert len(cells_of(out)) == 4 * 6 * 2 * 2
     page = (out / "report.html").read_text()
     assert {row["paper"] for row in rows_of(out / "table-3.csv")} == {"-"}
     assert "14.74" not in page
@@ -76,9 +82,9 @@ def test_all_that_a_reader_gets(traces, tmp_path):
 
 def test_a_quick_sample_has_both_ends_of_the_limit_and_the_middle_heterogeneity(traces, tmp_path):
     derose(traces, tmp_path / "out", "--quick", "--samples", "1", "--trace", "sdsc-sp2")
-    rows = rows_of(tmp_path / "out" / "comparison.csv")
-    assert {(row["max_pending"], row["heterogeneity"]) for row in rows} == {("1", "2"), ("6", "2")}
-    assert {row["mean"] for row in rows} == {"100", "1000"}
+    kinds = [cell["kind"] for cell in cells_of(tmp_path / "out")]
+    assert {(kind["max_pending"], kind["heterogeneity"]) for kind in kinds} == {(1, 2), (6, 2)}
+    assert {kind["mean"] for kind in kinds} == {100, 1000}
     page = (tmp_path / "out" / "report.html").read_text()
     assert "submission times: 1 (whole: 100)" in page.partition("</section>")[0]
 
@@ -146,12 +152,11 @@ def test_heuristics_are_compared_on_a_trace_of_ones_own(tmp_path):
     assert first in result.output.splitlines()
     assert f"<li>{first}</li>" in (out / "report.html").read_text().partition("</section>")[0]
     (trace,) = found["traces"]
-    assert (trace["trace"], trace["processors"], trace["cells"]) == ("mine-1--64p", 64, 12)
-    rows = rows_of(out / "comparison.csv")
-    assert [row["heuristic"] for row in rows] == ["static", "adaptive"] * 12
-    for static, adaptive in zip(rows[::2], rows[1::2], strict=True):
-        ratio = float(static["turnaround"]) / float(adaptive["turnaround"])
-        assert float(adaptive["over_static"]) == pytest.approx(ratio)
+    assert (trace["trace"], trace["processors"]) == ("mine-1--64p", 64)
+    assert [cell["heuristic"] for cell in trace["cells"]] == ["static", "adaptive"] * 12
+    for static, adaptive in zip(trace["cells"][::2], trace["cells"][1::2], strict=True):
+        ratio = static["means"]["turnaround"] / adaptive["means"]["turnaround"]
+        assert adaptive["over"]["static"]["value"] == pytest.approx(ratio)
     mine.write_text(SMALL.read_text() + ";\n")
     derose(tmp_path, out, *arguments, "--max-pending", "1,3")
     assert len(list((out / "samples").iterdir())) == 4  # another file by the same name is another trace
@@ -169,11 +174,11 @@ def test_the_cells_of_the_goals_are_54(traces, tmp_path):
     goals = PARTS["goals"]
     assert len(Settings(**goals).job_types) * len(goals["max_pending"]) == 54
     derose(traces, tmp_path / "out", "--cells", "goals", "--samples", "1", "--trace", "sdsc-sp2")
-    rows = rows_of(tmp_path / "out" / "comparison.csv")
-    assert {(row["heterogeneity"], row["max_pending"]) for row in rows} == {
-        (kind, limit) for kind in "14" for limit in "136"
+    kinds = [cell["kind"] for cell in cells_of(tmp_path / "out")]
+    assert {(kind["heterogeneity"], kind["max_pending"]) for kind in kinds} == {
+        (heterogeneity, limit) for heterogeneity in (1, 4) for limit in (1, 3, 6)
     }
-    assert len(rows) == 2 * 2 * 3 * 2
+    assert len(kinds) == 2 * 2 * 3 * 2
 
 
 @pytest.mark.parametrize(
