@@ -103,10 +103,14 @@ def test_the_growth_factor_decides_little() -> None:
 
 
 def test_nothing_is_held_when_no_task_is_left() -> None:
-    """A request of 64,800 s leaves after its tasks; of two requests for one, the other is withdrawn."""
     for name in ("static", "adaptive"):
         found = on_machine(name, 100, 100)
         assert found.held == found.work == 100 * 100
+    beside_a_job = on_machine("static", 100, 100, held=CTC_512.processors - 60, limit=2)
+    assert [each.started is None for each in beside_a_job.requests] == [False, True], (
+        "the second is withdrawn"
+    )
+    assert beside_a_job.turnaround == 2 * 100
 
 
 def test_on_a_machine_without_local_jobs_the_biggest_bags_take_equally_long() -> None:
