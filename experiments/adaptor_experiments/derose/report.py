@@ -68,8 +68,6 @@ def write_report(wanted: Sequence[Piece], store: Store[Outcome], settings: Setti
         kinds=len(settings.job_types),
         limits=", ".join(map(str, settings.max_pending)),
         guesses=_listed_guesses(settings),
-        static=page.say("whole machine") if settings.static_maximum else "",
-        stretch=page.say("stretched", factor=f"{settings.stretch:g}") if settings.stretch != 1 else "",
     )
     if not any(paper.speedup(found.workload) for found in papers):
         report = msgspec.structs.replace(report, remarks=())
