@@ -33,6 +33,9 @@ class Interval(msgspec.Struct, frozen=True):
             return 0.0, 0.0
         return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
 
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
     def over(self, divisor: float) -> Interval:
         """In another unit."""
         return Interval(self.value / divisor, self.low / divisor, self.high / divisor)
@@ -60,7 +63,8 @@ class Drawn:
     def through(self, function: Callable[..., Matrix], *others: Drawn) -> Drawn:
         """What a function makes of it and of others of the same repetitions."""
         value = function(self.value, *(other.value for other in others))
-        return Drawn(value, function(self.again, *(other.again for other in others)), self._samples)
+        again = function(self.again, *(other.again for other in others))
+        return Drawn(value, again, min(each._samples for each in (self, *others)))
 
     def __truediv__(self, other: Drawn) -> Drawn:
         return self.through(np.divide, other)

@@ -116,8 +116,12 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     numbers: dict[str, Number] = {}
     reasons: dict[str, Reason] = {}
     """By `Number.reason`."""
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Reason, ...] = ()
     """On all of the page."""
+    terms: dict[str, str] = {}
+    """Of what makes the whole experiment, the names: by the fields of its settings, and by `whole`."""
+    whole: dict[str, int] = {}
+    """What else makes it: the least numbers, by the names of the values of `report`."""
 
     def exhibit(
         self,
@@ -171,21 +175,58 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
         return msgspec.structs.replace(exhibit, remarks=(*exhibit.remarks, *remarks))
 
+    def departures(
+        self, settings: msgspec.Struct, whole: msgspec.Struct | None = None, **values: object
+    ) -> list[str]:
+        """In what a run is not the whole experiment, in words. Of a number, only less is a departure.
+
+        Args:
+            whole: the settings of the whole experiment; None: the defaults.
+            values: those of `report`.
+        """
+        fields = [field for field in self.terms if field in settings.__struct_fields__]
+        pairs: dict[str, tuple[Any, Any]] = {
+            field: (getattr(settings, field), getattr(whole or type(settings)(), field)) for field in fields
+        }
+        pairs |= {name: (values[name], most) for name, most in self.whole.items() if name in values}
+        return [
+            f"{self.terms[name]}: {listed(value)} (whole: {listed(most)})"
+            for name, (value, most) in pairs.items()
+            if (value < most if type(most) is int else value != most)
+        ]
+
     def report(
         self,
         conclusion: Iterable[str],
         drawings: Sequence[Drawing],
         exhibits: Sequence[Exhibit],
+        *,
+        settings: msgspec.Struct,
+        whole: msgspec.Struct | None = None,
         **values: object,
     ) -> Report:
+        """The page, which begins with what is missing where the run is not the whole experiment."""
+        missing = self.departures(settings, whole, **values)
+        part = [self.say("part", missing="; ".join(missing))] if missing else []
         return Report(
             title=self.title.format(**values),
-            conclusion=tuple(conclusion),
+            conclusion=(*part, *conclusion),
             drawings=drawings,
-            setting=self.setting.format(**values),
+            setting=self.setting.format(settings=settings, **values),
             exhibits=exhibits,
-            remarks=self.remarks,
+            remarks=tuple(f"{remark.text} ({remark.test})" for remark in self.remarks),
         )
+
+
+def listed(value: object) -> str:
+    """A setting as text: `100, 1,000`."""
+    if isinstance(value, tuple):
+        return ", ".join(map(listed, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:,g}" if isinstance(value, float) else str(value)
+    )
 
 
 @cache

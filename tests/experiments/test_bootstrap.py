@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adaptor_experiments.bootstrap import Drawn, Interval, drawn_means, weights
 
-values = st.lists(st.floats(0.0, 1e6), min_size=2, max_size=30)
+values = st.lists(st.floats(0.0, 1e6, allow_subnormal=False), min_size=2, max_size=30)
 
 
 @given(values, st.integers(0, 9))
@@ -32,6 +32,7 @@ def test_an_interval_that_is_known() -> None:
     assert Drawn(np.array(50), np.arange(0.0, 101.0), 9).interval == Interval(50.0, 2.5, 97.5)
     assert Interval(50.0, 2.5, 97.5).bars == (47.5, 47.5)
     assert Interval(50.0, 2.5, 97.5).over(10) == Interval(5.0, 0.25, 9.75)
+    assert [Interval(50.0, 2.5, 97.5).holds(value) for value in (2.4, 2.5, 97.6)] == [False, True, False]
     assert str(Interval(1.234, 0.5, 20.0)) == "1.23 [0.50, 20.00]"
 
 

@@ -58,6 +58,41 @@ def test_a_number_of_the_paper_agrees_or_has_its_reason() -> None:
     assert (page.numbers["same"].value, page.numbers["same"].deviation) == (19.0, 2.5)
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    seed: int = 1
+    runs: int = 30
+    kinds: tuple[int, ...] = (100, 1000)
+    stretch: float = 1.0
+
+
+def test_a_page_says_what_its_run_lacks() -> None:
+    page = Texts(
+        title="",
+        setting="of seed {settings.seed}",
+        tables={},
+        sentences={"part": "Not the whole: {missing}."},
+        terms={"runs": "runs", "kinds": "kinds", "stretch": "times", "samples": "samples"},
+        whole={"samples": 7},
+    )
+
+    def says(settings: Asked, samples: int = 7, whole: Asked | None = None) -> tuple[str, ...]:
+        return page.report(["Found."], [], [], settings=settings, whole=whole, samples=samples).conclusion
+
+    assert says(Asked(seed=2)) == says(Asked(runs=60), 8) == ("Found.",), "more runs are no part"
+    lacking = Asked(runs=3, kinds=(100,), stretch=0.7)
+    told = "Not the whole: runs: 3 (whole: 30); kinds: 100 (whole: 100, 1,000); times: 0.7 (whole: 1)."
+    assert says(lacking) == (told, "Found.")
+    assert says(Asked(stretch=0.7), whole=Asked(stretch=0.7)) == ("Found.",)
+    assert says(Asked(), 6)[0] == "Not the whole: samples: 6 (whole: 7)."
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_remark_names_a_test_that_exists(name: str) -> None:
+    for remark in texts(name).remarks:
+        file, _, function = remark.test.partition("::")
+        assert f"def {function}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_page_says_to_show_a_reason_exists(name: str) -> None:
     page = texts(name)

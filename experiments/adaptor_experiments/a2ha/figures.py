@@ -54,7 +54,6 @@ def draw_figures(rows: Runs[Row], settings: Settings, folder: Path) -> list[Draw
         ),
         _speedups("figure-12", "Fig. 12", rows, ("conservative", "aggressive", "frugal"), folder),
         _speedups("figure-2008-7", "2008, Fig. 7", rows, ("conservative-2008", "aggressive-2008"), folder),
-        _cost_and_time(rows.where(experiment="presets", bought="as published"), folder),
     ]
 
 
@@ -150,26 +149,6 @@ def _speedups(name: str, figure: str, every: Runs[Row], presets: Sequence[str], 
         plots[1].legend()
 
     return save(folder / f"{name}.svg", f"{figure}: speedup and hosts (the line: equal)", 2, draw)
-
-
-def _cost_and_time(runs: Runs[Row], folder: Path) -> Drawing:
-    def draw(plots: Sequence[Axes]) -> None:
-        for place, bag in enumerate(_SHORT_BAGS):
-            by_preset = {
-                preset: some
-                for preset, some in runs.where(bag=bag).by("preset").items()
-                if "2008" not in preset
-            }
-            for (preset, some), marker in zip(by_preset.items(), "osD", strict=True):
-                cost = some.mean(lambda row: row.units / row.optimal)
-                time = some.mean("wall") / KINDS[bag].terms.unit
-                plots[0].plot(cost, time, marker, color=f"C{place}", label=f"{bag}, {preset}")
-        plots[0].axvline(1.1, color="black", linewidth=0.8, linestyle="--")
-        plots[0].set_xlabel("charged units / optimal number (dashed: 10 % above)")
-        plots[0].set_ylabel("time to the last result (charging units)")
-
-    caption = "Ours: what the presets cost, and how long they take"
-    return save(folder / "figure-cost-time.svg", caption, 1, draw, legend=True)
 
 
 _ROOM = 1.5

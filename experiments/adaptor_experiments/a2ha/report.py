@@ -10,7 +10,7 @@ from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.a2ha.bags import IMAGE, IMAGE_LISTS, KINDS, TESTING, TESTING_LISTS
 from adaptor_experiments.a2ha.design import Row, Settings
 from adaptor_experiments.a2ha.figures import draw_figures
-from adaptor_experiments.a2ha.numbers import ENDS, LONG, comparison, excesses, published, without_estimator
+from adaptor_experiments.a2ha.numbers import ENDS, LONG, comparison, excesses, published
 from adaptor_experiments.tables import Runs, texts
 
 _HOUR = 3600.0
@@ -44,8 +44,7 @@ def tables(rows: Runs[Row]) -> list[Exhibit]:
     return [
         page.exhibit("hosts", map(_hosts, presets)),
         page.exhibit("ratios", _ratios(rows)),
-        page.exhibit("table-1", _table_1(rows)),
-        page.exhibit("table-2", _table_2(rows)),
+        page.exhibit("long", _long(rows)),
         page.exhibit("lists", _lists(rows)),
         page.exhibit("omitted"),
         page.exhibit("bags"),
@@ -89,6 +88,7 @@ def _hosts(runs: Runs[Row]) -> list[str]:
         f"{runs.mean(lambda row: row.units / row.optimal) - 1:+.0%}",
         runs.spread(lambda row: row.wall / of).shown(2, f" {unit}"),
         runs.spread("speedup").shown(),
+        *(f"{runs.mean(figure):.1f}" for figure in [*ENDS.values()][1:]),
     ]
 
 
@@ -112,37 +112,9 @@ def _lists(rows: Runs[Row]) -> list[list[str]]:
     ]
 
 
-def _table_1(rows: Runs[Row]) -> list[list[str]]:
-    numbers, units = texts("a2ha").numbers, (" h", "", " m", "")
-    lines = []
-    for bag in ("image", "normal", "testing"):
-        printed = (numbers[f"table 1 {bag}: {what}"].paper for what in ENDS)
-        lines.append([KINDS[bag].title, "paper", *map("".join, zip(printed, units, strict=True))])
-        by_preset = rows.where(experiment="presets", bag=bag, bought="as published").by("preset")
-        for preset, runs in by_preset.items():
-            if "2008" not in preset:
-                ours = (f"{runs.mean(figure):.1f}" for figure in ENDS.values())
-                lines.append(["", preset, *map("".join, zip(ours, units, strict=True))])
-    return lines
-
-
-def _table_2(rows: Runs[Row]) -> list[list[str]]:
-    numbers = texts("a2ha").numbers
-
-    def printed(name: object) -> list[str]:
-        return [numbers[f"table 2 {name}: {what}"].paper for what in LONG]
-
-    lines = []
-    for name, means in without_estimator(rows).items():
-        lines.append([name, "paper", *printed(name)])
-        shown = [mean.shown(digits) for mean, digits in zip(means.values(), (1, 2, 1, 0), strict=True)]
-        lines.append(["", "ours", *shown])
-    by_first = rows.where(experiment="long").by("initial")
-    for first, runs in by_first.items():
-        title = f"{first} (one per task)" if first == max(by_first) else str(first)
-        lines.append([title, "paper", *printed(first)])
-        for preset, some in runs.by("preset").items():
-            digits = (1, 2, 1, 1)
-            ours = zip(LONG.values(), digits, strict=True)
-            lines.append(["", preset, *(some.spread(figure).shown(places) for figure, places in ours)])
-    return lines
+def _long(rows: Runs[Row]) -> list[list[str]]:
+    """The long tasks of Table 2, by the hosts to begin with."""
+    return [
+        [str(first), preset, *(some.spread(figure).shown(2) for figure in LONG.values())]
+        for (first, preset), some in rows.where(experiment="long").by("initial", "preset").items()
+    ]

@@ -26,7 +26,7 @@ from adaptor_experiments.bats.design import (
 from adaptor_experiments.bats.ending import TailPhase
 from adaptor_experiments.bats.sampling import Sampled, sample
 from adaptor_experiments.bats.throughput import Throughput
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.parallel import gathered
 from adaptor_experiments.tables import Runs
 
 _LINES = {"minimal +10 %": "cheapest +10 %", "fastest": "fastest"}
@@ -86,11 +86,7 @@ class Piece(msgspec.Struct, frozen=True):
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
     """All runs; `done` is told how many bags have been run."""
     pieces = [Piece(kind, number, settings) for kind in KINDS for number in range(settings.bags)]
-    runs: list[Run] = []
-    for some in in_processes(run_bag, pieces, processes):
-        runs += some
-        done(1)
-    return runs
+    return gathered(run_bag, pieces, processes, lambda _: done(1))
 
 
 def run_bag(piece: Piece) -> list[Run]:

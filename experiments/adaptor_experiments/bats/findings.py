@@ -5,8 +5,7 @@ The slides give no bounds for "fine", "worth" or "bad". Those here are ours and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,9 +13,10 @@ from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.bats.campaign import Run
 from adaptor_experiments.bats.design import CASES, Way
 from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
+from adaptor_experiments.claims import Verdict, less, tally
 from adaptor_experiments.tables import Figure, Runs, texts
 
-Verdict = Literal["holds", "open", "does not hold"]
+_WORDS: dict[Verdict, str] = {"confirms": "holds", "open": "open", "contradicts": "does not hold"}
 _OTHERS: tuple[Way, ...] = ("random", "stochastic", "perfect", "migration")
 """The slides' ways other than doing nothing."""
 _SEED = 1
@@ -76,12 +76,6 @@ FINDINGS: tuple[tuple[Callable[[Cell], Interval], float], ...] = (
 """What is measured for each sentence of the page's table, and the bound below which the sentence holds."""
 
 
-def verdict(found: Interval, bound: float) -> Verdict:
-    if not found.known or found.low < bound <= found.high:
-        return "open"
-    return "holds" if found.value < bound else "does not hold"
-
-
 def findings(runs: Runs[Run]) -> Exhibit:
     """Each finding of the slides in each kind of bag with each budget."""
     page = texts("bats")
@@ -89,11 +83,7 @@ def findings(runs: Runs[Run]) -> Exhibit:
     rows = []
     for (measure, bound), texts_of_row in zip(FINDINGS, page.tables["findings"].rows, strict=True):
         measured = [measure(cell) for cell in cells]
-        verdicts = [verdict(found, bound) for found in measured]
-        rows.append([*texts_of_row, *map(str, measured), _tally(verdicts)])
+        found = tally(measured, lambda figure, bound=bound: less(figure, bound))  # type: ignore[misc]
+        told = [f"{word} in {len(found[verdict])}" for verdict, word in _WORDS.items() if found[verdict]]
+        rows.append([*texts_of_row, *map(str, measured), f"{', '.join(told)} of {len(measured)}"])
     return page.exhibit("findings", rows, (*map(", ".join, CASES), "verdict"))
-
-
-def _tally(found: Sequence[Verdict]) -> str:
-    parts = [f"{name} in {found.count(name)}" for name in get_args(Verdict) if name in found]
-    return f"{', '.join(parts)} of {len(found)}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from adaptor_experiments.commands.running import (
+    chosen,
     count_option,
     demo_option,
     folder_option,
@@ -20,14 +21,9 @@ QUICK = 20
 
 
 def _bags(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
     from adaptor_experiments.forecasts.paid_bags import BAG
 
-    wanted = tuple(dict.fromkeys(value.replace(",", " ").split()))
-    if not wanted or not {*wanted} <= {*BAG}:
-        raise click.BadParameter(f"{value!r} is not a list out of {', '.join(BAG)}")
-    return wanted
+    return chosen(value, BAG)
 
 
 @click.command("budget-check", short_help="Measure how often the forecasts of `adaptor status` hold.")
@@ -65,7 +61,7 @@ def budget_check(
     from adaptor_experiments.forecasts.campaign import paid_for
     from adaptor_experiments.forecasts.coverage import promises
     from adaptor_experiments.forecasts.paid_bags import BAG, Settings
-    from adaptor_experiments.forecasts.report import conclusion, write_report
+    from adaptor_experiments.forecasts.report import write_report
 
     settings = Settings(
         seed=seed, orders=QUICK if quick else orders, demo=demo, bags=tuple(BAG) if bags is None else bags
@@ -73,8 +69,5 @@ def budget_check(
     with running("bags", len(settings.bags) * settings.orders) as done:
         rows = paid_for(settings, processes, done)
     show(write_report(rows, settings, output), output)
-    found = promises(rows)
-    for sentence in conclusion(found):
-        click.echo(sentence)
-    if any(each.verdict == "NOT KEPT" for each in found):
+    if any(each.verdict == "NOT KEPT" for each in promises(rows)):
         ctx.exit(1)

@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
+from adaptor.cli.options import duration
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor_experiments.commands.running import (
+    count_option,
     folder_of_traces,
     folder_option,
     list_option,
@@ -20,18 +23,6 @@ from adaptor_experiments.commands.running import (
     tasks_option,
 )
 from adaptor_experiments.commands.trace_options import PROCESSORS, scheduler_option
-
-
-def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
-    """The names in the order of `HEURISTICS`, each once."""
-    from adaptor.crafting.heuristics import HEURISTICS
-
-    wanted = value.replace(",", " ").split()
-    known = ", ".join(HEURISTICS)
-    unknown = [name for name in wanted if name not in HEURISTICS]
-    if unknown or not wanted:
-        raise click.BadParameter(f"{value!r} is not a list such as static,adaptive, out of {known}")
-    return tuple(name for name in HEURISTICS if name in wanted)
 
 
 @click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
@@ -50,15 +41,7 @@ def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tup
     metavar="N",
     help="Of the machine of a FILE; else as its header says.",
 )
-@click.option(
-    "--heuristic",
-    "heuristics",
-    metavar="LIST",
-    default="static,adaptive",
-    show_default=True,
-    callback=_heuristics,
-    help="What is compared.",
-)
+@list_option("--heuristic", "heuristics", tuple(HEURISTICS), "What is compared, else static and adaptive")
 @click.option(
     "--cells",
     type=click.Choice(["paper", "goals"]),
@@ -82,11 +65,18 @@ def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tup
     help="Of the local jobs' interarrival times: below 1 the load is higher.",
 )
 @scheduler_option
+@click.option(
+    "--initial-tr",
+    type=duration,
+    metavar="DURATION",
+    help="What static and adaptive take a task to run at first.  [default: 1h]",
+)
+@count_option("--growth-factor", 2, 2, "By which adaptive lets tr grow.")
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
     "--quick",
     is_flag=True,
-    help="A fair sample: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.",
+    help="A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.",
 )
 @seed_option
 @processes_option
@@ -133,9 +123,4 @@ def derose(
     bags = settings.jobs_per_sample
     with running("bags", len(wanted) * bags) as done:
         run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * bags))
-    report = write_report(wanted, store, settings)
-    for sentence in report.conclusion:
-        click.echo(sentence)
-    click.echo("")
-    shown = [table for table in report.exhibits if table.name.startswith(("goals", "pairs", "table-3"))]
-    show(shown, output)
+    show(write_report(wanted, store, settings), output, ("goals", "table-3"))

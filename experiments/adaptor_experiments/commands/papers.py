@@ -46,7 +46,7 @@ def a2ha(output: Path, orders: int, quick: bool, demo: Path | None, seed: int, p
     wanted = schemes()
     with running("runs", len(wanted) * settings.orders) as done:
         rows = run_all(wanted, settings, processes, done)
-    show(write_report(rows, settings, output).exhibits, output)
+    show(write_report(rows, settings, output), output)
 
 
 @click.command(short_help="Repeat the evaluation of BaTS, tail phase (Oprescu, Kielmann).")
@@ -73,7 +73,7 @@ def bats(output: Path, bags: int, runs: int, quick: bool, seed: int, processes: 
     settings = Settings(seed=seed, bags=2 if quick else bags, runs=2 if quick else runs)
     with running("bags", len(KINDS) * settings.bags) as done:
         found = run_all(settings, processes, done)
-    show(write_report(found, settings, output).exhibits, output)
+    show(write_report(found, settings, output), output)
 
 
 @click.command("cost-aware", short_help="Repeat the evaluation of Ricciardi & Hwang 2011.")
@@ -99,10 +99,7 @@ def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) 
     settings = Settings(seed=seed, runs=7 if quick else runs)
     with running("productions", sum(map(settings.runs_of, cells()))) as done:
         found = run_all(settings, processes, done)
-    report = write_report(found, settings, output)
-    show(report.exhibits, output)
-    for sentence in report.conclusion:
-        click.echo(sentence)
+    show(write_report(found, settings, output), output)
 
 
 @click.command(short_help="Use donated processors, beside formal requests.")
@@ -124,7 +121,7 @@ def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) 
     show_default=True,
     help="Of an hour of a donated processor; one in a formal request costs 1.",
 )
-@click.option("--quick", is_flag=True, help="A fair sample: one submission time, no more than 1,000 tasks.")
+@click.option("--quick", is_flag=True, help="One submission time, no more than 1,000 tasks, no heavy load.")
 @seed_option
 @processes_option
 def transparent(
@@ -160,4 +157,4 @@ def transparent(
     store = Store(output, settings, Outcome)
     with running("submission times", len(wanted)) as done:
         run_missing(run_piece, wanted, store, processes, done)
-    show(write_report(store.read(wanted), settings, prices(donated_price), output).exhibits, output)
+    show(write_report(store.read(wanted), settings, prices(donated_price), output), output)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
-    from adaptor.figures.exhibits import Exhibit
+    from adaptor.figures.exhibits import Report
 
+Choice = TypeVar("Choice")
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -51,21 +52,25 @@ seed_option = count_option("--seed", 0, 1, "Of what is drawn at random.")
 processes_option = count_option("--processes", 1, 2, "At the same time.")
 
 
-def list_option(flag: str, name: str, choices: Sequence[int], about: str) -> Decorator:
-    """An option that takes a list such as `1,3,6` out of these: ascending numbers, or None."""
-    known = ", ".join(map(str, choices))
+def chosen(value: str | None, choices: Collection[Choice]) -> tuple[Choice, ...] | None:
+    """Those that a list such as `1,3,6` names, in the order of the choices; None: no list is given.
 
-    def numbers(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-        if value is None:
-            return None
-        parts = value.replace(",", " ").split()
-        if not parts or not {*parts} <= {str(choice) for choice in choices}:
-            raise click.BadParameter(
-                f"{value!r} is not a list such as {choices[0]},{choices[-1]}, out of {known}"
-            )
-        return tuple(sorted({int(part) for part in parts}))
+    Raises BadParameter: the list is empty, or names something else.
+    """
+    if value is None:
+        return None
+    wanted = {*value.replace(",", " ").split()}
+    if not wanted or not wanted <= {str(choice) for choice in choices}:
+        raise click.BadParameter(f"{value!r} is not a list out of {', '.join(map(str, choices))}")
+    return tuple(choice for choice in choices if str(choice) in wanted)
 
-    return click.option(flag, name, metavar="LIST", callback=numbers, help=f"{about}: {known}.")
+
+def list_option(flag: str, name: str, choices: Collection[Choice], about: str) -> Decorator:
+    """An option that takes a list out of these: see `chosen`."""
+    told = f"{about}: {', '.join(map(str, choices))}."
+    return click.option(
+        flag, name, metavar="LIST", callback=lambda _, __, value: chosen(value, choices), help=told
+    )
 
 
 tasks_option = list_option("--tasks", "tasks", (100, 1000, 10_000, 100_000), "Only bags of so many tasks")
@@ -103,10 +108,11 @@ def running(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda count: progress.advance(task, count)
 
 
-def show(exhibits: Sequence[Exhibit], folder: Path) -> None:
-    """Print the tables, and where the page is."""
+def show(report: Report, folder: Path, names: tuple[str, ...] = ("",)) -> None:
+    """Print what the page begins with, the tables whose names begin so, and where the page is."""
     from adaptor.cli.printing import layout
 
-    for exhibit in exhibits:
+    click.echo("\n".join((*report.conclusion, "")))
+    for exhibit in (each for each in report.exhibits if each.name.startswith(names)):
         click.echo("\n".join((exhibit.title, *layout(exhibit.headings, exhibit.rows), "")))
     click.echo(f"The page: {folder / 'report.html'}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
+from adaptor_experiments.bootstrap import Drawn, Interval, drawn_means, weights
 from adaptor_experiments.derose.design import Workload
 from adaptor_experiments.derose.sample import Outcome
 from adaptor_experiments.tables import Runs
@@ -98,8 +98,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     ratios: list[Ratio]
     """Each heuristic over each other one."""
     cells: list[Cell]
-    log_ratios: dict[str, Matrix]
-    """`a/b`: the geometric mean's logarithm in each repetition of the bootstrap."""
+    sooner: dict[tuple[str, str], Drawn]
+    """By two heuristics: how many times sooner the first is in each of the kinds."""
 
     def ratio(self, heuristic: str, over: str) -> Ratio | None:
         """None: one of them was not run, or the two are one."""
@@ -126,23 +126,17 @@ def compare(workload: Workload, outcomes: Sequence[Outcome], seed: int) -> Compa
         profiles={name: figures.profile(name) for name in names},
         ratios=[figures.ratio(*pair) for pair in figures.sooner],
         cells=[figures.cell(row, name) for row in range(len(figures.kinds)) for name in names],
-        log_ratios={
-            "/".join(pair): np.log(sooner.again).mean(axis=0) for pair, sooner in figures.sooner.items()
-        },
+        sooner=figures.sooner,
     )
 
 
 def on_all(comparisons: Sequence[Comparison], heuristic: str, over: str) -> Interval | None:
     """The geometric mean over the cells of all traces; None: one of the two was not run."""
-    ratios = [ratio for found in comparisons if (ratio := found.ratio(heuristic, over)) is not None]
+    ratios = [found.sooner[heuristic, over] for found in comparisons if (heuristic, over) in found.sooner]
     if not ratios:
         return None
-    cells = np.array([len(found.kinds) for found in comparisons], np.float64)
-    logs = np.array([np.log(ratio.geometric.value) for ratio in ratios])
-    again = np.array([found.log_ratios[f"{heuristic}/{over}"] for found in comparisons])
-    share = cells / cells.sum()
-    samples = min(found.samples for found in comparisons)
-    return Drawn(np.exp(share @ logs), np.exp(share @ again), samples).interval
+    first, *others = ratios
+    return first.through(lambda *every: np.concatenate(every), *others).geometric().interval
 
 
 class _Figures:
@@ -167,7 +161,6 @@ class _Figures:
             (one, other): turnarounds[other] / turnarounds[one]
             for one, other in itertools.permutations(turnarounds, 2)
         }
-        """By two heuristics: how many times sooner the first is in each cell."""
 
     def ratio(self, one: str, other: str) -> Ratio:
         sooner = self.sooner[one, other]

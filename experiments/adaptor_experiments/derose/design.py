@@ -110,11 +110,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             for heterogeneity in self.heterogeneities
         ]
 
+    def case(self, workload: Workload) -> str:
+        """A trace at this load, such as `ctc-sp2-512 × 0.7`: the key of the paper's numbers."""
+        return workload.key if self.stretch == 1 else f"{workload.key} × {self.stretch:g}"
+
     @property
     def jobs_per_sample(self) -> int:
         return len(self.job_types) * len(self.max_pending) * len(self.heuristics)
 
 
+CELLS = ("tasks", "means", "heterogeneities", "max_pending")
+"""The settings that say which grid jobs are run."""
 PARTS: dict[str, dict[str, tuple[int, ...]]] = {
     "paper": {},
     "goals": {"tasks": (100, 1000, 10_000), "heterogeneities": (1, 4), "max_pending": (1, 3, 6)},

@@ -22,16 +22,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     trace: str
     measured: Interval
     allowed: float
-    at_least: bool
-    """Whether `allowed` is the least or the most."""
+    met: bool
     note: str = ""
     share: bool = False
     """Whether it is shown in per cent."""
-
-    @property
-    def met(self) -> bool:
-        value = self.measured.value
-        return value >= self.allowed if self.at_least else value <= self.allowed
 
     def __str__(self) -> str:
         note = f" ({self.note})" if self.note else ""
@@ -46,11 +40,8 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     verdicts: list[Verdict]
     """By trace on which the goal says something and what it needs was run."""
-
-    @property
-    def met(self) -> bool:
-        """On each of these traces."""
-        return all(verdict.met for verdict in self.verdicts)
+    met: bool
+    """On each of these traces."""
 
 
 class _Least(msgspec.Struct, frozen=True):
@@ -73,7 +64,8 @@ class _Least(msgspec.Struct, frozen=True):
             return None
         note = str(ratio.worst_kind) if self.figure == "worst" else ""
         trace = found.workload.key
-        return Verdict(trace=trace, measured=measured, allowed=self.least, at_least=True, note=note)
+        met = measured.value >= self.least
+        return Verdict(trace=trace, measured=measured, allowed=self.least, met=met, note=note)
 
 
 class _AtMost(msgspec.Struct, frozen=True):
@@ -94,7 +86,8 @@ class _AtMost(msgspec.Struct, frozen=True):
         if most is None:
             return None
         measured: Interval = getattr(found.profiles[heuristic], self.figure)
-        return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=note, share=share)
+        met = measured.value <= most
+        return Verdict(trace=trace, measured=measured, allowed=most, met=met, note=note, share=share)
 
 
 _GOALS: tuple[_Least | _AtMost, ...] = (
@@ -121,5 +114,6 @@ def goals(comparisons: Sequence[Comparison], heuristic: str) -> list[Goal]:
         judged = [goal.judge(on_trace, heuristic) for on_trace in comparisons]
         verdicts = [verdict for verdict in judged if verdict is not None]
         if verdicts:
-            found.append(Goal(heuristic=heuristic, text=goal.text, verdicts=verdicts))
+            met = all(verdict.met for verdict in verdicts)
+            found.append(Goal(heuristic=heuristic, text=goal.text, verdicts=verdicts, met=met))
     return found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -14,13 +13,15 @@ from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.files import write_whole
 from adaptor.units import counted
 from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.claims import VERDICTS, Verdict
+from adaptor_experiments.derose import claims
 from adaptor_experiments.derose.campaign import Piece, jobs_of
-from adaptor_experiments.derose.comparison import MEANS, Comparison, Kind, compare, on_all
+from adaptor_experiments.derose.comparison import Comparison, compare, on_all
 from adaptor_experiments.derose.design import HEURISTICS, Settings
 from adaptor_experiments.derose.figures import draw_comparison, draw_figures
 from adaptor_experiments.derose.goals import REFERENCES, goals
-from adaptor_experiments.derose.sample import Outcome
-from adaptor_experiments.derose.tables import AdaptiveOver, compared_tables, paper_tables, table_1, table_2
+from adaptor_experiments.derose.sample import Outcome, first_guess
+from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, table_2, table_3
 from adaptor_experiments.resumable import Store
 from adaptor_experiments.tables import Runs, texts
 
@@ -41,35 +42,49 @@ def write_report(wanted: Sequence[Piece], store: Store[Outcome], settings: Setti
         compare(workload, outcomes.where(trace=workload.key), settings.seed) for workload in pieces
     ]
     papers = comparisons if {*HEURISTICS} <= {*settings.heuristics} else []
+    paper, page = Paper(settings), texts("derose")
     told = sentences(comparisons)
     figures = store.folder / "figures"
-    page = texts("derose")
+    cases = {settings.case(found.workload): found for found in papers if paper.same_rules}
+    on_claims, verdicts = claims.judged(cases, paper.whole)
+    has_number = any(paper.number(workload, "speedup") for workload in pieces)
     report = page.report(
-        (*told, *conclusion(papers)),
+        (*told, *_guesses(settings), *_on_claims(verdicts)),
         [*draw_comparison(comparisons, judged(comparisons), figures), *draw_figures(papers, figures)],
         [
             *compared_tables(comparisons),
-            table_1({workload: jobs_of(piece) for workload, piece in pieces.items()}),
+            *([on_claims] if verdicts else []),
+            table_1({workload: jobs_of(piece) for workload, piece in pieces.items()}, settings),
             table_2(settings),
-            *(paper_tables(papers) if papers else []),
+            *([table_3(papers, settings)] if papers else []),
         ],
+        settings=settings,
+        whole=Settings(stretch=settings.stretch) if has_number else None,
+        samples=min(found.samples for found in comparisons),
         heading=page.say(
             "papers" if {*settings.heuristics} == {*HEURISTICS} else "others",
             heuristics=", ".join(settings.heuristics),
         ),
         kinds=len(settings.job_types),
         limits=", ".join(map(str, settings.max_pending)),
-        static=page.say("whole machine") if settings.static_maximum else "",
-        stretch=page.say("stretched", factor=f"{settings.stretch:g}") if settings.stretch != 1 else "",
-        settings=settings,
+        guesses=_listed_guesses(settings),
     )
-    if not papers:
+    if not any(paper.speedup(found.workload) for found in papers):
         report = msgspec.structs.replace(report, remarks=())
     _write_comparison(comparisons, told, settings, store.folder)
-    if papers:
-        write_table(_cells(papers), store.folder / "cells")
     exhibits.write_report(report, store.folder)
     return report
+
+
+def _listed_guesses(settings: Settings) -> str:
+    return ", ".join(f"{first_guess(settings, name):,.0f} s by {name}" for name in settings.heuristics)
+
+
+def _guesses(settings: Settings) -> list[str]:
+    """Where heuristics do not begin with the same guess, which is part of what they gain."""
+    if len({first_guess(settings, name) for name in settings.heuristics}) < 2:
+        return []
+    return [texts("derose").say("guesses", guesses=_listed_guesses(settings))]
 
 
 def judged(comparisons: Sequence[Comparison]) -> str:
@@ -117,36 +132,20 @@ def _sooner(subject: str, over: str, found: Interval, of: str) -> str:
     return f"{subject} {how.format(value)} {over}{f' ({aside})' if aside else ''}"
 
 
-def conclusion(comparisons: Sequence[Comparison]) -> list[str]:
-    """Adaptive against static, as the paper looks at them."""
-    page = texts("derose")
-    every = [AdaptiveOver(found) for found in comparisons]
-    told = [
-        page.say(
-            "on one trace",
-            title=found.workload.title,
-            ratio=found.ratio,
-            faster=f"{found.faster:.0%}",
-            paper="" if found.paper == "-" else f" (the paper: {found.paper})",
-            times=page.say("times" if found.samples > 1 else "one time", samples=found.samples),
-        )
-        for found in every
-    ]
-    lost = [(found.workload.title, found.few_long) for found in every if found.few_long]
-    cells = ", ".join(
-        f"{sum(value < 1 for value in speedups)} of {len(speedups)} cells on {title}"
-        for title, speedups in lost
-    )
-    return [*told, *([page.say("losses", cells=cells)] if lost else [])]
+def _on_claims(verdicts: Mapping[str, Verdict]) -> list[str]:
+    if not verdicts:
+        return []
+    keys = {
+        verdict: ", ".join(key for key, each in verdicts.items() if each == verdict) or "none"
+        for verdict in VERDICTS
+    }
+    return [texts("derose").say("claims", count=len(claims.CLAIMS), judged=len(verdicts), **keys)]
 
 
 def _write_comparison(
     comparisons: Sequence[Comparison], found: Sequence[str], settings: Settings, folder: Path
 ) -> None:
-    """Write `comparison.json`, and `comparison.csv` with a line for each cell.
-
-    An interval that is not known is open above: its `high` is null, or inf in the CSV.
-    """
+    """Write `comparison.json`. An interval that is not known is open above: its `high` is null."""
     content = {
         "found": found,
         "settings": settings,
@@ -156,20 +155,14 @@ def _write_comparison(
                 "title": on_trace.workload.title,
                 "processors": on_trace.workload.processors,
                 "submission_times": on_trace.samples,
-                "cells": len(on_trace.kinds),
                 "heuristics": list(on_trace.profiles.values()),
                 "ratios": on_trace.ratios,
+                "cells": on_trace.cells,
             }
             for on_trace in comparisons
         ],
         "goals": [
-            {
-                "met": goal.met,
-                **msgspec.to_builtins(goal),
-                "verdicts": [
-                    {"met": verdict.met, **msgspec.to_builtins(verdict)} for verdict in goal.verdicts
-                ],
-            }
+            goal
             for name in comparisons[0].profiles
             if name not in REFERENCES
             for goal in goals(comparisons, name)
@@ -177,43 +170,3 @@ def _write_comparison(
     }
     text = msgspec.json.format(msgspec.json.encode(content), indent=1)
     write_whole(folder / "comparison.json", text + b"\n")
-    write_table(_columns(comparisons), folder / "comparison")
-
-
-def _columns(comparisons: Sequence[Comparison]) -> dict[str, list[Any]]:
-    cells = [(found, cell) for found in comparisons for cell in found.cells]
-    columns: dict[str, list[Any]] = {"trace": [found.workload.key for found, _ in cells]}
-    for field in Kind.__struct_fields__:
-        columns[field] = [getattr(cell.kind, field) for _, cell in cells]
-    columns["samples"] = [found.samples for found, _ in cells]
-    columns["heuristic"] = [cell.heuristic for _, cell in cells]
-    for field in MEANS:
-        columns[field] = [cell.means[field] for _, cell in cells]
-    for name in comparisons[0].profiles:
-        for bound, ending in (("value", ""), ("low", "_low"), ("high", "_high")):
-            columns[f"over_{name}{ending}"] = [
-                getattr(cell.over[name], bound) if name in cell.over else "" for _, cell in cells
-            ]
-    return columns
-
-
-def _cells(comparisons: Sequence[Comparison]) -> dict[str, list[Any]]:
-    """Adaptive against static: a line for each cell."""
-    columns = _columns(
-        [
-            msgspec.structs.replace(
-                found, profiles={"static": found.profiles["static"]}, cells=found.of("adaptive")
-            )
-            for found in comparisons
-        ]
-    )
-    static = [cell.means["turnaround"] for found in comparisons for cell in found.of("static")]
-    return {
-        **{name: columns[name] for name in ("trace", *Kind.__struct_fields__, "samples")},
-        "static": static,
-        "adaptive": columns["turnaround"],
-        "bound": columns["bound"],
-        "speedup": columns["over_static"],
-        "low": columns["over_static_low"],
-        "high": columns["over_static_high"],
-    }

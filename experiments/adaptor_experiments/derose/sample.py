@@ -120,13 +120,16 @@ def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: He
         rules=SiteRules(limits=limits, may_reshape=True),
         heuristic=heuristic,
         workers=INSTANT_WORKERS,
-        initial_tr=_initial_tr(settings, heuristic),
+        initial_tr=first_guess(settings, heuristic),
         growth_factor=settings.growth_factor,
         static_maximum=settings.static_maximum,
     )
 
 
-def _initial_tr(settings: Settings, heuristic: HeuristicName) -> float:
-    """That of the settings is the paper's; one that replans thinks of all doublings of a time of its own."""
+def first_guess(settings: Settings, heuristic: HeuristicName) -> float:
+    """Seconds that a task is taken to run at first.
+
+    That of the settings is the paper's; one that replans thinks of all doublings of a time of its own.
+    """
     traits = HEURISTICS[heuristic]
     return traits.assumed_runtime if traits.replans else settings.initial_tr

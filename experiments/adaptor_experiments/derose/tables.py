@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import numpy as np
 
 from adaptor.figures.exhibits import Exhibit
 from adaptor.simulation.jobs import Jobs
 from adaptor.units import counted
-from adaptor_experiments.derose.comparison import BIGGEST, CLEARLY_SLOWER, Cell, Comparison, Profile, Ratio
-from adaptor_experiments.derose.design import Settings, Workload
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.derose.claims import relative_error
+from adaptor_experiments.derose.comparison import BIGGEST, CLEARLY_SLOWER, Comparison, Profile, Ratio
+from adaptor_experiments.derose.design import CELLS, Settings, Workload
 from adaptor_experiments.derose.goals import REFERENCES, goals
 from adaptor_experiments.derose.local_waits import AFTERWARDS
-from adaptor_experiments.tables import texts
+from adaptor_experiments.tables import Number, listed, texts
 
 _DAY = 86_400
 _Shown = Callable[[Comparison, str], str]
 
 
 def compared_tables(comparisons: Sequence[Comparison]) -> list[Exhibit]:
-    """The goals, where a heuristic is there that they are for; a table for each trace; all pairs."""
+    """The goals, where a heuristic is there that they are for; a table for each trace."""
     names = list(comparisons[0].profiles)
     judged = [_goals(comparisons, name) for name in names if name not in REFERENCES]
     return [
         *(exhibit for exhibit in judged if exhibit.rows),
         *map(_of_trace, comparisons),
-        *([_pairs(comparisons)] if len(names) > 1 else []),
     ]
 
 
@@ -96,120 +100,82 @@ def _profile(shown: Callable[[Profile], str]) -> _Shown:
     return lambda found, name: shown(found.profiles[name])
 
 
-def _pairs(comparisons: Sequence[Comparison]) -> Exhibit:
-    names = list(comparisons[0].profiles)
-    rows = [
-        [
-            found.workload.title,
-            name,
-            *(_ratio(over, lambda ratio: str(ratio.geometric))(found, name) for over in names),
-        ]
-        for found in comparisons
-        for name in names
-    ]
-    return texts("derose").exhibit("pairs", rows, (f"than {name}" for name in names))
+class Paper:
+    """What the paper prints of a run with these settings, for a trace at a load."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        at_the_load = Settings(stretch=settings.stretch)
+        self.whole = not texts("derose").departures(settings, at_the_load)
+        """Whether its means are of all kinds of grid job, under the paper's rules."""
+        cells = {name: getattr(settings, name) for name in CELLS}
+        same_cells = msgspec.structs.replace(at_the_load, **cells)
+        self.same_rules = not texts("derose").departures(settings, same_cells)
+
+    def number(self, workload: Workload, what: str) -> Number | None:
+        return texts("derose").numbers.get(f"{self.settings.case(workload)} {what}")
+
+    def printed(self, workload: Workload, what: str) -> str:
+        number = self.number(workload, what)
+        return "-" if number is None else number.paper
+
+    def speedup(self, workload: Workload) -> Number | None:
+        """Of Table 3; None: the paper has no such run."""
+        return self.number(workload, "speedup") if self.whole else None
 
 
-def table_1(replayed: Mapping[Workload, Jobs]) -> Exhibit:
+def table_1(replayed: Mapping[Workload, Jobs], settings: Settings) -> Exhibit:
     """The workloads. `replayed`: the jobs as they come in this run, at whatever load."""
-    rows = [
-        [
-            workload.title,
-            f"{workload.processors:,}",
-            _printed(workload, "requests"),
+    paper = Paper(settings)
+    rows = []
+    for workload, jobs in replayed.items():
+        number = paper.number(workload, "requests")
+        printed = (paper.printed(workload, what) for what in ("requests", "load", "period"))
+        ours = (
             f"{len(jobs):,}",
-            _printed(workload, "load"),
             f"{jobs.offered_load(workload.processors):.1%}",
-            _printed(workload, "period"),
             f"{(jobs.submit[-1] - jobs.submit[0]) / _DAY:,.0f}",
-            _reason(workload, "requests") or "not in the paper",
-        ]
-        for workload, jobs in replayed.items()
-    ]
+        )
+        beside = (text for pair in zip(printed, ours, strict=True) for text in pair)
+        reason = "not in the paper" if number is None else number.reason
+        rows.append([workload.title, f"{workload.processors:,}", *beside, reason])
     return texts("derose").exhibit("table-1", rows)
 
 
-def _printed(workload: Workload, what: str) -> str:
-    number = texts("derose").numbers.get(f"{workload.key} {what}")
-    return "-" if number is None else number.paper
-
-
-def _reason(workload: Workload, what: str) -> str:
-    number = texts("derose").numbers.get(f"{workload.key} {what}")
-    return "" if number is None else number.reason
-
-
 def table_2(settings: Settings) -> Exhibit:
-    """The grid jobs."""
-    fields = ("tasks", "means", "heterogeneities", "max_pending", "max_tr", "initial_tr")
-    printed, ours = ([_listed(getattr(terms, field)) for field in fields] for terms in (Settings(), settings))
-    table = texts("derose").tables["table-2"]
-    rows = [[name, *pair, reason] for (name, reason), *pair in zip(table.rows, printed, ours, strict=True)]
-    return texts("derose").exhibit("table-2", rows)
-
-
-def _listed(values: Iterable[int] | float) -> str:
-    return ", ".join(f"{value:,.0f}" for value in (values if isinstance(values, Iterable) else (values,)))
-
-
-def paper_tables(comparisons: Sequence[Comparison]) -> list[Exhibit]:
-    """Of adaptive against static, as in the paper."""
+    """The grid jobs, and the rules for all of them."""
     page = texts("derose")
-    return [
-        page.exhibit(
-            "table-3", [[*_speedup(found), found.reason] for found in map(AdaptiveOver, comparisons)]
-        ),
-        page.exhibit("losses", [_losses(AdaptiveOver(found)) for found in comparisons]),
-        page.exhibit(
-            "distance",
-            [
-                [
-                    found.workload.title,
-                    *(f"{found.profiles[name].distance.value:.2f}" for name in ("static", "adaptive")),
-                ]
-                for found in comparisons
-            ],
-        ),
+    rows = [
+        [page.terms[field], listed(getattr(Settings(), field)), listed(getattr(settings, field)), reason]
+        for field, reason in page.tables["table-2"].rows
     ]
+    return page.exhibit("table-2", rows)
 
 
-class AdaptiveOver:
-    """Adaptive over static on one trace."""
-
-    def __init__(self, found: Comparison) -> None:
-        ratio = found.ratio("adaptive", "static")
+def table_3(comparisons: Sequence[Comparison], settings: Settings) -> Exhibit:
+    """Of adaptive against static."""
+    rows = []
+    for found in comparisons:
+        ratio, number = found.ratio("adaptive", "static"), Paper(settings).speedup(found.workload)
         assert ratio is not None  # both were run
-        self.ratio, self.samples, self.workload = ratio, found.samples, found.workload
-        self.cells = found.of("adaptive")
-        self.paper = _printed(found.workload, "speedup")
-        self.reason = _reason(found.workload, "speedup")
-
-    @property
-    def faster(self) -> float:
-        """Share of the cells with a speedup above 1."""
-        return sum(speedup(cell) > 1 for cell in self.cells) / len(self.cells)
-
-    @property
-    def few_long(self) -> list[float]:
-        """The speedups of few tasks of 10,000 s."""
-        return [speedup(cell) for cell in self.cells if cell.kind.mean == 10_000 and cell.kind.tasks <= 1000]
+        faster = np.mean([cell.over["static"].value > 1 for cell in found.of("adaptive")])
+        figures = [str(ratio.arithmetic), _error(ratio.arithmetic, found.samples), str(ratio.geometric)]
+        counts = [f"{faster:.0%}", str(found.samples), _reason(number, ratio.arithmetic)]
+        rows.append([found.workload.title, "-" if number is None else number.paper, *figures, *counts])
+    return texts("derose").exhibit("table-3", rows)
 
 
-def speedup(cell: Cell) -> float:
-    """Of a cell of adaptive: static / adaptive, of the mean turnarounds (§4.4)."""
-    return cell.over["static"].value
+def _error(mean: Interval, samples: int) -> str:
+    """Half the interval in per cent, which falls by the root of the times; how many would make it 5 %."""
+    if not mean.known:
+        return "-"
+    error = relative_error(mean)
+    return f"{error:.0%}" + (f" (5 %: {samples * (error / 0.05) ** 2:,.0f} times)" if error > 0.05 else "")
 
 
-def _speedup(found: AdaptiveOver) -> list[str]:
-    ratio = found.ratio
-    figures = [str(ratio.arithmetic), str(ratio.geometric), f"{found.faster:.0%}", str(found.samples)]
-    return [found.workload.title, found.paper, *figures]
-
-
-def _losses(found: AdaptiveOver) -> list[str]:
-    speedups = found.few_long
-    if not speedups:
-        return [found.workload.title, "-", "-", "-"]
-    below = sum(value < 1 for value in speedups)
-    ends = (f"{value:.2f}" for value in (min(speedups), max(speedups)))
-    return [found.workload.title, f"{below} of {len(speedups)}", *ends]
+def _reason(number: Number | None, ours: Interval) -> str:
+    if number is None:
+        return texts("derose").say("no number")
+    if ours.known and ours.holds(number.value):
+        return texts("derose").say("agrees")
+    return number.reason or "differs"

@@ -24,14 +24,13 @@ _HEADINGS = (
 )
 
 
-def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Exhibit]:
+def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
     """Write `runs.csv`, a CSV for each table, the figure and `report.html`.
 
     Raises:
         ReplayError: something cannot be written.
     """
     found = promises(rows)
-    made = tables(rows)
     exhibits.write_runs(rows, folder / "runs.csv")
     report = exhibits.Report(
         title="How often the forecasts of adaptor status hold",
@@ -45,10 +44,10 @@ def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
             " of the function that adaptor status prints, compared with what the bag costs in the end and"
             " when it ends."
         ),
-        exhibits=made,
+        exhibits=tables(rows),
     )
     exhibits.write_report(report, folder)
-    return made
+    return report
 
 
 def conclusion(found: Sequence[Promise]) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, ratio_scale, save
 from adaptor.figures.exhibits import Exhibit
+from adaptor_experiments.claims import VERDICTS, example
 from adaptor_experiments.tables import texts
 from adaptor_experiments.transparent.cells import HOUR, Cell, Share, summarise
-from adaptor_experiments.transparent.claims import VERDICTS, tally, verdicts
+from adaptor_experiments.transparent.claims import tally, verdicts
 from adaptor_experiments.transparent.design import DONATED, MACHINES, STRATEGIES, WATCHED, Settings
 from adaptor_experiments.transparent.sample import Outcome
 
@@ -77,13 +78,11 @@ def _key(cell: Cell) -> list[str]:
 def _counts(claim: str, cells: Sequence[Cell]) -> list[str]:
     """The rows by what they say of a claim, by each rule, and one of the paper's rule."""
     by_rule = {rule: tally(claim, cells, rule) for rule in DONATED}
-    # The rows that are the rarer, as they tell more; where all say the same, the first of them.
-    rarest = sorted(filter(None, by_rule["all-idle"].values()), key=len)
-    example = "no row of this run"
-    if rarest:
-        cell = rarest[0][0]
-        example = f"{TITLES[cell.trace]} ×{cell.load:g}, {cell.tasks:,} × {cell.mean:,} s"
-    return [*(str(len(found[verdict])) for found in by_rule.values() for verdict in VERDICTS), example]
+    cell = example(by_rule["all-idle"])
+    shown = "no row of this run"
+    if cell is not None:
+        shown = f"{TITLES[cell.trace]} ×{cell.load:g}, {cell.tasks:,} × {cell.mean:,} s"
+    return [*(str(len(found[verdict])) for found in by_rule.values() for verdict in VERDICTS), shown]
 
 
 def _turnarounds(cell: Cell) -> list[str]:

@@ -89,6 +89,7 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
     arguments = ("bats", "--output", tmp_path, "--bags", "1", "--runs", "1", "--processes", "1")
     result = call(replay, *arguments)
     assert "Runs that cost more than the budget" in result.output
+    assert "(bags of each kind: 1 (whole: 30); orders of each bag: 1 (whole: 30))" in result.output
     with (tmp_path / "runs.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 3 * 2 * (7 + 1)
     page = (tmp_path / "report.html").read_text()

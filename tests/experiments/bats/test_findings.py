@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from adaptor_experiments.bats.design import Settings
-from adaptor_experiments.bats.findings import FINDINGS, Cell, findings, verdict
+from adaptor_experiments.bats.findings import FINDINGS, Cell, findings
 from adaptor_experiments.bats.report import numbers
+from adaptor_experiments.claims import less
 from tests.experiments.bats.made_runs import made_runs
 
 AS_THE_SLIDES = {
@@ -33,7 +34,7 @@ def wins_of(wins):
 
 
 def judged(some, kind="levy"):
-    return [verdict(measure(Cell(some, kind, "fastest")), bound) for measure, bound in FINDINGS]
+    return [less(measure(Cell(some, kind, "fastest")), bound) for measure, bound in FINDINGS]
 
 
 def verdicts(some):
@@ -41,21 +42,21 @@ def verdicts(some):
 
 
 def test_what_is_as_in_the_slides_holds():
-    assert judged(runs()) == ["holds"] * len(FINDINGS)
+    assert judged(runs()) == ["confirms"] * len(FINDINGS)
     assert {*verdicts(runs())} == {"holds in 6 of 6"}
 
 
 def test_each_finding_fails_where_its_opposite_is_measured():
     slower = {**AS_THE_SLIDES, "random": 103.0, "stochastic": 102.0, "migration": 99.0, "nothing lost": 102.5}
     opposite = runs(slower, spread={"stochastic": 2.0}, won={"random": 6, "stochastic": 1})
-    assert judged(opposite) == ["does not hold"] * len(FINDINGS)
+    assert judged(opposite) == ["contradicts"] * len(FINDINGS)
     assert {*verdicts(opposite)} == {"does not hold in 6 of 6"}
 
 
 def test_a_random_choice_that_copies_better_is_no_higher_error_rate():
     better = judged(runs(won={"random": 6, "stochastic": 1}))
-    assert better.count("does not hold") == 1
-    assert better[3] == "does not hold"
+    assert better.count("contradicts") == 1
+    assert better[3] == "contradicts"
 
 
 def test_one_bag_leaves_all_open():

@@ -40,6 +40,12 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+def cells_of(out):
+    """Those of all traces: the kind of bag, by heuristic."""
+    found = json.loads((out / "comparison.json").read_text())
+    return [cell for trace in found["traces"] for cell in trace["cells"]]
+
+
 def figures(path):
     """All but the time that the planner took."""
     return [{name: value for name, value in row.items() if name != "planning"} for row in rows_of(path)]
@@ -49,15 +55,23 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     out = tmp_path / "out"
     result = derose(traces, out, "--samples", "2", "--max-pending", "1,3")
     assert "SDSC BlueHorizon" in result.output
-    assert "2.37" in result.output
     rows = rows_of(out / "results.csv")
     assert len(rows) == len({tuple(row.items()) for row in figures(out / "results.csv")}) == 4 * 2 * 6 * 2 * 2
     assert all(int(row["bound"]) <= int(row["turnaround"]) for row in rows)
-    assert len(rows_of(out / "cells.csv")) == 4 * 6 * 2
-    assert [row["paper"] for row in rows_of(out / "table-3.csv")] == ["2.05", "2.37", "14.74", "-"]
+    assert len(cells_of(out)) == 4 * 6 * 2 * 2
     page = (out / "report.html").read_text()
+    assert {row["paper"] for row in rows_of(out / "table-3.csv")} == {"-"}
+    assert "14.74" not in page
+    told = "number of tasks per job: 100 (whole: 100, 1,000, 10,000, 100,000)"
+    assert told in page.partition("</section>")[0]
+    assert told in result.output
+    assert [row["paper: load"] for row in rows_of(out / "table-1.csv")] == ["72%", "73%", "54%", "-"]
+    claims = {row[""]: row for row in rows_of(out / "claims.csv")}
+    assert [*claims] == [*"ABCDEFGHIJKLMNO"]
+    assert sum(int(claims["A"][says]) for says in ("confirm", "contradict", "open")) == 3 * 6 * 2
+    assert {key for key, row in claims.items() if row["verdict"] == "-"} == {*"BFGHIMN"}
     assert page.count("data:image/svg+xml;base64,") == 3
-    assert "SDSC BlueHorizon: adaptive is" in page.partition("</section>")[0]
+    assert "SDSC BlueHorizon: adaptive " in page.partition("</section>")[0]
     assert "338" in page
     assert 'src="http' not in page
     assert sorted(path.name for path in (out / "figures").iterdir()) == [
@@ -68,10 +82,11 @@ def test_all_that_a_reader_gets(traces, tmp_path):
 
 def test_a_quick_sample_has_both_ends_of_the_limit_and_the_middle_heterogeneity(traces, tmp_path):
     derose(traces, tmp_path / "out", "--quick", "--samples", "1", "--trace", "sdsc-sp2")
-    rows = rows_of(tmp_path / "out" / "cells.csv")
-    assert {(row["max_pending"], row["heterogeneity"]) for row in rows} == {("1", "2"), ("6", "2")}
-    assert {row["mean"] for row in rows} == {"100", "1000"}
-    assert "One submission time, which says little" in (tmp_path / "out" / "report.html").read_text()
+    kinds = [cell["kind"] for cell in cells_of(tmp_path / "out")]
+    assert {(kind["max_pending"], kind["heterogeneity"]) for kind in kinds} == {(1, 2), (6, 2)}
+    assert {kind["mean"] for kind in kinds} == {100, 1000}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "submission times: 1 (whole: 100)" in page.partition("</section>")[0]
 
 
 def test_static_may_ask_for_the_whole_machine(traces, tmp_path):
@@ -85,7 +100,8 @@ def test_static_may_ask_for_the_whole_machine(traces, tmp_path):
         else:
             assert int(one["held"]) < int(two["held"])
             assert int(two["held"]) % 512 == 0
-    assert "whole machine always" in (tmp_path / "maximum" / "report.html").read_text()
+    page = (tmp_path / "maximum" / "report.html").read_text()
+    assert "static asks for the whole machine: yes (whole: no)" in page.partition("</section>")[0]
 
 
 def test_the_load_may_be_higher_than_the_traces(traces, tmp_path):
@@ -94,7 +110,24 @@ def test_the_load_may_be_higher_than_the_traces(traces, tmp_path):
         derose(traces, tmp_path / output, *arguments, *more)
     usual, loaded = (rows_of(tmp_path / output / "results.csv") for output in ("as-it-is", "loaded"))
     assert max(int(row["submitted"]) for row in loaded) < max(int(row["submitted"]) for row in usual)
-    assert "interarrival times × 0.05" in (tmp_path / "loaded" / "report.html").read_text()
+    page = (tmp_path / "loaded" / "report.html").read_text()
+    assert "interarrival times of local jobs, ×: 0.05 (whole: 1)" in page.partition("</section>")[0]
+    (workload,) = rows_of(tmp_path / "loaded" / "table-1.csv")
+    assert (workload["paper: load"], workload["reason"]) == ("-", "not in the paper")
+    assert {row["verdict"] for row in rows_of(tmp_path / "as-it-is" / "claims.csv")} > {"confirms"}
+    assert not (tmp_path / "loaded" / "claims.csv").exists()
+
+
+def test_a_first_guess_for_all_and_where_they_differ_the_page_says_which(traces, tmp_path):
+    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--max-pending", "1")
+    arguments += ("--heuristic", "adaptive,completion")
+    for output, more in (("paper", ()), ("same", ("--initial-tr", "1m"))):
+        derose(traces, tmp_path / output, *arguments, *more)
+    pages = [(tmp_path / output / "report.html").read_text() for output in ("paper", "same")]
+    tops = [page.partition("</section>")[0] for page in pages]
+    assert "(3,600 s by adaptive, 60 s by completion)" in tops[0]
+    assert "begin with different guesses" not in tops[1]
+    assert "60 s by adaptive, 60 s by completion" in " ".join(pages[1].split())
 
 
 def test_the_site_may_schedule_by_easy_backfilling(traces, tmp_path):
@@ -120,12 +153,11 @@ def test_heuristics_are_compared_on_a_trace_of_ones_own(tmp_path):
     assert first in result.output.splitlines()
     assert f"<li>{first}</li>" in (out / "report.html").read_text().partition("</section>")[0]
     (trace,) = found["traces"]
-    assert (trace["trace"], trace["processors"], trace["cells"]) == ("mine-1--64p", 64, 12)
-    rows = rows_of(out / "comparison.csv")
-    assert [row["heuristic"] for row in rows] == ["static", "adaptive"] * 12
-    for static, adaptive in zip(rows[::2], rows[1::2], strict=True):
-        ratio = float(static["turnaround"]) / float(adaptive["turnaround"])
-        assert float(adaptive["over_static"]) == pytest.approx(ratio)
+    assert (trace["trace"], trace["processors"]) == ("mine-1--64p", 64)
+    assert [cell["heuristic"] for cell in trace["cells"]] == ["static", "adaptive"] * 12
+    for static, adaptive in zip(trace["cells"][::2], trace["cells"][1::2], strict=True):
+        ratio = static["means"]["turnaround"] / adaptive["means"]["turnaround"]
+        assert adaptive["over"]["static"]["value"] == pytest.approx(ratio)
     mine.write_text(SMALL.read_text() + ";\n")
     derose(tmp_path, out, *arguments, "--max-pending", "1,3")
     assert len(list((out / "samples").iterdir())) == 4  # another file by the same name is another trace
@@ -134,7 +166,7 @@ def test_heuristics_are_compared_on_a_trace_of_ones_own(tmp_path):
 def test_one_heuristic_alone_is_measured_too(traces, tmp_path):
     arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--heuristic", "static", "--max-pending", "1")
     result = derose(traces, tmp_path / "out", *arguments)
-    assert "Table 3" not in result.output
+    assert "Table 3: average speedup" not in result.output
     rows = {row["figure"]: row["static"] for row in rows_of(tmp_path / "out" / "compared-sdsc-sp2.csv")}
     assert float(rows["requests for each bag"]) >= 1
 
@@ -143,11 +175,11 @@ def test_the_cells_of_the_goals_are_54(traces, tmp_path):
     goals = PARTS["goals"]
     assert len(Settings(**goals).job_types) * len(goals["max_pending"]) == 54
     derose(traces, tmp_path / "out", "--cells", "goals", "--samples", "1", "--trace", "sdsc-sp2")
-    rows = rows_of(tmp_path / "out" / "cells.csv")
-    assert {(row["heterogeneity"], row["max_pending"]) for row in rows} == {
-        (kind, limit) for kind in "14" for limit in "136"
+    kinds = [cell["kind"] for cell in cells_of(tmp_path / "out")]
+    assert {(kind["heterogeneity"], kind["max_pending"]) for kind in kinds} == {
+        (heterogeneity, limit) for heterogeneity in (1, 4) for limit in (1, 3, 6)
     }
-    assert len(rows) == 2 * 2 * 3
+    assert len(kinds) == 2 * 2 * 3 * 2
 
 
 @pytest.mark.parametrize(
@@ -192,7 +224,7 @@ def test_it_goes_on_where_it_was_stopped_and_counts_nothing_twice(traces, tmp_pa
     derose(traces, stopped, *arguments, "--samples", "3")
     assert first.stat().st_mtime_ns == made
     assert figures(stopped / "results.csv") == figures(whole / "results.csv")
-    assert (stopped / "cells.csv").read_text() == (whole / "cells.csv").read_text()
+    assert (stopped / "table-3.csv").read_text() == (whole / "table-3.csv").read_text()
 
 
 def test_traces_that_are_not_there(tmp_path):

@@ -10,28 +10,12 @@ from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.derose.comparison import Kind, compare, on_all
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.goals import goals
-from adaptor_experiments.derose.report import conclusion, sentences
-from adaptor_experiments.derose.sample import Outcome
-from adaptor_experiments.derose.tables import compared_tables, paper_tables, table_1, table_2
+from adaptor_experiments.derose.report import sentences
+from adaptor_experiments.derose.tables import compared_tables, table_1, table_2, table_3
+from tests.experiments.derose.made_outcomes import outcomes
 
-SP2, BLUE, *_ = WORKLOADS
-
-
-def outcomes(
-    turnarounds: dict[str, dict[int, list[int]]], held: dict[str, int] | None = None
-) -> list[Outcome]:
-    """By heuristic and mean runtime, the turnaround in each sample."""
-    return [
-        Outcome(
-            trace="", sample=sample, tasks=100, mean=mean, heterogeneity=1, max_pending=1,
-            heuristic=heuristic, submitted=0, turnaround=turnaround, bound=100, requests=4, withdrawn=1,
-            reshaped=2, held=(held or {}).get(heuristic, 100), work=80, local_wait=20 * (1 + sample),
-            decisions=2 + 2 * sample, planning=0.012 * (1 + sample),
-        )
-        for heuristic, by_mean in turnarounds.items()
-        for mean, every in by_mean.items()
-        for sample, turnaround in enumerate(every)
-    ]  # fmt: skip
+SP2, BLUE, CTC, _ = WORKLOADS
+WHOLE = Settings()
 
 
 THREE = {
@@ -127,7 +111,7 @@ def test_what_was_not_run_is_no_goal() -> None:
     alone = {name: each for name, each in THREE.items() if name != "adaptive"}
     assert list(verdicts(own, alone)) == ["worst cell against static ≥ 0.97"]
     exhibits = compared_tables([compare(own, outcomes(alone), seed=1)])
-    assert [each.name for each in exhibits] == ["goals", "compared-own", "pairs"]
+    assert [each.name for each in exhibits] == ["goals", "compared-own"]
     assert all(len(row) == len(each.headings) for each in exhibits for row in each.rows)
 
 
@@ -142,25 +126,44 @@ def test_the_biggest_bags_do_not_outweigh_what_local_jobs_wait_for_others() -> N
     assert compare(SP2, big, seed=1).profiles["static"].local_wait.value == 1.0
 
 
-def test_the_tables_of_the_paper_and_what_they_say() -> None:
+def test_table_3_and_what_it_says() -> None:
     *_, other_machine = WORKLOADS
     one = compare(SP2, outcomes(THREE), seed=1)
     once = {name: {mean: every[:1] for mean, every in by.items()} for name, by in THREE.items()}
     two = compare(other_machine, outcomes(once), seed=1)
-    speedups, losses, distances = paper_tables([one, two])
-    assert speedups.rows[0][:6] == ["SDSC SP2", "2.05", "1.25 [1.12, 1.38]", "1.00 [0.71, 1.22]", "50%", "2"]
-    assert speedups.rows[1][:2] == ["CTC SP2 (338)", "-"]
-    assert losses.rows[0] == ["SDSC SP2", "1 of 1", "0.50", "0.50"]
-    assert distances.rows[0] == ["SDSC SP2", "2.83", "2.83"]
-    assert all(len(row) == len(table.headings) for table in (speedups, losses) for row in table.rows)
-    first, second, lost = conclusion([one, two])
-    assert "SDSC SP2: adaptive is 1.00 [0.71, 1.22] times as fast as static" in first
-    assert "is 1.25 [1.12, 1.38] (the paper: 2.05). 2 submission times." in first
-    assert "(the paper" not in second
-    assert "One submission time, which says little." in second
-    assert lost.endswith("adaptive is slower in 1 of 1 cells on SDSC SP2, 1 of 1 cells on CTC SP2 (338).")
-    short = compare(SP2, outcomes({name: {100: by[100]} for name, by in THREE.items()}), seed=1)
-    assert len(conclusion([short])) == 1, "without few long tasks nothing is said of them"
+    first, second = table_3([one, two], WHOLE).rows
+    assert first[:3] == ["SDSC SP2", "2.05", "1.25 [1.12, 1.38]"]
+    assert first[3:7] == ["10% (5 %: 8 times)", "1.00 [0.71, 1.22]", "50%", "2"]
+    assert first[7].startswith("the load: ")
+    assert second[:2] + second[3:4] == ["CTC SP2 (338)", "-", "-"]
+
+
+def test_a_number_of_the_paper_that_the_interval_holds_agrees() -> None:
+    wide = {"static": {100: [400, 800]}, "adaptive": {100: [200, 200]}}
+    row, blue = table_3([compare(trace, outcomes(wide), seed=1) for trace in (SP2, BLUE)], WHOLE).rows
+    assert row[-1] == blue[-1] == "the interval holds the paper's"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"tasks": (100,)}, {"heterogeneities": (1, 4)}, {"stretch": 0.5}, {"scheduler": "easy"},
+        {"static_maximum": True}, {"initial_tr": 60.0},
+    ],
+)  # fmt: skip
+def test_no_number_of_the_paper_stands_beside_another_experiment(part) -> None:
+    settings = Settings(**part)
+    found = [compare(trace, outcomes(THREE), seed=1) for trace in WORKLOADS]
+    for row in table_3(found, settings).rows:
+        assert row[1] == "-"
+        assert row[-1] == "the paper has no such run"
+
+
+def test_the_papers_second_experiment_with_ctc_has_its_own_number() -> None:
+    found = [compare(trace, outcomes(THREE), seed=1) for trace in WORKLOADS]
+    rows = table_3(found, Settings(stretch=0.7)).rows
+    assert [row[1] for row in rows] == ["-", "-", "1.83", "-"]
+    assert {row[1] for row in table_3(found, Settings(stretch=0.7, tasks=(100,))).rows} == {"-"}
 
 
 def test_table_1_has_the_load_of_this_run_beside_the_papers() -> None:
@@ -169,16 +172,20 @@ def test_table_1_has_the_load_of_this_run_beside_the_papers() -> None:
         estimate=np.array([50_000, 50_000]), processors=np.array([64, 64]),
     )  # fmt: skip
     own = Workload(key="own", title="own", file="own", processors=128)
-    first, fast, mine = table_1(
-        {SP2: half, msgspec.structs.replace(SP2, content=1): half.stretched(0.5), own: half}
-    ).rows
-    assert first[:8] == ["SDSC SP2", "128", "73,496", "2", "72%", "50.0%", "April 1998 to December 2000", "1"]
+    first, mine = table_1({SP2: half, own: half}, WHOLE).rows
+    assert first[:8] == [
+        "SDSC SP2", "128", "73,496", "2", "72%", "50.0%", "April 1998 to December 2000", "1"
+    ]  # fmt: skip
     assert "cleaned since" in first[8]
-    assert fast[5] == "100.0%"
     assert mine == ["own", "128", "-", "2", "-", "50.0%", "-", "1", "not in the paper"]
+    faster = half.stretched(0.7)
+    loaded, ctc = table_1({SP2: faster, CTC: faster}, Settings(stretch=0.7)).rows
+    assert (loaded[2], loaded[4], loaded[6], loaded[8]) == ("-", "-", "-", "not in the paper")
+    assert (ctc[2], ctc[4], ctc[6]) == ("-", "78%", "-")
 
 
 def test_table_2_says_which_part_of_the_grid_jobs_a_run_has() -> None:
     by_name = {row[0]: row[1:3] for row in table_2(Settings(tasks=(100,))).rows}
     assert by_name["number of tasks per job"] == ["100, 1,000, 10,000, 100,000", "100"]
     assert by_name["max_tr, s"] == ["64,800", "64,800"]
+    assert by_name["static asks for the whole machine"] == ["no", "no"]

@@ -105,6 +105,7 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
     monkeypatch.setattr("adaptor_experiments.ricciardi.report.COUNTS", (2,))
     result = call(replay, "cost-aware", "--output", tmp_path, "--runs", "6", "--processes", "1")
     assert "daemon: unstable resources reach" in result.output
+    assert "Not the whole experiment (runs of each kind: 6 (whole: 50))" in result.output
     with (tmp_path / "runs.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 2 * 2 * 2 * 3 * 6 + 2 * 2 * (1 + 5)
     page = (tmp_path / "report.html").read_text()

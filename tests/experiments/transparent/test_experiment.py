@@ -65,6 +65,8 @@ def test_all_that_a_reader_gets_also_where_it_was_stopped(traces, tmp_path):
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 3
     assert "Donated nodes alone are" in page.partition("</section>")[0]
+    missing = "(tasks: 100 (whole: 100, 1,000, 10,000); task mean execution time, s: 100, 1,000"
+    assert missing in page.partition("</section>")[0]
     assert sorted(path.name for path in (out / "figures").glob("*.png")) == [
         "delays.png", "lost.png", "speedup.png",
     ]  # fmt: skip
