@@ -17,15 +17,24 @@ def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection
     """Of the queued pilots that no waiting task needs (see `coverage`), those that no demand keeps.
 
     A replanned one keeps its pilots while tasks wait, and while tasks run that may be cut when their own
-    pilots end.
+    pilots end. One whose hosts are bought one by one keeps its pilots while tasks wait: how many it wants
+    takes account of all of them.
     """
     if not needless:
         return set()
     keeping = [
-        index for index in replanned if view.demands[index].waiting or _may_be_cut(view, view.demands[index])
+        index
+        for index, demand in enumerate(view.demands)
+        if (demand.waiting and (index in replanned or demand.whole is not None))
+        or (index in replanned and _may_be_cut(view, demand))
     ]
-    kept = pilots_by_demand(view, keeping).values()
-    return set(needless) - {pilot.id for pilots in kept for pilot in pilots}
+    kept = pilots_by_demand(view, keeping)
+    return set(needless) - {
+        pilot.id
+        for index, pilots in kept.items()
+        for pilot in pilots
+        if index in replanned or holds(pilot, view.demands[index])
+    }
 
 
 def _may_be_cut(view: PlanningView, demand: Demand) -> bool:

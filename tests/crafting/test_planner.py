@@ -146,6 +146,17 @@ def test_a_needless_pilot_is_withdrawn_with_its_reason() -> None:
     assert isinstance(held_back, Withhold)
 
 
+def test_hosts_that_were_bought_one_by_one_stay_while_tasks_wait() -> None:
+    """Else the same request is sent and withdrawn in every second step."""
+    bought = msgspec.structs.replace(tasks(4), whole=0, most=4)
+    pilots = (queued(1, 4), queued(2, 4))
+    assert not [each for each in plan(site(bought, pilots=pilots)) if isinstance(each, Withdraw)]
+    over = msgspec.structs.replace(bought, waiting=0)
+    assert len([each for each in plan(site(over, pilots=pilots)) if isinstance(each, Withdraw)]) == 2
+    long = msgspec.structs.replace(bought, runtime=600.0, shortest=600.0)
+    assert Withdraw in [type(each) for each in plan(site(long, pilots=(queued(1, 4, tr=60),)))]
+
+
 def test_a_pilot_that_is_too_short_for_every_task_says_so() -> None:
     long = msgspec.structs.replace(tasks(4, runtime=600), shortest=600.0)
     (withdrawal, *_) = plan(site(long, pilots=(queued(1, 4, tr=60),)))
