@@ -47,7 +47,11 @@ class UnreachableDaemonError(NoAnswerError):
 
 
 class HungDaemonError(NoAnswerError):
-    """The daemon lives, and not even its port answers: it is stopped, hung, or just starting or ending."""
+    """The daemon lives, and not even its port answers: it is stopped or hung, or as below."""
+
+
+class StartingDaemonError(HungDaemonError):
+    """The daemon lives and is not stopped, and nothing listens at its port: it is starting or ending."""
 
 
 def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
@@ -119,16 +123,18 @@ class DaemonConnection:
             raise no_daemon(self._directory)
         access = read_access(path)
         party = Party(access.own, access.server, server=False)
+        listens = False
         for address in access.addresses:
             if (connected := _connected(address)) is None:
                 continue
+            listens = True
             reached = self._greeted(address, connected, party)
             if reached is not None:
                 self._address = address
                 return reached
             if (holder := _holder(self._directory)) is not None and holder.local:
                 break  # its other addresses lead to the same process
-        raise no_daemon(self._directory)
+        raise no_daemon(self._directory, listens=listens)
 
     def _greeted(
         self, address: str, connected: socket.socket | None, party: Party
@@ -221,8 +227,11 @@ def _connected(address: str) -> socket.socket | None:
     return connected
 
 
-def no_daemon(directory: Path) -> NoDaemonError | NoAnswerError:
-    """What to raise if there was no answer: there is no daemon, or one that lives and is silent."""
+def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAnswerError:
+    """What to raise if there was no answer: there is no daemon, or one that lives and is silent.
+
+    `listens`: whether a port of its access file accepts connections.
+    """
     holder = _holder(directory)
     if holder is None:
         return NoDaemonError(f"no daemon is running for {directory}; start one: adaptor daemon start")
@@ -231,7 +240,8 @@ def no_daemon(directory: Path) -> NoDaemonError | NoAnswerError:
             f"the daemon on {holder.host} cannot be reached from here (process {holder.pid}): run this"
             f" command on {holder.host}, or end the daemon there: adaptor daemon stop"
         )
-    return HungDaemonError(
+    kind = StartingDaemonError if holder.busy and not listens else HungDaemonError
+    return kind(
         f"the daemon of {directory} ({holder}) lives but does not answer: it is stopped, hung, or just"
         f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
         " stop --force"

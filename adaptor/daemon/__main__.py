@@ -8,7 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from adaptor.daemon.process import READY, run
+from adaptor.daemon.lock import LockHeldError
+from adaptor.daemon.process import HELD, READY, run
 from adaptor.errors import AdaptorError
 
 
@@ -38,7 +39,7 @@ def main() -> int:
     try:
         return run(arguments.state, arguments.config, arguments.until_idle, lambda: starter.tell(READY))
     except AdaptorError as error:
-        starter.tell(str(error).encode())
+        starter.tell(HELD if isinstance(error, LockHeldError) else str(error).encode())
         print(f"adaptor: {error}", file=sys.stderr)
         return error.exit_code
     except Exception as error:

@@ -56,11 +56,16 @@ class Holder(msgspec.Struct, frozen=True):
 _holder = msgspec.json.Decoder(Holder)
 
 
+class LockHeldError(AdaptorError):
+    """Another process holds the lock of the state directory."""
+
+
 def take_lock(directory: Path) -> IO[bytes]:
     """The lock, for as long as the returned file is open; the kernel releases it with the process.
 
     Raises:
-        AdaptorError: another daemon holds it, or the file cannot be made or locked.
+        LockHeldError: another daemon holds it.
+        AdaptorError: the file cannot be made or locked.
     """
     path = directory / LOCK
     try:
@@ -78,7 +83,7 @@ def take_lock(directory: Path) -> IO[bytes]:
         if error.errno not in _HELD:
             raise AdaptorError(f"{path}: cannot be locked and written: {error.strerror}") from error
         who = holder_of(directory) or "a process that is just ending"
-        raise AdaptorError(
+        raise LockHeldError(
             f"{directory}: a daemon runs here already ({who}); `adaptor daemon stop` ends it"
         ) from error
     return file

@@ -18,7 +18,7 @@ from adaptor.config.loading import config_path, load_config, remember_config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, configured, continued
 from adaptor.daemon.evidence import last_line
-from adaptor.daemon.lock import take_lock
+from adaptor.daemon.lock import LockHeldError, take_lock
 from adaptor.daemon.server import port_limits
 from adaptor.errors import AdaptorError
 from adaptor.private_files import open_log
@@ -29,9 +29,9 @@ from adaptor.protocol.state_directory import private_directory
 log = logging.getLogger(__name__)
 
 LOG = "daemon.log"
-READY = b"!"
-"""What a daemon that can be asked writes into its starter's pipe; one that gives up writes why."""
-_OVERWRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+READY, HELD = b"!", b"="
+"""The daemon's word to its starter: it can be asked, or another one runs; else why it gives up."""
+_OVERWRITE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 START_TIMEOUT = 60.0
 """Seconds within which a new daemon has to answer; asking a slow scheduler for limits is part of it."""
 
@@ -114,6 +114,7 @@ def start(directory: Path, config: str | None, until_idle: bool = False) -> Path
     Returns the configuration of the last daemon if it is used because none is named (see `continued`).
 
     Raises:
+        LockHeldError: another daemon is starting or running.
         AdaptorError: it ended, or did not answer in time; the message has the end of its log.
     """
     private_directory(directory)
@@ -149,7 +150,7 @@ def start(directory: Path, config: str | None, until_idle: bool = False) -> Path
 
 
 def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> None:
-    """Wait for the daemon's word. Raises AdaptorError: it ended, or did not answer in time."""
+    """Wait for the daemon's word. Raises AdaptorError as `start` does."""
     with os.fdopen(ready, "rb") as pipe:
         answered, _, _ = select.select([pipe], [], [], START_TIMEOUT)
         word = pipe.read() if answered else b""
@@ -159,6 +160,8 @@ def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> None:
         process.terminate()
         raise AdaptorError(_last_words(errors, f"the daemon was not ready within {START_TIMEOUT:.0f} s"))
     process.wait()
+    if word == HELD:
+        raise LockHeldError(f"{errors.parent}: another daemon is starting or running")
     problem = f"the daemon ended at once (exit code {process.returncode})"
     if word:  # on a full disk nothing is in the file
         raise AdaptorError(f"{problem}: {word.decode(errors='replace')}")

@@ -13,6 +13,7 @@ import pytest
 from adaptor.config.schema import BUILT_IN
 from adaptor.daemon import process
 from adaptor.daemon.configured import Configured
+from adaptor.daemon.lock import LockHeldError, take_lock
 from adaptor.daemon.server import PortLimits
 from adaptor.errors import AdaptorError
 from adaptor.protocol.state_directory import private_directory
@@ -37,6 +38,12 @@ def test_on_a_full_disk_a_start_says_why(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "AdaptorError" in done.stderr
     assert "cannot be locked and written: File too large" in done.stderr
+
+
+def test_a_start_beside_another_daemon_says_that_its_lock_is_held(tmp_path: Path) -> None:
+    private_directory(tmp_path)
+    with take_lock(tmp_path), pytest.raises(LockHeldError):
+        process.start(tmp_path, None)
 
 
 def test_the_log_rotates(tmp_path: Path) -> None:

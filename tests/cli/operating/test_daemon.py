@@ -11,9 +11,12 @@ import pytest
 
 from adaptor import api
 from adaptor.cli import daemon_process
+from adaptor.client.asking import StartingDaemonError, ask
 from adaptor.daemon import process
+from adaptor.daemon.lock import LockHeldError
 from tests.cli.fake_control import daemon_view
 from tests.cli.invoking import Cli, Serve
+from tests.daemon.test_lock import HOLD
 
 
 def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +43,47 @@ def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.Mon
     assert "memory: 48M" in told
     assert "50 results, journal -2K, 240 scheduler commands, 9.5 CPU seconds" in told
     assert cli("daemon", "status", "--json").value["addresses"] == ["tcp://127.0.0.1:5"]
+
+
+def test_a_daemon_that_another_command_starts_meanwhile_is_used(
+    cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one has ended before it could be asked, the second one answers."""
+    others = iter([lambda: None, lambda: serve({})])
+
+    def start(*_arguments: object, **_options: object) -> None:
+        next(others)()
+        raise LockHeldError("another daemon is starting")
+
+    monkeypatch.setattr(process, "start", start)
+    assert cli("daemon", "start").out.startswith("already running: ")
+    assert next(others, None) is None
+
+
+def test_a_daemon_that_is_starting_is_waited_for(
+    cli: Cli, serve: Serve, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process holds the lock, and nothing listens yet: longer than one that is stopped is waited for."""
+    monkeypatch.setattr(daemon_process, "SETTLING", 0.0)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(state)], stdin=-1, stdout=-1) as daemon:
+        assert daemon.stdout is not None
+        daemon.stdout.readline()
+        seen: list[StartingDaemonError] = []
+
+        def look(_question: api.GetDaemon) -> api.DaemonView:
+            try:
+                return ask(api.GetDaemon())
+            except StartingDaemonError as starting:
+                seen.append(starting)
+                if len(seen) == 3:
+                    serve({})
+                raise
+
+        monkeypatch.setattr(daemon_process, "ask", look)
+        outcome = cli("daemon", "start")
+        daemon.communicate(b"\n")
+    assert outcome.out.startswith("already running: ")
+    assert len(seen) == 3
 
 
 def test_daemon_run_hands_the_exit_code_on(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
