@@ -35,7 +35,7 @@ SETTLING = 5.0
 """Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
 _PART = 2**18
 _PAUSE = 0.1
-"""Seconds until a connection that was closed in its handshake is made again."""
+"""Seconds until a connection is tried again that was refused, or closed in its handshake."""
 
 
 class NoAnswerError(AdaptorError):
@@ -117,7 +117,23 @@ class DaemonConnection:
         self._socket = self._channel = None
 
     def _open(self) -> tuple[socket.socket, Channel]:
-        """Raises NoDaemonError, HungDaemonError, AccessError."""
+        """Waits for a daemon that is starting or ending.
+
+        Raises:
+            NoDaemonError: none runs.
+            HungDaemonError, AccessError: it does not answer, or its access file cannot be used.
+        """
+        until = time.monotonic() + SETTLING
+        while True:
+            try:
+                return self._reach()
+            except StartingDaemonError:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _reach(self) -> tuple[socket.socket, Channel]:
+        """Raises as `_open` does."""
         path = self._directory / CLIENT_ACCESS
         if not path.exists():
             raise no_daemon(self._directory)

@@ -105,7 +105,8 @@ def _serve_all(
             continue
         if following is None:
             return
-        given, problem, on_ready = following, "", None
+        given, on_ready = following, None
+        problem = problem if given.digest == before.digest else ""
 
 
 def start(directory: Path, config: str | None, until_idle: bool = False) -> Path | None:

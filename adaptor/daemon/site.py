@@ -264,7 +264,7 @@ def _pilot(row: PilotRow, now: float) -> Pilot:
         id=row.id,
         tag=row.tag,
         request=Request(row.p, row.tr, row.least),
-        submitted=row.submitted,
+        submitted=min(row.submitted, now),  # the clock may have been set back
         predicted_start=row.predicted_start,
         state=PilotState(row.state),
         job=row.job,

@@ -11,6 +11,7 @@ import pytest
 
 from adaptor import api
 from adaptor.cli import daemon_process
+from adaptor.client import asking
 from adaptor.client.asking import StartingDaemonError, ask
 from adaptor.daemon import process
 from adaptor.daemon.lock import LockHeldError
@@ -64,7 +65,8 @@ def test_a_daemon_that_is_starting_is_waited_for(
     cli: Cli, serve: Serve, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process holds the lock, and nothing listens yet: longer than one that is stopped is waited for."""
-    monkeypatch.setattr(daemon_process, "SETTLING", 0.0)
+    for module in (asking, daemon_process):
+        monkeypatch.setattr(module, "SETTLING", 0.0)
     with subprocess.Popen([sys.executable, "-c", HOLD, str(state)], stdin=-1, stdout=-1) as daemon:
         assert daemon.stdout is not None
         daemon.stdout.readline()
