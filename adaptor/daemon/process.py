@@ -21,6 +21,8 @@ from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import LockHeldError, take_lock
 from adaptor.daemon.server import port_limits
 from adaptor.errors import AdaptorError
+from adaptor.journal.damage import check_not_lost
+from adaptor.journal.database import FILE
 from adaptor.private_files import open_log
 from adaptor.processes.descriptors import raise_limit
 from adaptor.processes.python_commands import module_command
@@ -50,6 +52,7 @@ def run(
     private_directory(directory)
     descriptors = raise_limit()
     with take_lock(directory):
+        check_not_lost(directory / FILE)
         last = continued(directory, config)
         first = configured(config if last is None else str(last))
         _log_to(directory / LOG)

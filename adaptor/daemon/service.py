@@ -48,6 +48,7 @@ from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
+from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
 from adaptor.protocol.access import CLIENT_ACCESS
 from adaptor.protocol.interfaces import addresses
@@ -92,6 +93,7 @@ class Service:
         self._problem = problem
         self.stalled = ""
         """Why nothing can be written down now; empty: it can."""
+        self._damaged = False
         private_directory(directory / "pilots")
         self._keys = load_or_make_keys(directory)
         machines = {name: make_machine(each) for name, each in config.sites.items()}
@@ -298,11 +300,14 @@ class Service:
         """Stop deciding until the journal can be written again; workers keep their results meanwhile."""
         if not self.stalled:
             log.error("%s", error)
-        self.stalled = str(error)
+        self.stalled, self._damaged = str(error), self._damaged or isinstance(error, DamagedJournalError)
 
     async def _try_journal(self) -> None:
-        """After a failure: begin again from what the journal has, as after a restart."""
-        if not self.stalled:
+        """After a failure: begin again from what the journal has, as after a restart.
+
+        A journal that is damaged stays so.
+        """
+        if not self.stalled or self._damaged:
             return
         try:
             self.core.journal.explain(
@@ -314,7 +319,7 @@ class Service:
             self.core.recover()
             self._load_pilots()
         except JournalError as error:
-            self.stalled = str(error)
+            self._stall(error)
             return
         log.info("the journal can be written again")
         self.stalled = ""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from adaptor.errors import JournalError
+from adaptor.journal.damage import check_not_lost, damaged, is_damage
 from adaptor.journal.upgrade import prepare_for_reading, prepare_for_writing
 
 FILE = "journal.sqlite"
@@ -20,10 +21,14 @@ FILE = "journal.sqlite"
 
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Turn sqlite3's errors into a JournalError that names the file."""
+    """Turn sqlite3's errors, and those of decoding, into a JournalError that names the file."""
     try:
         yield
+    except msgspec.DecodeError as error:
+        raise damaged(path, error) from error
     except sqlite3.Error as error:
+        if is_damage(error):
+            raise damaged(path, error) from error
         raise JournalError(f"{path}: the journal cannot be used: {error}") from error
 
 
@@ -31,9 +36,11 @@ def open_for_writing(directory: Path) -> sqlite3.Connection:
     """The journal, made (0600) if missing and migrated if old, for the one daemon that owns it.
 
     Raises:
-        JournalError: it cannot be opened or migrated, or a newer version of the adaptor has written it.
+        JournalError: it cannot be opened or migrated, a newer version of the adaptor has written it, or it
+            was lost.
     """
     path = directory / FILE
+    check_not_lost(path)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
@@ -47,9 +54,11 @@ def open_for_reading(directory: Path) -> sqlite3.Connection:
     """The journal of a daemon that does not run; the file keeps its format.
 
     Raises:
-        JournalError: there is none, it is in use, or a newer version of the adaptor has written it.
+        JournalError: there is none, it is in use, or a newer version of the adaptor has written it, or it was
+            lost.
     """
     path = directory / FILE
+    check_not_lost(path)
     if not path.exists():
         raise JournalError(f"{path}: there is no journal: nothing was ever submitted here")
     # The WAL of a dead daemon has to be read too, which takes a connection that may write.

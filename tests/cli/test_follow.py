@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from adaptor import api
@@ -19,7 +20,7 @@ from adaptor.client import asking
 from adaptor.config.loading import remember_config
 from adaptor.errors import JournalError
 from adaptor.journal import queries
-from tests.cli.fake_control import bag_view, pilot_view, running_bag
+from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -85,6 +86,13 @@ def test_wait_gives_up_in_time(cli: Cli, serve: Serve) -> None:
     outcome = cli("wait", "--timeout", "0", "--json")
     assert outcome.code == 124
     assert outcome.value["bags"][0]["state"] == "running"
+
+
+def test_a_daemon_that_is_stalled_is_told_once(cli: Cli, serve: Serve) -> None:
+    stalled = msgspec.structs.replace(daemon_view(), stalled="the journal is damaged")
+    looks = in_turn([running_bag()], [running_bag()], [bag_view()])
+    serve({api.GetBags: looks, api.GetPilots: [], api.GetDaemon: stalled})
+    assert cli("wait").err == "adaptor: the daemon is stalled: the journal is damaged\n"
 
 
 def test_nobody_to_wait_for(cli: Cli, serve: Serve) -> None:
