@@ -32,13 +32,14 @@ from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
 
-def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
+def ensure_daemon(config: str | None, until_idle: bool = False, *, drop_sites: bool = False) -> bool:
     """Start a daemon if none is running; True if one was started.
 
     If another command starts one at the same time, that one is used.
 
     Args:
         until_idle: the new daemon ends by itself when all bags have ended.
+        drop_sites: the new daemon goes on without sites that left the configuration.
 
     Raises:
         AdaptorError: it could not be started.
@@ -49,7 +50,7 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
         from adaptor.daemon.process import start
 
         try:
-            last = start(state_directory(), config, until_idle=until_idle)
+            last = start(state_directory(), config, until_idle, drop_sites=drop_sites)
         except LockHeldError:
             if time.monotonic() > until:
                 raise

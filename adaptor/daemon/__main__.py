@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from adaptor.daemon.lock import LockHeldError
-from adaptor.daemon.process import HELD, READY, run
-from adaptor.errors import AdaptorError
+from adaptor.daemon.process import HELD, READY, VANISHED, run
+from adaptor.errors import AdaptorError, VanishedSitesError
 
 
 class _Starter:
@@ -33,13 +33,21 @@ def main() -> int:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--config")
     parser.add_argument("--until-idle", action="store_true")
+    parser.add_argument("--drop-sites", action="store_true")
     parser.add_argument("--ready-fd", type=int, help="a pipe that is told when the daemon can be asked")
     arguments = parser.parse_args()
     starter = _Starter(arguments.ready_fd)
     try:
-        return run(arguments.state, arguments.config, arguments.until_idle, lambda: starter.tell(READY))
+        return run(
+            arguments.state,
+            arguments.config,
+            arguments.until_idle,
+            lambda last: starter.tell(READY + (b"" if last is None else os.fsencode(last))),
+            drop_sites=arguments.drop_sites,
+        )
     except AdaptorError as error:
-        starter.tell(HELD if isinstance(error, LockHeldError) else str(error).encode())
+        kind = VANISHED if isinstance(error, VanishedSitesError) else b""
+        starter.tell(HELD if isinstance(error, LockHeldError) else kind + str(error).encode())
         print(f"adaptor: {error}", file=sys.stderr)
         return error.exit_code
     except Exception as error:

@@ -18,7 +18,7 @@ from adaptor import __version__, api
 from adaptor.api import DaemonView
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.configured import Configured, changes, checked_anew
+from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
 from adaptor.daemon.core import Core
 from adaptor.daemon.lock import LOCK
 from adaptor.daemon.notices import NotableEvents
@@ -221,6 +221,13 @@ class Service:
         instance = self.core.journal.instance
         now = await asyncio.to_thread(checked_anew, self.configured, self.directory, instance)
         found = changes(self.configured, now)
+        check_removed(
+            list(self.sites),
+            now,
+            [(pilot, name) for name, site in self.sites.items() for pilot in site.pilots],
+            [(bag.id, bag.spec.sites) for bag in self.core.broker.state.bags.values()],
+            self.configured.path,
+        )
         if found.any:
             log.info("the configuration is loaded anew: %s", found)
             self.stop(pilots=False, following=now)

@@ -17,6 +17,8 @@ from adaptor.journal.damage import check_not_lost, damaged, is_damage
 from adaptor.journal.upgrade import prepare_for_reading, prepare_for_writing
 
 FILE = "journal.sqlite"
+OWNERS_PATIENCE = 10.0
+"""Seconds for which the daemon waits until commands have read the journal, which they do if none runs."""
 
 
 @contextmanager
@@ -47,11 +49,15 @@ def open_for_writing(directory: Path) -> sqlite3.Connection:
         raise JournalError(f"{path}: the journal cannot be opened: {error.strerror}") from error
     # Free pages are given back a few at a time: SQLite heeds that in an empty file only, before WAL.
     new = () if path.stat().st_size else ("auto_vacuum = INCREMENTAL",)
-    return _open(path, prepare_for_writing, *new, "journal_mode = WAL", "synchronous = NORMAL")
+    return _open(
+        path, prepare_for_writing, OWNERS_PATIENCE, *new, "journal_mode = WAL", "synchronous = NORMAL"
+    )
 
 
-def open_for_reading(directory: Path) -> sqlite3.Connection:
+def open_for_reading(directory: Path, patience: float = 1.0) -> sqlite3.Connection:
     """The journal of a daemon that does not run; the file keeps its format.
+
+    `patience`: seconds for another reader to be done.
 
     Raises:
         JournalError: there is none, it is in use, or a newer version of the adaptor has written it, or it was
@@ -62,13 +68,13 @@ def open_for_reading(directory: Path) -> sqlite3.Connection:
     if not path.exists():
         raise JournalError(f"{path}: there is no journal: nothing was ever submitted here")
     # The WAL of a dead daemon has to be read too, which takes a connection that may write.
-    connection = _open(path, prepare_for_reading)
+    connection = _open(path, prepare_for_reading, patience)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def _open(
-    path: Path, prepare: Callable[[sqlite3.Connection, Path], None], *pragmas: str
+    path: Path, prepare: Callable[[sqlite3.Connection, Path], None], patience: float, *pragmas: str
 ) -> sqlite3.Connection:
     """A connection that holds the file's lock, with the tables of the present format.
 
@@ -76,7 +82,7 @@ def _open(
     Lustre do not give. Where WAL is refused all the same, the rollback journal serves.
     """
     with guarded(path):
-        connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+        connection = sqlite3.connect(path, isolation_level=None, timeout=patience)
         try:
             for pragma in ("locking_mode = EXCLUSIVE", *pragmas):
                 connection.execute(f"PRAGMA {pragma}")

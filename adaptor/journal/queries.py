@@ -49,8 +49,10 @@ reads = Handlers[QueryContext]()
 """The functions below, by their questions."""
 
 
-def answer_offline(directory: Path, question: api.Question[A], now: float) -> A:
+def answer_offline(directory: Path, question: api.Question[A], now: float, patience: float = 1.0) -> A:
     """Answer from the journal of a daemon that does not run. `now` is in epoch seconds.
+
+    `patience`: seconds for another reader to be done.
 
     Raises:
         JournalError: there is no journal, it is in use, or it was lost or damaged.
@@ -59,7 +61,7 @@ def answer_offline(directory: Path, question: api.Question[A], now: float) -> A:
     if not question.kept:
         raise UsageError("this needs a running daemon; start it with: adaptor daemon start")
     path = directory / FILE
-    with closing(open_for_reading(directory)) as db, understood(path), guarded(path):
+    with closing(open_for_reading(directory, patience)) as db, understood(path), guarded(path):
         return answer(db, question, now)
 
 

@@ -136,7 +136,7 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     journal(said)
     monkeypatch.setattr(asking, "PATIENCE", 0.5)
     monkeypatch.setattr(asking, "NOTICE", 0.0)
-    remember_config(state, Path("/my sites/hpc.yaml"))
+    remember_config(state, Path("/my sites/hpc.yaml"), ["hpc"])
     server = serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
     server.answers[api.GetEvents] = lambda _: server.leave()
     outcome = cli("watch")
