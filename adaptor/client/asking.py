@@ -252,9 +252,12 @@ def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAn
     if holder is None:
         return NoDaemonError(f"no daemon is running for {directory}; start one: adaptor daemon start")
     if holder.host and not holder.local:
+        from adaptor.daemon.lock import SILENCE
+
         return UnreachableDaemonError(
             f"the daemon on {holder.host} cannot be reached from here (process {holder.pid}): run this"
-            f" command on {holder.host}, or end the daemon there: adaptor daemon stop"
+            f" command on {holder.host}, or end the daemon there: adaptor daemon stop; if {holder.host} is"
+            f" down, try again in {SILENCE:.0f} s"
         )
     kind = StartingDaemonError if holder.busy and not listens else HungDaemonError
     return kind(

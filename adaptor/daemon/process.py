@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 
 LOG = "daemon.log"
 READY, HELD, VANISHED = b"!", b"=", b"?"
-"""First letters of the daemon's word to its starter: it can be asked, and the file that it goes on with follows if
-none was named; another one runs; sites have vanished, as follows. All else is why it gives up."""
+"""First letters of the daemon's word to its starter: it can be asked, and the file that it goes on with
+follows if none was named; another one runs; sites have vanished, as follows. All else says why not."""
 _OVERWRITE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-START_TIMEOUT = 60.0
+START_TIMEOUT = 100.0
 """Seconds within which a new daemon has to answer; asking a slow scheduler for limits is part of it."""
 
 
