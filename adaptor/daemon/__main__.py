@@ -48,11 +48,21 @@ def main() -> int:
     except AdaptorError as error:
         kind = VANISHED if isinstance(error, VanishedSitesError) else b""
         starter.tell(HELD if isinstance(error, LockHeldError) else kind + str(error).encode())
-        print(f"adaptor: {error}", file=sys.stderr)
+        _print(error)
         return error.exit_code
+    except OSError as error:  # a full disk, for instance
+        starter.tell(str(error).encode())
+        _print(error)
+        return 1
     except Exception as error:
         starter.tell(f"unexpected {type(error).__name__}: {error}".encode())
         raise
+
+
+def _print(error: Exception) -> None:
+    """For the file that the starter made of stderr; its disk may be full too."""
+    with contextlib.suppress(OSError):
+        print(f"adaptor: {error}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def _lock_faults(lock: Path) -> Iterator[str]:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as problem:
-            yield f"files cannot be locked ({problem.strerror}); Lustre needs `flock` as an option of the mount"
+            yield f"files cannot be locked ({problem.strerror}); Lustre needs the option `flock` for it"
             return
         taken = subprocess.run([sys.executable, "-c", _TAKE, str(lock)], capture_output=True, check=False)
         if taken.returncode == 0:
