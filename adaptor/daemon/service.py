@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -221,13 +222,9 @@ class Service:
         instance = self.core.journal.instance
         now = await asyncio.to_thread(checked_anew, self.configured, self.directory, instance)
         found = changes(self.configured, now)
-        check_removed(
-            list(self.sites),
-            now,
-            [(pilot, name) for name, site in self.sites.items() for pilot in site.pilots],
-            [(bag.id, bag.spec.sites) for bag in self.core.broker.state.bags.values()],
-            self.configured.path,
-        )
+        pilots = [(pilot, name) for name, site in self.sites.items() for pilot in site.pilots]
+        bags = [(bag.id, bag.spec.sites) for bag in self.core.broker.state.bags.values()]
+        check_removed(list(self.sites), now, pilots, bags, self.configured.path)
         if found.any:
             log.info("the configuration is loaded anew: %s", found)
             self.stop(pilots=False, following=now)
@@ -251,10 +248,7 @@ class Service:
         await self._stop.wait()
 
     async def _watch_clock(self) -> None:
-        """Begin anew when the time of day was set, as after a restart.
-
-        Times in memory are those of the old clock, and APScheduler waits for times of day.
-        """
+        """When the time of day was set, begin anew: times in memory and in APScheduler are of the old one."""
         while self._stopping or not (step := system_clock.step):
             await asyncio.sleep(_LOOK_AT_CLOCK)
         while self.stalled:
@@ -263,10 +257,8 @@ class Service:
         way = "forward" if step > 0 else "back"
         told = f"the clock was set {way} by {format_duration(abs(step))}: the daemon begins anew"
         log.warning("%s", told)
-        try:
+        with contextlib.suppress(JournalError):
             self.core.journal.note_clock_set(self.core.now(), told)
-        except JournalError as error:
-            log.warning("%s", error)
         self.stop(pilots=False, following=self.present)
         await self._stopped()
 
