@@ -22,6 +22,7 @@ from adaptor.client.asking import (
     PATIENCE,
     SETTLING,
     HungDaemonError,
+    LeavingDaemonError,
     NoAnswerError,
     Outage,
     StartingDaemonError,
@@ -81,7 +82,7 @@ def find_daemon() -> DaemonView | None:
     while True:
         try:
             return ask(api.GetDaemon())
-        except HungDaemonError as silence:
+        except (HungDaemonError, LeavingDaemonError) as silence:
             outage = starting if isinstance(silence, StartingDaemonError) else settling
             time.sleep(outage.pause(silence))
         except NoDaemonError:

@@ -46,6 +46,10 @@ class UnreachableDaemonError(NoAnswerError):
     """The daemon lives on another machine, and no address of it answers here."""
 
 
+class LeavingDaemonError(NoAnswerError):
+    """The daemon closed the connection before it answered: it ends, or begins anew."""
+
+
 class HungDaemonError(NoAnswerError):
     """The daemon lives, and not even its port answers: it is stopped or hung, or as below."""
 
@@ -205,7 +209,7 @@ class DaemonConnection:
                 f"the daemon at {self._address} did not answer within {timeout:g} s; is it stopped?"
             ) from error
         except (OSError, ChannelError) as error:
-            raise NoAnswerError(
+            raise LeavingDaemonError(
                 f"the daemon at {self._address} disconnected before it answered; try again: adaptor status"
             ) from error
         return messages[0]

@@ -91,6 +91,18 @@ def test_a_daemon_that_is_starting_is_waited_for(
     assert len(seen) == 3
 
 
+def test_a_daemon_that_leaves_with_the_question_is_asked_again(cli: Cli, serve: Serve) -> None:
+    """It begins anew, after a reload or because the clock was set."""
+    server = serve({})
+
+    def leave(_question: api.GetDaemon) -> None:
+        serve({})
+        server.leave()
+
+    server.answers[api.GetDaemon] = leave
+    assert cli("daemon", "start").out.startswith("already running: ")
+
+
 def test_daemon_run_hands_the_exit_code_on(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "run", lambda directory, config, until_idle, drop_sites: int(until_idle))
     assert cli("daemon", "run").code == 0
