@@ -19,6 +19,10 @@ class ConfigError(UsageError):
     """The site configuration is at fault; the message names the file, the line and the key."""
 
 
+class VanishedSitesError(ConfigError):
+    """Pilots or bags depend on sites that a configuration does not have any more."""
+
+
 class BagFileError(UsageError):
     """A bag's file is at fault; the message names the file and the line."""
 

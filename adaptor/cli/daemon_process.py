@@ -17,25 +17,45 @@ from adaptor import api
 from adaptor.api import DaemonView
 from adaptor.api.question import A
 from adaptor.cli.printing import printable
-from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, HungDaemonError, NoAnswerError, Outage, ask
+from adaptor.client.asking import (
+    ANSWER_TIMEOUT,
+    PATIENCE,
+    SETTLING,
+    HungDaemonError,
+    LeavingDaemonError,
+    NoAnswerError,
+    Outage,
+    StartingDaemonError,
+    ask,
+)
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
 
-def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
+def ensure_daemon(config: str | None, until_idle: bool = False, *, drop_sites: bool = False) -> bool:
     """Start a daemon if none is running; True if one was started.
+
+    If another command starts one at the same time, that one is used.
 
     Args:
         until_idle: the new daemon ends by itself when all bags have ended.
+        drop_sites: the new daemon goes on without sites that left the configuration.
 
     Raises:
         AdaptorError: it could not be started.
     """
-    if find_daemon() is None:
+    until = time.monotonic() + PATIENCE
+    while find_daemon() is None:
+        from adaptor.daemon.lock import LockHeldError
         from adaptor.daemon.process import start
 
-        last = start(state_directory(), config, until_idle=until_idle)
+        try:
+            last = start(state_directory(), config, until_idle, drop_sites=drop_sites)
+        except LockHeldError:
+            if time.monotonic() > until:
+                raise
+            continue
         if last is not None:
             click.echo(
                 f"adaptor: work is unfinished, so the daemon uses {printable(str(last))}, as the last one did"
@@ -53,16 +73,17 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
 
 
 def find_daemon() -> DaemonView | None:
-    """The daemon; None: none runs. One that is just starting or ending is waited for.
+    """The daemon; None: none runs. One that is starting or ending is waited for.
 
     Raises:
         NoAnswerError: one lives, and does not answer.
     """
-    outage = Outage(SETTLING)
+    settling, starting = Outage(SETTLING), Outage(say=partial(click.echo, err=True))
     while True:
         try:
             return ask(api.GetDaemon())
-        except HungDaemonError as silence:
+        except (HungDaemonError, LeavingDaemonError) as silence:
+            outage = starting if isinstance(silence, StartingDaemonError) else settling
             time.sleep(outage.pause(silence))
         except NoDaemonError:
             return None

@@ -15,6 +15,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.options import BagReader
+from adaptor.cli.printing import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, Outage, ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
@@ -47,7 +48,8 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
     Two snapshots lie half a second apart or more, and about `longest` seconds at most, since the start of a
     task or of a pilot is no event.
 
-    A daemon that ends by itself once all is done is no error: the journal then has the end.
+    A daemon that ends by itself once all is done is no error: the journal then has the end. The user is told
+    of one that is stalled.
 
     Raises:
         NoDaemonError: none runs and the bags have not ended.
@@ -56,11 +58,15 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
     selector = ",".join(map(str, bags))
     outage = Outage(say=partial(click.echo, err=True))
     pause = _FIRST_PAUSE
+    stalled = ""
     while True:
         snapshot: Overview | None
         wait = pause
         try:
             snapshot = Overview(time.time(), ask(api.GetBags(selector)).bags, ask(api.GetPilots()))
+            before, stalled = stalled, ask(api.GetDaemon()).stalled
+            if stalled and not before:
+                click.echo(f"adaptor: the daemon is stalled: {printable(stalled)}", err=True)
             outage.answered()
         except (NoDaemonError, NoAnswerError) as silence:
             snapshot = _end_by_journal(selector)

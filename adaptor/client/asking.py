@@ -35,7 +35,7 @@ SETTLING = 5.0
 """Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
 _PART = 2**18
 _PAUSE = 0.1
-"""Seconds until a connection that was closed in its handshake is made again."""
+"""Seconds until a connection is tried again that was refused, or closed in its handshake."""
 
 
 class NoAnswerError(AdaptorError):
@@ -46,8 +46,16 @@ class UnreachableDaemonError(NoAnswerError):
     """The daemon lives on another machine, and no address of it answers here."""
 
 
+class LeavingDaemonError(NoAnswerError):
+    """The daemon closed the connection before it answered: it ends, or begins anew."""
+
+
 class HungDaemonError(NoAnswerError):
-    """The daemon lives, and not even its port answers: it is stopped, hung, or just starting or ending."""
+    """The daemon lives, and not even its port answers: it is stopped or hung, or as below."""
+
+
+class StartingDaemonError(HungDaemonError):
+    """The daemon lives and is not stopped, and nothing listens at its port: it is starting or ending."""
 
 
 def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
@@ -113,22 +121,40 @@ class DaemonConnection:
         self._socket = self._channel = None
 
     def _open(self) -> tuple[socket.socket, Channel]:
-        """Raises NoDaemonError, HungDaemonError, AccessError."""
+        """Waits for a daemon that is starting or ending.
+
+        Raises:
+            NoDaemonError: none runs.
+            HungDaemonError, AccessError: it does not answer, or its access file cannot be used.
+        """
+        until = time.monotonic() + SETTLING
+        while True:
+            try:
+                return self._reach()
+            except StartingDaemonError:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _reach(self) -> tuple[socket.socket, Channel]:
+        """Raises as `_open` does."""
         path = self._directory / CLIENT_ACCESS
         if not path.exists():
             raise no_daemon(self._directory)
         access = read_access(path)
         party = Party(access.own, access.server, server=False)
+        listens = False
         for address in access.addresses:
             if (connected := _connected(address)) is None:
                 continue
+            listens = True
             reached = self._greeted(address, connected, party)
             if reached is not None:
                 self._address = address
                 return reached
             if (holder := _holder(self._directory)) is not None and holder.local:
                 break  # its other addresses lead to the same process
-        raise no_daemon(self._directory)
+        raise no_daemon(self._directory, listens=listens)
 
     def _greeted(
         self, address: str, connected: socket.socket | None, party: Party
@@ -183,7 +209,7 @@ class DaemonConnection:
                 f"the daemon at {self._address} did not answer within {timeout:g} s; is it stopped?"
             ) from error
         except (OSError, ChannelError) as error:
-            raise NoAnswerError(
+            raise LeavingDaemonError(
                 f"the daemon at {self._address} disconnected before it answered; try again: adaptor status"
             ) from error
         return messages[0]
@@ -221,17 +247,24 @@ def _connected(address: str) -> socket.socket | None:
     return connected
 
 
-def no_daemon(directory: Path) -> NoDaemonError | NoAnswerError:
-    """What to raise if there was no answer: there is no daemon, or one that lives and is silent."""
+def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAnswerError:
+    """What to raise if there was no answer: there is no daemon, or one that lives and is silent.
+
+    `listens`: whether a port of its access file accepts connections.
+    """
     holder = _holder(directory)
     if holder is None:
         return NoDaemonError(f"no daemon is running for {directory}; start one: adaptor daemon start")
     if holder.host and not holder.local:
+        from adaptor.daemon.lock import SILENCE
+
         return UnreachableDaemonError(
             f"the daemon on {holder.host} cannot be reached from here (process {holder.pid}): run this"
-            f" command on {holder.host}, or end the daemon there: adaptor daemon stop"
+            f" command on {holder.host}, or end the daemon there: adaptor daemon stop; if {holder.host} is"
+            f" down, try again in {SILENCE:.0f} s"
         )
-    return HungDaemonError(
+    kind = StartingDaemonError if holder.busy and not listens else HungDaemonError
+    return kind(
         f"the daemon of {directory} ({holder}) lives but does not answer: it is stopped, hung, or just"
         f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
         " stop --force"

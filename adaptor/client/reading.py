@@ -62,11 +62,13 @@ class Reader:
         return ask(question, self._timeout)
 
     def kept(self, question: api.Question[A]) -> A:
-        from adaptor.journal.database import FILE  # only where no daemon runs
+        from adaptor.journal.damage import check_not_lost  # only where no daemon runs
+        from adaptor.journal.database import FILE
         from adaptor.journal.queries import answer_offline
 
         directory: Path = state_directory()
         if question.nothing is not None and not (directory / FILE).exists():
+            check_not_lost(directory / FILE)
             nothing: A = question.nothing
             return nothing
         return answer_offline(directory, question, self._clock())

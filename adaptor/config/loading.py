@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from adaptor.config.checks import check
@@ -14,7 +15,7 @@ from adaptor.errors import ConfigError
 from adaptor.private_files import write_private
 
 LAST = "configuration"
-"""The file of the state directory with the path of the configuration that the last daemon used."""
+"""The file of the state directory with the sites of the last daemon, and the path of its configuration."""
 
 
 def config_path(option: str | None = None) -> Path | None:
@@ -46,25 +47,33 @@ def default_config_path() -> Path:
 
 def last_config(directory: Path) -> Path | None:
     """The file that the last daemon of a state directory used; None: it used none."""
+    path = _last(directory)[1].removesuffix(b"\n")
+    return Path(os.fsdecode(path)) if path else None
+
+
+def last_sites(directory: Path) -> list[str]:
+    """The sites of the last daemon of a state directory; none: there was no daemon."""
+    return _last(directory)[0].decode().split()
+
+
+def _last(directory: Path) -> tuple[bytes, bytes]:
     try:
-        data = (directory / LAST).read_bytes()
+        sites, _, path = (directory / LAST).read_bytes().partition(b"\n")
     except FileNotFoundError:
-        return None
-    return Path(os.fsdecode(data.removesuffix(b"\n")))
+        return b"", b""
+    return sites, path
 
 
-def remember_config(directory: Path, path: Path | None) -> None:
-    """Write down for the next daemon which file this one uses; None: it uses none.
+def remember_config(directory: Path, path: Path | None, sites: Iterable[str]) -> None:
+    """Write down for the next daemon which file this one uses, and its sites; None: it uses none.
 
     Raises:
         ConfigError: it cannot be written.
     """
     note = directory / LAST
+    file = b"" if path is None else os.fsencode(path.absolute())
     try:
-        if path is None:
-            note.unlink(missing_ok=True)
-        else:
-            write_private(note, os.fsencode(path.absolute()) + b"\n")
+        write_private(note, " ".join(sites).encode() + b"\n" + file + b"\n")
     except OSError as error:
         raise ConfigError(f"{note}: cannot be written: {error.strerror}") from error
 

@@ -8,8 +8,9 @@ import os
 import sys
 from pathlib import Path
 
-from adaptor.daemon.process import READY, run
-from adaptor.errors import AdaptorError
+from adaptor.daemon.lock import LockHeldError
+from adaptor.daemon.process import HELD, READY, VANISHED, run
+from adaptor.errors import AdaptorError, VanishedSitesError
 
 
 class _Starter:
@@ -32,18 +33,36 @@ def main() -> int:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--config")
     parser.add_argument("--until-idle", action="store_true")
+    parser.add_argument("--drop-sites", action="store_true")
     parser.add_argument("--ready-fd", type=int, help="a pipe that is told when the daemon can be asked")
     arguments = parser.parse_args()
     starter = _Starter(arguments.ready_fd)
     try:
-        return run(arguments.state, arguments.config, arguments.until_idle, lambda: starter.tell(READY))
+        return run(
+            arguments.state,
+            arguments.config,
+            arguments.until_idle,
+            lambda last: starter.tell(READY + (b"" if last is None else os.fsencode(last))),
+            drop_sites=arguments.drop_sites,
+        )
     except AdaptorError as error:
-        starter.tell(str(error).encode())
-        print(f"adaptor: {error}", file=sys.stderr)
+        kind = VANISHED if isinstance(error, VanishedSitesError) else b""
+        starter.tell(HELD if isinstance(error, LockHeldError) else kind + str(error).encode())
+        _print(error)
         return error.exit_code
+    except OSError as error:  # a full disk, for instance
+        starter.tell(str(error).encode())
+        _print(error)
+        return 1
     except Exception as error:
         starter.tell(f"unexpected {type(error).__name__}: {error}".encode())
         raise
+
+
+def _print(error: Exception) -> None:
+    """For the file that the starter made of stderr; its disk may be full too."""
+    with contextlib.suppress(OSError):
+        print(f"adaptor: {error}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -8,22 +8,27 @@ process, as after a restart, which loses nothing: pilots and workers go on and a
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from adaptor import api
-from adaptor.config.loading import config_path, digest_of, last_config, load_config
+from adaptor.config.loading import config_path, digest_of, last_config, last_sites, load_config
 from adaptor.config.schema import Config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.sites import first_limits, make_backends
 from adaptor.daemon.spool import open_spool, spool_of
-from adaptor.errors import ConfigError
-from adaptor.journal.database import FILE
+from adaptor.errors import ConfigError, VanishedSitesError
+from adaptor.journal.database import FILE, OWNERS_PATIENCE
 from adaptor.journal.queries import answer_offline
 from adaptor.model import Limits
+
+_MOST_BAGS = 1000
+"""Unfinished bags that are looked at."""
+_SHOWN = 3
+"""Pilots and bags that are named in one message."""
 
 
 class Configured(msgspec.Struct, frozen=True):
@@ -75,12 +80,65 @@ def continued(directory: Path, option: str | None) -> Path | None:
 
 def _left_work(directory: Path) -> bool:
     """Whether bags have not ended, or pilots are in the system."""
+    return any(_unfinished(directory, 1))
+
+
+def _unfinished(directory: Path, most: int) -> tuple[list[api.BagView], list[api.PilotRecord]]:
+    """The newest bags that have not ended, at most so many, and the pilots in the system."""
     if not (directory / FILE).exists():
-        return False
+        return [], []
     now = system_clock()
-    bags = answer_offline(directory, api.GetLatestBags(running=1, ended=0), now)
-    pilots = answer_offline(directory, api.GetPilots(), now)
-    return bags != api.Bags([]) or pilots != []
+    bags = answer_offline(directory, api.GetLatestBags(running=most, ended=0), now, OWNERS_PATIENCE).bags
+    return bags, answer_offline(directory, api.GetPilots(), now, OWNERS_PATIENCE)
+
+
+def check_sites(directory: Path, given: Configured) -> None:
+    """Raises VanishedSitesError: sites of the last daemon, on which pilots or bags depend, are gone."""
+    before = last_sites(directory)
+    if not set(before) <= set(given.config.sites):
+        bags, pilots = _unfinished(directory, _MOST_BAGS)
+        check_removed(
+            before,
+            given,
+            [(pilot.id, pilot.site) for pilot in pilots],
+            [(bag.id, bag.sites) for bag in bags],
+            last_config(directory),
+        )
+
+
+def check_removed(
+    before: Collection[str],
+    given: Configured,
+    pilots: Iterable[tuple[int, str]],
+    bags: Iterable[tuple[int, Collection[str]]],
+    last: Path | None,
+) -> None:
+    """Check that nothing depends on sites that are not configured any more.
+
+    Their pilots would run on unobserved, and their bags elsewhere: on the login node, for instance.
+
+    Args:
+        before: the sites of the configuration `last`.
+        pilots: those in the system, and their sites.
+        bags: the unfinished ones, and the sites that they may use; none: all.
+
+    Raises:
+        VanishedSitesError: something does.
+    """
+    now = set(given.config.sites)
+    gone = set(before) - now
+    needs = [f"pilot {pilot} of {site} is in the system" for pilot, site in pilots if site in gone]
+    for bag, sites in bags:
+        if not now & (set(sites) or set(before)) and gone & (set(sites) or set(before)):
+            needs.append(f"bag {bag} may run only there" if sites else f"bag {bag} runs there")
+    if needs:
+        more = f" and {len(needs) - _SHOWN} more" if len(needs) > _SHOWN else ""
+        raise VanishedSitesError(
+            f"{given.path or 'without a configuration'}: {', '.join(sorted(gone))} would be no site any more,"
+            f" but {'; '.join(needs[:_SHOWN])}{more}. Name the configuration that has it (the last one:"
+            f" {last or 'none'}) with --config, or go on without it: adaptor daemon stop, then adaptor daemon"
+            " start --drop-sites"
+        )
 
 
 def checked_anew(before: Configured, directory: Path, instance: str) -> Configured:

@@ -22,6 +22,7 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
+from adaptor.journal.damage import understood
 from adaptor.journal.forecast_rows import bags_with_forecast
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import started_in
@@ -57,10 +58,8 @@ class Core:
         self.journal = journal
         self.server = server
         self.terms = terms
-        self.broker = recover(journal, terms, self.now())
         self.earlier = Earlier(journal, terms)
-        self.earlier.recall(self.broker)
-        self.treasury = self._open_treasury()
+        self._read_journal()
         self.sites: dict[str, SiteMemory] = {}
         """All sites, by name: they share the broker, so each decides with an eye on the others."""
         self.wakes: dict[str, asyncio.Event] = {}
@@ -69,8 +68,6 @@ class Core:
         """What the last decision of any site leaves for the next one."""
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
-        self.forecast_kept = journal.read(bags_with_forecast)
-        """Bags whose first forecast is kept."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
         self.results = 0
@@ -82,13 +79,19 @@ class Core:
 
     def recover(self) -> None:
         """Forget everything in memory and begin again from the journal. Raises JournalError."""
-        self.broker = recover(self.journal, self.terms, self.now())
-        self.earlier.recall(self.broker)
-        self.treasury = self._open_treasury()
-        self.forecast_kept = self.journal.read(bags_with_forecast)
+        self._read_journal()
         self.losses.clear()
         self._sent_bags.clear()
         self.listeners.tell_all()
+
+    def _read_journal(self) -> None:
+        """All that is rebuilt from the journal. Raises JournalError."""
+        with understood(self.journal.path):
+            self.broker = recover(self.journal, self.terms, self.now())
+            self.earlier.recall(self.broker)
+            self.treasury = self._open_treasury()
+            self.forecast_kept = self.journal.read(bags_with_forecast)
+            """Bags whose first forecast is kept."""
 
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""

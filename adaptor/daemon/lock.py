@@ -1,25 +1,44 @@
-"""One daemon per state directory, and who it is."""
+"""One daemon per state directory, and who it is.
+
+The lock is one of the kernel's. On some shared file systems it does not reach other machines: NFS with
+`nolock` or `local_lock`, Lustre with `localflock`. So the file has a heartbeat too, its time of change: no
+daemon starts while that of a daemon on another machine goes on.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
+import logging
 import os
+import signal
 import struct
+import threading
 import time
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
+from adaptor.daemon.clock import system_clock
 from adaptor.errors import AdaptorError
 from adaptor.processes.identity import Process, host, is_here, own_identity, process_of, state_of
 from adaptor.protocol.decoding import decoded
+
+log = logging.getLogger(__name__)
 
 LOCK = "daemon.lock"
 _HELD = frozenset({errno.EAGAIN, errno.EACCES})
 _QUESTION = struct.Struct("@hhqqi")
 """struct flock of fcntl(2): type, whence, start, length, pid."""
+HEARTBEAT = 10.0
+"""Seconds between two heartbeats."""
+SILENCE = 35.0
+"""Seconds without a heartbeat after which a daemon on another machine has ended."""
+_LOOK = 1.0
+_LONGEST = 4096
+"""Bytes of a holder's name, at most."""
 _JUST_TAKEN = 1.0
 """Seconds that a daemon takes, at most, from having the lock to having its name in it."""
 
@@ -56,11 +75,73 @@ class Holder(msgspec.Struct, frozen=True):
 _holder = msgspec.json.Decoder(Holder)
 
 
-def take_lock(directory: Path) -> IO[bytes]:
-    """The lock, for as long as the returned file is open; the kernel releases it with the process.
+class LockHeldError(AdaptorError):
+    """Another process holds the lock of the state directory."""
+
+
+class DaemonLock:
+    """The lock, until it is closed; the kernel releases it with the process.
+
+    The process must not open and close the file otherwise: that would release it too.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path = path
+        self._file = file
+        self._beat = path.stat().st_mtime_ns
+        """The last heartbeat, as the file system has it."""
+        self._lost = False
+        """Whether another daemon has taken the file over."""
+        self._closing = threading.Event()
+        self._beats = threading.Thread(target=self._go_on, daemon=True, name="heartbeat")
+        self._beats.start()
+
+    def __enter__(self) -> DaemonLock:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release it, so that the next daemon need not wait for a heartbeat."""
+        self._closing.set()
+        self._beats.join()
+        if not self._lost:
+            with contextlib.suppress(OSError):
+                self._file.truncate(0)
+        self._file.close()
+
+    def beat(self) -> None:
+        """Show that this process lives, or end it if another daemon has shown that. Raises OSError."""
+        if self._path.stat().st_mtime_ns != self._beat and self._names_another():
+            self._lost = True
+            log.error("another daemon has taken over %s: stopping", self._path.parent)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        os.utime(self._file.fileno())
+        self._beat = self._path.stat().st_mtime_ns
+
+    def _names_another(self) -> bool:
+        data = os.pread(self._file.fileno(), _LONGEST, 0)
+        try:
+            return decoded(_holder.decode, data) != Holder(**own_identity())
+        except msgspec.DecodeError:
+            return False
+
+    def _go_on(self) -> None:
+        while not self._lost and not self._closing.wait(HEARTBEAT):
+            with contextlib.suppress(OSError):  # the folder is gone, or its file system does not answer
+                self.beat()
+
+
+def take_lock(directory: Path) -> DaemonLock:
+    """The lock of a state directory.
+
+    Waits up to `SILENCE` seconds if a daemon on another machine has not released it.
 
     Raises:
-        AdaptorError: another daemon holds it, or the file cannot be made or locked.
+        LockHeldError: another daemon holds it.
+        AdaptorError: the file cannot be made or locked.
     """
     path = directory / LOCK
     try:
@@ -70,18 +151,50 @@ def take_lock(directory: Path) -> IO[bytes]:
     except OSError as error:
         raise AdaptorError(f"{path}: cannot be opened: {error.strerror}") from error
     try:
+        _await_silence(path)
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         file.truncate(0)
         file.write(msgspec.json.encode(own_identity()))
+        os.fsync(file.fileno())
+        return DaemonLock(path, file)
+    except LockHeldError:
+        file.close()
+        raise
     except OSError as error:
         file.close()
         if error.errno not in _HELD:
             raise AdaptorError(f"{path}: cannot be locked and written: {error.strerror}") from error
-        who = holder_of(directory) or "a process that is just ending"
-        raise AdaptorError(
-            f"{directory}: a daemon runs here already ({who}); `adaptor daemon stop` ends it"
-        ) from error
-    return file
+        raise _held(directory, holder_of(directory)) from error
+
+
+def _held(directory: Path, holder: Holder | None) -> LockHeldError:
+    who = holder or "a process that is just ending"
+    return LockHeldError(f"{directory}: a daemon runs here already ({who}); `adaptor daemon stop` ends it")
+
+
+def _await_silence(path: Path) -> None:
+    """Return when no daemon of another machine shows a heartbeat. Raises LockHeldError: one does."""
+    first, beat = _seen(path)
+    until = time.monotonic() + SILENCE
+    while first is not None and not first.local and time.monotonic() < until:
+        time.sleep(_LOOK)
+        now, last = _seen(path)
+        if now is None or now.local:
+            return
+        if last != beat:
+            raise _held(path.parent, now)
+
+
+def _seen(path: Path) -> tuple[Holder | None, int]:
+    """The process that the file names, and its last heartbeat in nanoseconds.
+
+    The file is opened anew: its server then tells what is new.
+    """
+    with path.open("rb") as file:
+        try:
+            return decoded(_holder.decode, file.read()), os.fstat(file.fileno()).st_mtime_ns
+        except msgspec.DecodeError:
+            return None, 0
 
 
 def holder_of(directory: Path) -> Holder | None:
@@ -89,7 +202,11 @@ def holder_of(directory: Path) -> Holder | None:
     path = directory / LOCK
     try:
         with path.open("rb") as file:
-            return _holder_of(file)
+            if (found := _holder_of(file)) is not None:
+                return found
+        named, beat = _seen(path)
+        lately = abs(system_clock() - beat / 1e9) < SILENCE
+        return named if named is not None and not named.local and lately else None
     except FileNotFoundError:
         return None
     except OSError as error:

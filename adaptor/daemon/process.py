@@ -14,13 +14,15 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from adaptor.config.loading import config_path, load_config, remember_config
+from adaptor.config.loading import config_path, configured_place, load_config, remember_config
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.configured import Configured, configured, continued
+from adaptor.daemon.configured import Configured, check_sites, configured, continued
 from adaptor.daemon.evidence import last_line
-from adaptor.daemon.lock import take_lock
+from adaptor.daemon.lock import LockHeldError, take_lock
 from adaptor.daemon.server import port_limits
-from adaptor.errors import AdaptorError
+from adaptor.errors import AdaptorError, VanishedSitesError
+from adaptor.journal.damage import check_not_lost
+from adaptor.journal.database import FILE
 from adaptor.private_files import open_log
 from adaptor.processes.descriptors import raise_limit
 from adaptor.processes.python_commands import module_command
@@ -29,35 +31,49 @@ from adaptor.protocol.state_directory import private_directory
 log = logging.getLogger(__name__)
 
 LOG = "daemon.log"
-READY = b"!"
-"""What a daemon that can be asked writes into its starter's pipe; one that gives up writes why."""
-_OVERWRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-START_TIMEOUT = 60.0
+READY, HELD, VANISHED = b"!", b"=", b"?"
+"""First letters of the daemon's word to its starter: it can be asked, and the file that it goes on with
+follows if none was named; another one runs; sites have vanished, as follows. All else says why not."""
+_OVERWRITE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+START_TIMEOUT = 100.0
 """Seconds within which a new daemon has to answer; asking a slow scheduler for limits is part of it."""
 
 
 def run(
-    directory: Path, config: str | None, until_idle: bool = False, on_ready: Callable[[], None] | None = None
+    directory: Path,
+    config: str | None,
+    until_idle: bool = False,
+    on_ready: Callable[[Path | None], None] = lambda _: None,
+    *,
+    drop_sites: bool = False,
 ) -> int:
     """Be the daemon, in the foreground, until stopped; the exit code.
 
-    `on_ready` is called once it can be asked.
+    Args:
+        on_ready: called once it can be asked, with the configuration of the last daemon if it is used because
+            none is named (see `continued`).
+        drop_sites: go on without sites that left the configuration, whatever depends on them.
 
     Raises:
-        AdaptorError: another daemon runs here, the configuration is at fault, or a scheduler that has
-            to be asked for its limits does not answer.
+        LockHeldError: another daemon runs here.
+        VanishedSitesError: work depends on sites that left the configuration.
+        AdaptorError: the configuration is at fault, or a scheduler that has to be asked for its limits does
+            not answer.
     """
     private_directory(directory)
     descriptors = raise_limit()
     with take_lock(directory):
+        check_not_lost(directory / FILE)
         last = continued(directory, config)
         first = configured(config if last is None else str(last))
+        if not drop_sites:
+            check_sites(directory, first)
         _log_to(directory / LOG)
         log.info("started: pid %d, state in %s", os.getpid(), directory)
         if last is not None:
             log.info("no configuration is named, and work is unfinished: %s, as the last daemon", last)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        _serve_all(directory, first, descriptors, until_idle, on_ready)
+        _serve_all(directory, first, descriptors, until_idle, lambda: on_ready(last))
         log.info("stopped")
     return 0
 
@@ -81,7 +97,7 @@ def _serve_all(
     async def serve(given: Configured, problem: str) -> tuple[Configured, Configured | None]:
         """What it went by, and what the next one goes by."""
         nonlocal began
-        remember_config(directory, given.path)
+        remember_config(directory, given.path, given.config.sites)
         service = Service(
             directory, given, port_limits(descriptors, len(given.config.sites)), started, problem
         )
@@ -105,26 +121,30 @@ def _serve_all(
             continue
         if following is None:
             return
-        given, problem, on_ready = following, "", None
+        given, on_ready = following, None
+        problem = problem if given.digest == before.digest else ""
 
 
-def start(directory: Path, config: str | None, until_idle: bool = False) -> Path | None:
+def start(
+    directory: Path, config: str | None, until_idle: bool = False, *, drop_sites: bool = False
+) -> Path | None:
     """Start a daemon that outlives this process and the login session; returns when it answers.
 
     Returns the configuration of the last daemon if it is used because none is named (see `continued`).
 
     Raises:
+        LockHeldError: another daemon is starting or running.
+        VanishedSitesError: work depends on sites that left the configuration; `drop_sites` goes on without.
         AdaptorError: it ended, or did not answer in time; the message has the end of its log.
     """
     private_directory(directory)
     command = [*module_command(sys.executable, "adaptor.daemon", "--state", str(directory))]
-    last = continued(directory, config)
-    path = last or config_path(config)
+    path = config_path(config)
     if path is not None:
+        if configured_place(config)[1]:
+            command += ["--config", str(path.resolve())]
         load_config(path)  # a mistake in it is better told here than in a log
-        command += ["--config", str(path.resolve())]
-    if until_idle:
-        command.append("--until-idle")
+    command += ["--until-idle"] * until_idle + ["--drop-sites"] * drop_sites
     errors = directory / "daemon.err"
     ready, signal_ready = os.pipe()
     command += ["--ready-fd", str(signal_ready)]
@@ -144,21 +164,24 @@ def start(directory: Path, config: str | None, until_idle: bool = False) -> Path
         raise AdaptorError(f"{errors}: cannot be written: {error.strerror}") from error
     finally:
         os.close(signal_ready)
-    _await(process, ready, errors)
-    return last
+    return _await(process, ready, errors)
 
 
-def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> None:
-    """Wait for the daemon's word. Raises AdaptorError: it ended, or did not answer in time."""
+def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> Path | None:
+    """Wait for the daemon's word. Returns and raises what `start` does."""
     with os.fdopen(ready, "rb") as pipe:
         answered, _, _ = select.select([pipe], [], [], START_TIMEOUT)
         word = pipe.read() if answered else b""
-    if word == READY:
-        return
+    if word[:1] == READY:
+        return Path(os.fsdecode(word[1:])) if word[1:] else None
     if not answered:
         process.terminate()
         raise AdaptorError(_last_words(errors, f"the daemon was not ready within {START_TIMEOUT:.0f} s"))
     process.wait()
+    if word == HELD:
+        raise LockHeldError(f"{errors.parent}: another daemon is starting or running")
+    if word[:1] == VANISHED:
+        raise VanishedSitesError(word[1:].decode(errors="replace"))
     problem = f"the daemon ended at once (exit code {process.returncode})"
     if word:  # on a full disk nothing is in the file
         raise AdaptorError(f"{problem}: {word.decode(errors='replace')}")

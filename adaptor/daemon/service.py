@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -18,7 +19,7 @@ from adaptor import __version__, api
 from adaptor.api import DaemonView
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.configured import Configured, changes, checked_anew
+from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
 from adaptor.daemon.core import Core
 from adaptor.daemon.lock import LOCK
 from adaptor.daemon.notices import NotableEvents
@@ -40,6 +41,7 @@ from adaptor.daemon.sites import first_limits, make_backends, stays_inside, term
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
+from adaptor.daemon.timers import Every, new_scheduler
 from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.meters import Meters, journal_view
@@ -47,15 +49,19 @@ from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
+from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
 from adaptor.protocol.access import CLIENT_ACCESS
 from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.protocol.state_directory import private_directory
+from adaptor.units import format_duration
 from backends.registry import backend_type
 
 log = logging.getLogger(__name__)
 
+_LOOK_AT_CLOCK = 1.0
+"""Seconds between two looks whether the time of day was set."""
 LINGER = 3.0
 """Seconds that a private daemon stays after the last bag, so that its user sees the end."""
 
@@ -78,6 +84,7 @@ class Service:
         Raises:
             AdaptorError: something cannot be opened, or no scheduler answers.
         """
+        system_clock.adopt()
         self.directory = directory
         self.configured = configured
         self.config = config = configured.config
@@ -87,6 +94,7 @@ class Service:
         self._problem = problem
         self.stalled = ""
         """Why nothing can be written down now; empty: it can."""
+        self._damaged = False
         private_directory(directory / "pilots")
         self._keys = load_or_make_keys(directory)
         machines = {name: make_machine(each) for name, each in config.sites.items()}
@@ -163,6 +171,7 @@ class Service:
             *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
             asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
             asyncio.create_task(self.retention.run(self._may_listen, self._stall)),
+            asyncio.create_task(self._watch_clock()),
             asyncio.create_task(self._stopped()),
         ]
         beside = [asyncio.create_task(read_history(state)) for state in self.sites.values()]
@@ -203,9 +212,9 @@ class Service:
         host = self.config.daemon.host
         write_client_access(self.directory, self._keys, self.server, host, self._loopback)
 
-    def stop(self, *, pilots: bool) -> None:
-        """End the daemon soon; with `pilots`, cancel them first."""
-        self._stopping, self._stop_pilots, self.next = True, pilots, None
+    def stop(self, *, pilots: bool, following: Configured | None = None) -> None:
+        """End the service soon; with `pilots`, cancel them first. `following`: what the next one goes by."""
+        self._stopping, self._stop_pilots, self.next = True, pilots, following
         asyncio.get_running_loop().call_later(0.1, self._stop.set)
 
     async def reload(self) -> api.Reloading:
@@ -213,10 +222,12 @@ class Service:
         instance = self.core.journal.instance
         now = await asyncio.to_thread(checked_anew, self.configured, self.directory, instance)
         found = changes(self.configured, now)
+        pilots = [(pilot, name) for name, site in self.sites.items() for pilot in site.pilots]
+        bags = [(bag.id, bag.spec.sites) for bag in self.core.broker.state.bags.values()]
+        check_removed(list(self.sites), now, pilots, bags, self.configured.path)
         if found.any:
             log.info("the configuration is loaded anew: %s", found)
-            self.stop(pilots=False)
-            self.next = now
+            self.stop(pilots=False, following=now)
         else:
             self.configured = msgspec.structs.replace(self.configured, digest=now.digest)
         return found
@@ -236,20 +247,35 @@ class Service:
     async def _stopped(self) -> None:
         await self._stop.wait()
 
+    async def _watch_clock(self) -> None:
+        """When the time of day was set, begin anew: times in memory and in APScheduler are of the old one."""
+        while self._stopping or not (step := system_clock.step):
+            await asyncio.sleep(_LOOK_AT_CLOCK)
+        while self.stalled:
+            await self._try_journal()
+            await asyncio.sleep(_LOOK_AT_CLOCK)
+        way = "forward" if step > 0 else "back"
+        told = f"the clock was set {way} by {format_duration(abs(step))}: the daemon begins anew"
+        log.warning("%s", told)
+        with contextlib.suppress(JournalError):
+            self.core.journal.note_clock_set(self.core.now(), told)
+        self.stop(pilots=False, following=self.present)
+        await self._stopped()
+
     def wake_sites(self) -> None:
         for state in self.sites.values():
             state.wake.set()
 
     def _schedule(self) -> AsyncIOScheduler:
-        scheduler = AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1})
+        scheduler = new_scheduler()
         for state in self.sites.values():
-            seconds = state.memory.settings.poll
-            scheduler.add_job(_wake, "interval", [state], seconds=seconds, id=f"look at {state.name}")
-        scheduler.add_job(self._every_second, "interval", seconds=1.0, id="silence and idleness")
-        scheduler.add_job(self._look_at_folder, "interval", seconds=1.0, id="folder")
-        scheduler.add_job(self._try_journal, "interval", seconds=5.0, id="journal")
-        scheduler.add_job(self._measure, "interval", seconds=60.0, id="rates")
-        scheduler.add_job(self._settle_removed, "interval", seconds=60.0, id="removed sites")
+            poll = Every(state.memory.settings.poll)
+            scheduler.add_job(_wake, poll, [state], id=f"look at {state.name}")
+        scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
+        scheduler.add_job(self._look_at_folder, Every(1.0), id="folder")
+        scheduler.add_job(self._try_journal, Every(5.0), id="journal")
+        scheduler.add_job(self._measure, Every(60.0), id="rates")
+        scheduler.add_job(self._settle_removed, Every(60.0), id="removed sites")
         scheduler.start()
         self.wake_sites()
         return scheduler
@@ -273,11 +299,14 @@ class Service:
         """Stop deciding until the journal can be written again; workers keep their results meanwhile."""
         if not self.stalled:
             log.error("%s", error)
-        self.stalled = str(error)
+        self.stalled, self._damaged = str(error), self._damaged or isinstance(error, DamagedJournalError)
 
     async def _try_journal(self) -> None:
-        """After a failure: begin again from what the journal has, as after a restart."""
-        if not self.stalled:
+        """After a failure: begin again from what the journal has, as after a restart.
+
+        A journal that is damaged stays so.
+        """
+        if not self.stalled or self._damaged:
             return
         try:
             self.core.journal.explain(
@@ -289,7 +318,7 @@ class Service:
             self.core.recover()
             self._load_pilots()
         except JournalError as error:
-            self.stalled = str(error)
+            self._stall(error)
             return
         log.info("the journal can be written again")
         self.stalled = ""

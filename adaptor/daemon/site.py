@@ -23,6 +23,7 @@ from adaptor.daemon.sites import settings_of
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
+from adaptor.journal.damage import understood
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import PilotRow, local_runs, pilot_waits, pilots_in_system, submitted_since
 from adaptor.model import Limits, PilotState, QueueState, Request
@@ -124,7 +125,8 @@ class Site:
         """The pilots in the system, as the journal has them."""
         now = self.core.now()
         rows = self.core.journal.read(pilots_in_system)
-        self.memory.know_pilots(_pilot(row, now) for row in rows if row.site == self.name)
+        with understood(self.core.journal.path):
+            self.memory.know_pilots([_pilot(row, now) for row in rows if row.site == self.name])
 
     async def ask(self, question: Callable[[], T], *, patient: bool = True) -> T | None:
         """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why.
@@ -264,7 +266,7 @@ def _pilot(row: PilotRow, now: float) -> Pilot:
         id=row.id,
         tag=row.tag,
         request=Request(row.p, row.tr, row.least),
-        submitted=row.submitted,
+        submitted=min(row.submitted, now),  # the clock may have been set back
         predicted_start=row.predicted_start,
         state=PilotState(row.state),
         job=row.job,

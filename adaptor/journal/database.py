@@ -13,17 +13,24 @@ from typing import Any, TypeVar
 import msgspec
 
 from adaptor.errors import JournalError
+from adaptor.journal.damage import check_not_lost, damaged, is_damage
 from adaptor.journal.upgrade import prepare_for_reading, prepare_for_writing
 
 FILE = "journal.sqlite"
+OWNERS_PATIENCE = 10.0
+"""Seconds for which the daemon waits until commands have read the journal, which they do if none runs."""
 
 
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Turn sqlite3's errors into a JournalError that names the file."""
+    """Turn sqlite3's errors, and those of decoding, into a JournalError that names the file."""
     try:
         yield
+    except msgspec.DecodeError as error:
+        raise damaged(path, error) from error
     except sqlite3.Error as error:
+        if is_damage(error):
+            raise damaged(path, error) from error
         raise JournalError(f"{path}: the journal cannot be used: {error}") from error
 
 
@@ -31,35 +38,43 @@ def open_for_writing(directory: Path) -> sqlite3.Connection:
     """The journal, made (0600) if missing and migrated if old, for the one daemon that owns it.
 
     Raises:
-        JournalError: it cannot be opened or migrated, or a newer version of the adaptor has written it.
+        JournalError: it cannot be opened or migrated, a newer version of the adaptor has written it, or it
+            was lost.
     """
     path = directory / FILE
+    check_not_lost(path)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise JournalError(f"{path}: the journal cannot be opened: {error.strerror}") from error
     # Free pages are given back a few at a time: SQLite heeds that in an empty file only, before WAL.
     new = () if path.stat().st_size else ("auto_vacuum = INCREMENTAL",)
-    return _open(path, prepare_for_writing, *new, "journal_mode = WAL", "synchronous = NORMAL")
+    return _open(
+        path, prepare_for_writing, OWNERS_PATIENCE, *new, "journal_mode = WAL", "synchronous = NORMAL"
+    )
 
 
-def open_for_reading(directory: Path) -> sqlite3.Connection:
+def open_for_reading(directory: Path, patience: float = 1.0) -> sqlite3.Connection:
     """The journal of a daemon that does not run; the file keeps its format.
 
+    `patience`: seconds for another reader to be done.
+
     Raises:
-        JournalError: there is none, it is in use, or a newer version of the adaptor has written it.
+        JournalError: there is none, it is in use, or a newer version of the adaptor has written it, or it was
+            lost.
     """
     path = directory / FILE
+    check_not_lost(path)
     if not path.exists():
         raise JournalError(f"{path}: there is no journal: nothing was ever submitted here")
     # The WAL of a dead daemon has to be read too, which takes a connection that may write.
-    connection = _open(path, prepare_for_reading)
+    connection = _open(path, prepare_for_reading, patience)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def _open(
-    path: Path, prepare: Callable[[sqlite3.Connection, Path], None], *pragmas: str
+    path: Path, prepare: Callable[[sqlite3.Connection, Path], None], patience: float, *pragmas: str
 ) -> sqlite3.Connection:
     """A connection that holds the file's lock, with the tables of the present format.
 
@@ -67,7 +82,7 @@ def _open(
     Lustre do not give. Where WAL is refused all the same, the rollback journal serves.
     """
     with guarded(path):
-        connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+        connection = sqlite3.connect(path, isolation_level=None, timeout=patience)
         try:
             for pragma in ("locking_mode = EXCLUSIVE", *pragmas):
                 connection.execute(f"PRAGMA {pragma}")

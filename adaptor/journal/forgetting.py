@@ -35,6 +35,15 @@ def ended_before(db: sqlite3.Connection, instant: float, limit: int) -> list[int
     return [bag for (bag,) in rows]
 
 
+def last_written(db: sqlite3.Connection) -> float | None:
+    """When a bag was last submitted or a decision last kept, epoch seconds; None: never."""
+    (at,) = db.execute(
+        "SELECT MAX(at) FROM (SELECT MAX(submitted) AS at FROM bag UNION ALL"
+        " SELECT time FROM decision WHERE id = (SELECT MAX(id) FROM decision))"
+    ).fetchone()
+    return None if at is None else float(at)
+
+
 def check_forgettable(db: sqlite3.Connection, bag: int, books: Statements) -> None:
     """Raises UsageError: the bag has not ended, or a pilot that it ran in or pays for has not."""
     row = db.execute("SELECT ended FROM bag WHERE id = ?", (bag,)).fetchone()

@@ -308,6 +308,17 @@ class Journal:
             )
             return int(row.lastrowid or 0)
 
+    def note_clock_set(self, time: float, text: str) -> None:
+        """Tell it, and drop the predicted starts of pilots that wait: those were times of another clock."""
+        with self.transaction() as db:
+            db.execute(
+                "INSERT INTO decision (time, site, kind, text) VALUES (?, '', 'problem', ?)", (time, text)
+            )
+            db.execute(
+                "UPDATE pilot SET predicted_start = NULL WHERE started IS NULL AND state IN (?, ?)",
+                (PilotState.SUBMITTING.value, PilotState.QUEUED.value),
+            )
+
     def explained(self, kind: ExplanationKind) -> dict[int, float]:
         """By pilot: when a decision or an event of this kind was last told of it."""
         with guarded(self.path):

@@ -16,6 +16,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.errors import UsageError
 from adaptor.journal.activity_views import activity, measured, task_sums
 from adaptor.journal.credits import bag_line, credits_view, entries, gpus_of_pilot
+from adaptor.journal.damage import understood
 from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.donation_views import donation_of_bag
 from adaptor.journal.event_views import events
@@ -48,16 +49,19 @@ reads = Handlers[QueryContext]()
 """The functions below, by their questions."""
 
 
-def answer_offline(directory: Path, question: api.Question[A], now: float) -> A:
+def answer_offline(directory: Path, question: api.Question[A], now: float, patience: float = 1.0) -> A:
     """Answer from the journal of a daemon that does not run. `now` is in epoch seconds.
 
+    `patience`: seconds for another reader to be done.
+
     Raises:
-        JournalError: there is no journal, or it is in use.
+        JournalError: there is no journal, it is in use, or it was lost or damaged.
         UsageError: the question needs a running daemon, or names something that is not there.
     """
     if not question.kept:
         raise UsageError("this needs a running daemon; start it with: adaptor daemon start")
-    with closing(open_for_reading(directory)) as db, guarded(directory / FILE):
+    path = directory / FILE
+    with closing(open_for_reading(directory, patience)) as db, understood(path), guarded(path):
         return answer(db, question, now)
 
 

@@ -215,7 +215,7 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
             if worker is None:
                 worker = workers[one] = _awaited(one, pilot, site, its_node, now)
             worker.held[AttemptKey(bag, task, number)] = HeldLease(
-                leased=leased,
+                leased=min(leased, now),  # the clock may have been set back
                 cpus=size.processors,
                 line=known.lines.of(task).number if one == ids[0] else None,
                 suspect=task in known.losses,

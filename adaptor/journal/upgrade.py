@@ -8,12 +8,14 @@ changes the tables.
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from adaptor.errors import JournalError
+from adaptor.journal.damage import has_served, lost
 from adaptor.private_files import write_private
 
 log = logging.getLogger(__name__)
@@ -21,15 +23,24 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 FOLDER = Path(__file__).parent
 """Of `schema.sql` and `migrations/`."""
+_TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 
 
 def format_of(db: sqlite3.Connection, path: Path) -> int:
     """The format's number; 0: the file is empty.
 
     Raises:
-        JournalError: a newer version of the adaptor has written the file.
+        JournalError: a newer version of the adaptor has written the file, or it has lost what it had.
+        sqlite3.Error: a table is missing.
     """
     number = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if number == 0 and has_served(path):
+        raise lost(path)
+    if number == FORMAT:
+        there = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in _TABLE.findall(_schema()):
+            if table not in there:
+                raise sqlite3.DatabaseError(f"no such table: {table}")
     if number > FORMAT:
         copy = copy_of(path, FORMAT)
         way_back = f", or go back to {copy}, which lacks all that was done since" if copy.exists() else ""

@@ -57,8 +57,8 @@ _SOFT = 0.6
 """The part of the grace time between SIGTERM and SIGKILL; the rest is for the report."""
 _FAREWELL = 2.0
 """Seconds for the daemon to acknowledge the last results."""
-_CLOCK_LOOK = 10.0
-"""Seconds after which the worker looks at the time of day again, at most: somebody may set the clock."""
+_LONGEST_WAIT = 60.0
+"""Seconds from one turn to the next, at most."""
 
 
 class Agent:
@@ -69,12 +69,14 @@ class Agent:
         self._log = Log(settings.directory / f"worker-{settings.file_node}.log")
         self._wakeup = Wakeup()
         identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
+        self._deadline = time.monotonic() + settings.deadline - time.time()
+        """Time at which the pilot ends, however the time of day is set meanwhile."""
         devices = devices_of(environment, settings.node)
         self._given = given(settings.asked, bounds_of(environment, settings.node), machine_memory())
         slots = Slots(
             self._given.processors,
             self._given.memory,
-            settings.deadline,
+            self._deadline,
             gpus=len(devices.ids),
             gpu_type=settings.gpu_type,
             binding=Binding(self._given.processors),
@@ -115,7 +117,7 @@ class Agent:
         settings = self._settings
         self._log.say(
             f"worker {__version__} of pilot {settings.pilot} on {settings.node}: {self._given.processors} "
-            f"processors, {settings.deadline - time.time():.0f} s until the pilot ends"
+            f"processors, {self._deadline - time.monotonic():.0f} s until the pilot ends"
             + (f", GPUs {' '.join(self._devices.ids)}" if self._devices.ids else "")
         )
         if self._given.shortfalls:
@@ -138,11 +140,11 @@ class Agent:
         if self._wakeup.told_to_leave:
             self._leave(Leaving.SIGNAL, f"got {self._wakeup.told_to_leave}")
         self._tasks.tend(now)
-        self._tasks.ends = now + self._leave_at() - time.time()
+        self._tasks.ends = self._leave_at()
         self._timers.run(now)
         self._tasks.start_opened(now)
         if self._leaving is None:
-            self._tasks.start(now, self._leave_at())
+            self._tasks.start(now)
         self._tasks.tidy()
         if self._unreachable or (self._leaving is not None and self._tasks.idle):
             return
@@ -150,7 +152,7 @@ class Agent:
             self._log.say(f"the connection to the daemon is lost: {self._link.problem}; reconnecting")
         self._report(now)
         self._set_timers(now)
-        pause = min(self._timers.next_due() - time.monotonic(), _CLOCK_LOOK)
+        pause = min(self._timers.next_due() - time.monotonic(), _LONGEST_WAIT)
         for data in self._link.wait(max(0.0, pause)):
             self._handle(data)
         self._wakeup.drain()
@@ -165,18 +167,16 @@ class Agent:
         self._reporting.set(self._reporter.next_due() if welcomed else NEVER)
 
     def _leave_at(self) -> float:
-        """Epoch seconds."""
-        return leave_at(self._settings.deadline, self._terms.grace_time)
+        return leave_at(self._deadline, self._terms.grace_time)
 
     def _silent_at(self) -> float:
         return (self._heard or 0.0) + _SILENT_HEARTBEATS * self._terms.heartbeat
 
     def _leave_in_time(self, now: float) -> None:
-        left = self._leave_at() - time.time()
-        if left <= 0:
+        if now >= self._leave_at():
             self._leave(Leaving.TIME_UP, "the pilot's time is up")
         else:
-            self._leave_timer.set(now + min(left, _CLOCK_LOOK))
+            self._leave_timer.set(self._leave_at())
 
     def _leave_idle(self, now: float) -> None:
         self._idle_timer.note(now, idle=self._tasks.idle, connected=self._link.welcomed)
@@ -210,8 +210,8 @@ class Agent:
             return
         self._leaving, self._left_at = why, time.monotonic()
         self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks running")
-        grace = grace_left(time.time(), self._settings.deadline, self._terms.grace_time)
         now = time.monotonic()
+        grace = grace_left(now, self._deadline, self._terms.grace_time)
         self._tasks.end_all(now, now + _SOFT * grace)
 
     def _say_hello(self) -> None:
@@ -229,7 +229,7 @@ class Agent:
                 shortfalls=self._given.shortfalls,
                 gpus=len(self._devices.ids),
                 gpu_type=settings.gpu_type,
-                deadline=settings.deadline,
+                deadline=time.time() + self._deadline - time.monotonic(),
                 holding=self._tasks.holding,
                 started=self._tasks.running,
                 unacknowledged=self._tasks.outbox.everything(time.monotonic()),
@@ -287,7 +287,7 @@ class Agent:
         said = answered = False
         now = time.monotonic()
         took = now - self._left_at
-        until = now + grace_left(time.time(), self._settings.deadline, _FAREWELL)
+        until = now + grace_left(now, self._deadline, _FAREWELL)
         while self._link.welcomed and now < until and not (answered and not outbox):
             if not said or outbox.has_unsent:
                 self._link.send(Goodbye(why=why, results=outbox.everything(now), took=took))

@@ -78,12 +78,12 @@ class Log:
 
 
 def leave_at(deadline: float, grace_time: float) -> float:
-    """Epoch seconds at which a worker ends its tasks, so that it can report before the scheduler kills it."""
+    """When a worker ends its tasks, so that it can report before the scheduler kills it at the deadline."""
     return deadline - min(grace_time, LAST_SECONDS)
 
 
 def grace_left(now: float, deadline: float, grace_time: float) -> float:
-    """Seconds for ending the tasks (epoch times): the grace time, or less at the end of the pilot."""
+    """Seconds for ending the tasks: the grace time, or less at the end of the pilot."""
     return max(0.0, min(grace_time, deadline - now))
 
 

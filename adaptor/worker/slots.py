@@ -66,7 +66,7 @@ class Slots:
         self.processors = processors
         self.memory = memory
         self.deadline = deadline
-        """Epoch seconds at which the pilot ends."""
+        """Monotonic seconds at which the pilot ends."""
         self.queue: dict[AttemptKey, HeldTask] = {}
         self.running: dict[AttemptKey, HeldTask] = {}
         self._idle_processors = processors

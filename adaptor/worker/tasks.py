@@ -172,9 +172,10 @@ class WorkerTasks:
             self.slots.add(held)
             self._late.set(0.0)
 
-    def start(self, now: float, deadline: float) -> None:
-        """Start what fits and has time. `deadline`: epoch seconds at which the worker would end it."""
-        while not self._short_of_processes and (held := self.slots.start_next(time.time())):
+    def start(self, now: float) -> None:
+        """Start what fits and has time."""
+        deadline = time.time() + self.ends - now
+        while not self._short_of_processes and (held := self.slots.start_next(now)):
             if held.lease.takes_part:
                 self._parts.begin(held.key)
                 self.started.append(held.key)
@@ -299,7 +300,7 @@ class WorkerTasks:
     def _return_late(self, now: float) -> None:
         if self.slots.queue:
             self._late.set(now + _LATE_INTERVAL)
-        for held in self.slots.too_late(time.time()):
+        for held in self.slots.too_late(now):
             self.runner.discard(held)
             self._return(held.key, f"it needs {held.lease.needs:.0f} s, more than the pilot has left")
 

@@ -31,31 +31,32 @@ def run(job: dict[str, Any], started: float, devices: list[str] | None) -> dict[
     Args:
         devices: the GPUs that it holds; None: the site has none.
     """
-    deadline = time.monotonic() + job["tr"]
+    began = time.monotonic()
     output = Path(job["directory"], f"local-{job['id']}.out")
     try:
         execution.redirect_output(output)
     except OSError as error:
-        return _end("failed", None, f"its folder cannot be written: {error}")
+        return _end(started, "failed", None, f"its folder cannot be written: {error}")
     code, cause = execution.run(
         job["worker"],
         _environment(job, started, devices),
         job["directory"],
-        deadline=deadline,
+        deadline=began + job["tr"],
         grace=job["grace"],
     )
+    ended = started + time.monotonic() - began  # whatever became of the time of day
     if cause == WALLTIME:
-        return _end("walltime", code, f"its time limit of {job['tr']} s")
+        return _end(ended, "walltime", code, f"its time limit of {job['tr']} s")
     if cause == TOLD:
-        return _end("cancelled", code, "")
+        return _end(ended, "cancelled", code, "")
     if code == 0:
-        return _end("completed", code, "")
+        return _end(ended, "completed", code, "")
     how = f"exit code {code}" if code > 0 else f"signal {-code}"
-    return _end("failed", code, f"its worker ended with {how}; see {output}")
+    return _end(ended, "failed", code, f"its worker ended with {how}; see {output}")
 
 
-def _end(state: str, exit_code: int | None, reason: str) -> dict[str, Any]:
-    return {"ended": time.time(), "state": state, "exit_code": exit_code, "reason": reason}
+def _end(ended: float, state: str, exit_code: int | None, reason: str) -> dict[str, Any]:
+    return {"ended": ended, "state": state, "exit_code": exit_code, "reason": reason}
 
 
 def _environment(job: dict[str, Any], started: float, devices: list[str] | None) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from adaptor import api
@@ -19,7 +20,7 @@ from adaptor.client import asking
 from adaptor.config.loading import remember_config
 from adaptor.errors import JournalError
 from adaptor.journal import queries
-from tests.cli.fake_control import bag_view, pilot_view, running_bag
+from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -87,6 +88,13 @@ def test_wait_gives_up_in_time(cli: Cli, serve: Serve) -> None:
     assert outcome.value["bags"][0]["state"] == "running"
 
 
+def test_a_daemon_that_is_stalled_is_told_once(cli: Cli, serve: Serve) -> None:
+    stalled = msgspec.structs.replace(daemon_view(), stalled="the journal is damaged")
+    looks = in_turn([running_bag()], [running_bag()], [bag_view()])
+    serve({api.GetBags: looks, api.GetPilots: [], api.GetDaemon: stalled})
+    assert cli("wait").err == "adaptor: the daemon is stalled: the journal is damaged\n"
+
+
 def test_nobody_to_wait_for(cli: Cli, serve: Serve) -> None:
     serve({api.GetBags: api.Bags([])})
     for command in ("wait", "watch"):
@@ -128,7 +136,7 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     journal(said)
     monkeypatch.setattr(asking, "PATIENCE", 0.5)
     monkeypatch.setattr(asking, "NOTICE", 0.0)
-    remember_config(state, Path("/my sites/hpc.yaml"))
+    remember_config(state, Path("/my sites/hpc.yaml"), ["hpc"])
     server = serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
     server.answers[api.GetEvents] = lambda _: server.leave()
     outcome = cli("watch")

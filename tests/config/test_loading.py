@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.config.loading import LAST, config_path, last_config, load_config, parse_config, remember_config
+from adaptor.config.loading import (
+    LAST,
+    config_path,
+    last_config,
+    last_sites,
+    load_config,
+    parse_config,
+    remember_config,
+)
 from adaptor.config.schema import BUILT_IN, Config, DaemonConfig, LimitsConfig
 from adaptor.errors import ConfigError
 from adaptor.units import Duration
@@ -321,15 +329,17 @@ def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch:
 def test_the_file_of_the_last_daemon_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    assert last_config(tmp_path) is None
-    remember_config(tmp_path, tmp_path / name)
-    assert last_config(tmp_path) == tmp_path / name
+    assert (last_config(tmp_path), last_sites(tmp_path)) == (None, [])
+    remember_config(tmp_path, tmp_path / name, ["hpc", "here"])
+    assert (last_config(tmp_path), last_sites(tmp_path)) == (tmp_path / name, ["hpc", "here"])
     assert (tmp_path / LAST).stat().st_mode & 0o777 == 0o600
     monkeypatch.chdir(tmp_path)
-    remember_config(tmp_path, Path("relative.yaml"))
+    remember_config(tmp_path, Path("relative.yaml"), ["hpc"])
     assert last_config(tmp_path) == tmp_path / "relative.yaml"
+    remember_config(tmp_path, None, ["local"])
+    assert (last_config(tmp_path), last_sites(tmp_path)) == (None, ["local"])
 
 
 def test_a_note_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"nowhere/{LAST}: cannot be written: No such file"):
-        remember_config(tmp_path / "nowhere", tmp_path / "site.yaml")
+        remember_config(tmp_path / "nowhere", tmp_path / "site.yaml", [])

@@ -8,8 +8,8 @@ import pytest
 
 from adaptor.bag_spec import BagSpec
 from adaptor.config.loading import remember_config
-from adaptor.daemon.configured import changes, checked_anew, configured, continued
-from adaptor.errors import AdaptorError, ConfigError
+from adaptor.daemon.configured import changes, check_sites, checked_anew, configured, continued
+from adaptor.errors import AdaptorError, ConfigError, VanishedSitesError
 from adaptor.journal.journal import Journal
 from adaptor.model import CraftedRequest, Limits, Request
 
@@ -86,15 +86,17 @@ def last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("ADAPTOR_CONFIG", raising=False)
     path = tmp_path / "site.yaml"
     path.write_text(HERE)
-    remember_config(tmp_path, path)
+    remember_config(tmp_path, path, ["here"])
     return path
 
 
 def leave(directory: Path, what: str) -> None:
     """Unfinished work in the journal."""
     journal = Journal(directory)
-    if what == "bag":
-        journal.add_bag(BagSpec(name="b", cwd="/", output="/o", environment={}), [], 1.0, open=True)
+    if what in ("bag", "bag of hpc"):
+        sites = ["hpc"] if what == "bag of hpc" else []
+        spec = BagSpec(name="b", cwd="/", output="/o", environment={}, sites=sites)
+        journal.add_bag(spec, [], 1.0, open=True)
     if what == "pilot":
         crafted = CraftedRequest(Request(16, 60), predicted_start=None, tasks=1, reason="")
         journal.add_pilot("hpc", "adaptor-x.hpc.", crafted, 1.0)
@@ -142,6 +144,54 @@ def test_the_last_file_is_named_where_it_is_gone(tmp_path: Path, last: Path) -> 
 
 def test_a_daemon_without_a_file_leaves_none_to_the_next(tmp_path: Path, last: Path) -> None:
     leave(tmp_path, "bag")
-    remember_config(tmp_path, None)
+    remember_config(tmp_path, None, ["local"])
     assert continued(tmp_path, None) is None
-    remember_config(tmp_path, None)
+
+
+SITES = {"hpc": "hpc: {backend: local, processors: 2}", "here": "here: {backend: local, processors: 2}"}
+
+
+def check(directory: Path, sites: list[str], before: list[str] | None) -> None:
+    """The check of a start with these sites; the last daemon had those `before`, None: there was none."""
+    path = directory / "new.yaml"
+    path.write_text("sites:\n" + "".join(f"  {SITES[name]}\n" for name in sites))
+    if before is not None:
+        remember_config(directory, directory / "last.yaml", before)
+    check_sites(directory, configured(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("left", "sites", "before", "says"),
+    [
+        ("pilot", ["here"], ["hpc", "here"], "pilot 1 of hpc is in the system"),
+        ("pilot", ["here"], ["hpc"], "pilot 1 of hpc is in the system"),
+        ("bag of hpc", ["here"], ["hpc", "here"], "bag 1 may run only there"),
+        ("bag", ["here"], ["hpc"], "bag 1 runs there"),
+    ],
+)
+def test_sites_on_which_work_depends_do_not_vanish(
+    tmp_path: Path, left: str, sites: list[str], before: list[str], says: str
+) -> None:
+    leave(tmp_path, left)
+    with pytest.raises(VanishedSitesError, match=f"hpc would be no site any more, but {says}") as told:
+        check(tmp_path, sites, before)
+    assert f"the last one: {tmp_path}/last.yaml) with --config" in str(told.value)
+    assert "adaptor daemon start --drop-sites" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("left", "sites", "before"),
+    [
+        ("pilot", ["here"], ["here"]),  # which were dropped before
+        ("pilot", ["here"], None),
+        ("pilot", ["hpc"], ["hpc", "here"]),
+        ("bag", ["here"], ["hpc", "here"]),
+        ("bag of hpc", ["hpc"], ["hpc", "here"]),
+        ("nothing", ["here"], ["hpc"]),
+    ],
+)
+def test_sites_without_work_may_go(
+    tmp_path: Path, left: str, sites: list[str], before: list[str] | None
+) -> None:
+    leave(tmp_path, left)
+    check(tmp_path, sites, before)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.daemon import lock
-from adaptor.daemon.lock import holder_of, take_lock
+from adaptor.daemon.lock import LockHeldError, holder_of, take_lock
 from adaptor.errors import AdaptorError
 
 HOLD = "import sys; from pathlib import Path; from adaptor.daemon.lock import take_lock; "
@@ -48,3 +51,72 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(AdaptorError, match="cannot be opened"):
         take_lock(tmp_path)
     assert victim.read_text() == "precious"
+
+
+ELSEWHERE = json.dumps({"host": "login1", "boot": "b", "pid": 4711, "ticks": 1})
+"""A daemon on another machine, whose lock of the kernel does not reach this one."""
+
+
+class Waiting:
+    """A clock that only sleeping moves; `beating`: another daemon shows a heartbeat meanwhile."""
+
+    def __init__(self, path: Path, *, beating: bool) -> None:
+        self._path, self._beating = path, beating
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self._beating and self.now > lock.HEARTBEAT:
+            os.utime(self._path, (self.now, self.now))
+
+
+def test_a_daemon_on_another_machine_is_known_by_its_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / lock.LOCK
+    path.write_text(ELSEWHERE)
+    monkeypatch.setattr(lock, "time", Waiting(path, beating=True))
+    with pytest.raises(LockHeldError, match="process 4711 on login1"):
+        take_lock(tmp_path)
+    assert path.read_text() == ELSEWHERE
+
+
+def test_one_without_a_heartbeat_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / lock.LOCK).write_text(ELSEWHERE)
+    waiting = Waiting(tmp_path / lock.LOCK, beating=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(lock, "time", waiting)
+        take_lock(tmp_path).close()
+    assert waiting.now == lock.SILENCE
+    assert (tmp_path / lock.LOCK).read_bytes() == b"", "the next one need not wait"
+
+
+def test_commands_are_told_of_one_on_another_machine(tmp_path: Path) -> None:
+    path = tmp_path / lock.LOCK
+    path.write_text(ELSEWHERE)
+    assert str(holder_of(tmp_path)) == "process 4711 on login1"
+    long_ago = path.stat().st_mtime - 2 * lock.SILENCE
+    os.utime(path, (long_ago, long_ago))
+    assert holder_of(tmp_path) is None
+
+
+def test_a_heartbeat_changes_the_file_and_one_that_finds_another_daemon_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
+    path = tmp_path / lock.LOCK
+    held = take_lock(tmp_path)
+    os.utime(path, (1.0, 1.0))  # by hand
+    held.beat()
+    assert path.stat().st_mtime > 1.0
+    assert sent == []
+    path.write_text(ELSEWHERE)
+    os.utime(path, (2.0, 2.0))
+    held.beat()
+    assert sent == [(os.getpid(), signal.SIGTERM)]
+    held.close()
+    assert path.read_text() == ELSEWHERE

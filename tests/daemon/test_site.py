@@ -237,6 +237,21 @@ def test_killed_in_the_middle_of_a_submit(site: FakeSite) -> None:
     assert len(site.backend.orders) == 1
 
 
+def test_after_a_clock_was_set_back_pilots_are_followed_and_predictions_of_it_dropped(site: FakeSite) -> None:
+    site.submit_bag(1)
+    steps(site)
+    site.journal.note_clock_set(time.time(), "the clock was set back by 1h")
+    site.journal.connection.execute("UPDATE pilot SET submitted = submitted + 3600")
+    site.restart()
+    (pilot,) = site.state.pilots.values()
+    assert pilot.predicted_start is None
+    site.backend.say(pilot.tag, JobState.RUNNING)
+    steps(site)
+    assert site.states() == ["running"]
+    assert site.state.memory.waits.worst(time.time()) is None, "no wait is learned across a clock"
+    assert site.told("problem") == ["the clock was set back by 1h"]
+
+
 def test_a_scheduler_that_does_not_answer_changes_nothing(site: FakeSite) -> None:
     site.submit_bag(4)
     steps(site)

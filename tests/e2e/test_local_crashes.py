@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import stat
+import subprocess
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.e2e.lab import Lab, exactly_one_result_each, found_below, until
+from tests.e2e.lab import LONG, Lab, exactly_one_result_each, found_below, until
 
 LOCAL = """
     sites:
@@ -73,6 +74,27 @@ def test_the_daemon_is_killed_and_one_without_a_configuration_goes_on(busy: Lab)
     assert sorted(map(int, runs(busy))) == list(range(40)), "each task ran once"
     assert {pilot["job"] for pilot in busy.pilots()} >= pilots, "the pilots were met again"
     assert {pilot["site"] for pilot in busy.pilots()} == {"here"}
+
+
+def test_commands_at_once_without_a_daemon_all_succeed(lab: Lab) -> None:
+    """One of them starts the daemon, the others use it: at the first submit, and after `kill -9`."""
+    lab.configure(LOCAL)
+    lab.bag(["true"])
+    finished(lab, *[lab.start("submit", "tasks.bag") for _ in range(6)])
+    assert [bag["id"] for bag in lab.ask("status", "all")["bags"]] == [1, 2, 3, 4, 5, 6]
+    opened = int(lab.ask("open", "--name", "grows")["bag"])
+    lab.kill_daemon()
+    appends = [lab.start("append", str(opened), "tasks.bag") for _ in range(4)]
+    finished(lab, *appends, lab.start("daemon", "start"), lab.start("run", "tasks.bag"))
+    lab.run("close", str(opened))
+    lab.wait(opened)
+    exactly_one_result_each(lab, opened, 4)
+
+
+def finished(lab: Lab, *commands: subprocess.Popen[str]) -> None:
+    """All have ended with exit code 0."""
+    told = [(command.communicate(timeout=LONG)[0], command.returncode) for command in commands]
+    assert not any(code for _, code in told), f"{told}\n{lab.log()}"
 
 
 def test_daemon_and_workers_are_killed_together(busy: Lab) -> None:

@@ -52,6 +52,7 @@ def test_a_reload_keeps_pilots_and_refuses_what_it_cannot_use(lab: Lab) -> None:
     assert kept["job"] == pilots[0]["job"]
     assert kept["state"] in ("running", "completed")
 
+    until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "nothing depends on the sites any more")
     lab.configure(CONFIG.format(idle="7s", more="").replace("here", "elsewhere"))
     told = lab.ask("daemon", "reload")
     assert (told["added"], told["removed"]) == (["elsewhere"], ["here", "there"])

@@ -27,7 +27,7 @@ def test_nobody_opens_it_beside_the_writer(tmp_path: Path, second: object) -> No
 def test_it_can_be_opened_again_after_it_was_refused(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("this is not a database, it only has its name\n" * 100)
     for _ in range(2):
-        with pytest.raises(JournalError, match="cannot be used"):
+        with pytest.raises(JournalError, match="the journal is damaged"):
             open_for_writing(tmp_path)
     (tmp_path / FILE).unlink()
     open_for_writing(tmp_path).close()

@@ -20,9 +20,9 @@ def turn(tasks: WorkerTasks, now: float | None = None) -> None:
     tasks.start_opened(now)
 
 
-def start(tasks: WorkerTasks, now: float | None = None, deadline: float = 0.0) -> None:
+def start(tasks: WorkerTasks, now: float | None = None) -> None:
     """Start what fits, and wait until its files are open."""
-    tasks.start(time.monotonic() if now is None else now, deadline)
+    tasks.start(time.monotonic() if now is None else now)
     tend_until(tasks, lambda: not tasks.runner.opening)
 
 

@@ -38,7 +38,7 @@ def tasks(bag: BagContext, tmp_path: Path) -> WorkerTasks:
     files = NodeFiles(Path(bag.output))
     timers = Timers()
     made = WorkerTasks(
-        Slots(2, 1000, time.time() + 1000),
+        Slots(2, 1000, time.monotonic() + 10_000),
         Runner(NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2, timers),
         files,
         timers,

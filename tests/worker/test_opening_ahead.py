@@ -54,7 +54,7 @@ def test_every_attempt_has_its_own_output(tasks: WorkerTasks, bag: BagContext) -
     while len(tasks.outbox) < 2 * MANY:
         assert time.monotonic() < limit
         turn(tasks)
-        tasks.start(time.monotonic(), 0.0)
+        tasks.start(time.monotonic())
         tasks.tidy()
     assert {name: Path(bag.output, name).read_text() for name in names(bag)} == {
         f"{n}.2.out": f"{n}\n" for n in range(1, MANY + 1)
@@ -103,5 +103,5 @@ def test_a_folder_that_was_missing_ahead_may_be_there_at_the_start(
     while len(tasks.outbox) < MANY:
         assert time.monotonic() < limit
         turn(tasks)
-        tasks.start(time.monotonic(), 0.0)
+        tasks.start(time.monotonic())
     assert {result.ending for result in tasks.outbox.results()} == {Ending.EXITED}

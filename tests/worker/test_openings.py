@@ -58,7 +58,7 @@ def two_bags(tasks: WorkerTasks, bag: BagContext, tmp_path: Path, hang: Hang) ->
     tasks.know(msgspec.structs.replace(bag, bag=2, output=str(tmp_path / "fine")))
     tasks.accept(Lease(HUNG, "echo done", 0.0))
     tasks.accept(Lease(FINE, "echo done", 0.0))
-    tasks.start(time.monotonic(), 0.0)
+    tasks.start(time.monotonic())
     tend_until(tasks, lambda: tasks.started)
     return tasks
 

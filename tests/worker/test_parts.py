@@ -100,7 +100,7 @@ def test_another_attempt_is_left_alone(files: NodeFiles, stray: subprocess.Popen
 def test_a_node_that_takes_part_runs_nothing_and_is_not_idle(tasks: WorkerTasks, bag: BagContext) -> None:
     tasks.know(BagContext(1, bag.cwd, bag.output, bag.environment, TaskSize(nodes=2)))
     tasks.accept(Lease(KEY, [], 0.0, nodes=["n1", "n2"], takes_part=True))
-    tasks.start(time.monotonic(), time.time() + 100)
+    tasks.start(time.monotonic())
     assert (tasks.holding, tasks.running, tasks.started) == ([KEY], [KEY], [KEY])
     assert (tasks.runner.loads(0.0), tasks.slots.free_processors, tasks.idle) == ([], 0, False)
     assert [key for key, _ in tasks.loads(time.monotonic())] == [KEY]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from adaptor import api
@@ -11,13 +13,18 @@ from adaptor.cli.operating.daemon_install import install
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import clock, duration, plural, print_json, print_lines, printable
 from adaptor.client.asking import ask
-from adaptor.errors import UsageError
+from adaptor.errors import UsageError, VanishedSitesError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.units import format_size
 
 _SHORTEST = 60.0
 """Seconds over which rates say something."""
 
+drop_sites_option = click.option(
+    "--drop-sites",
+    is_flag=True,
+    help="Go on without sites that left the configuration, though pilots or bags depend on them.",
+)
 until_idle_option = click.option("--until-idle", is_flag=True, help="End when all bags have ended.")
 
 
@@ -34,7 +41,8 @@ daemon.add_command(install)
 @daemon.command(short_help="Run the daemon in the foreground.")
 @config_option
 @until_idle_option
-def run(config: str | None, until_idle: bool) -> int:
+@drop_sites_option
+def run(config: str | None, until_idle: bool, drop_sites: bool) -> int:
     """Run the daemon in the foreground, as the service of `adaptor daemon install` does.
 
     \b
@@ -43,21 +51,30 @@ def run(config: str | None, until_idle: bool) -> int:
     """
     from adaptor.daemon import process
 
-    return process.run(state_directory(), config, until_idle=until_idle)
+    return process.run(state_directory(), config, until_idle, drop_sites=drop_sites)
 
 
 @daemon.command()
 @config_option
 @until_idle_option
+@drop_sites_option
 @json_option
-def start(config: str | None, until_idle: bool, as_json: bool) -> None:
+def start(config: str | None, until_idle: bool, drop_sites: bool, as_json: bool) -> None:
     """Start the daemon; it outlives this login session.
+
+    It asks before it goes on without a site on which pilots or bags depend.
 
     \b
     Example:
       adaptor daemon start --config cluster.yaml
     """
-    started = ensure_daemon(config, until_idle)
+    try:
+        started = ensure_daemon(config, until_idle, drop_sites=drop_sites)
+    except VanishedSitesError as gone:
+        if as_json or not _is_terminal():
+            raise
+        click.confirm(f"{printable(str(gone))}\ngo on without it now?", abort=True, err=True)
+        started = ensure_daemon(config, until_idle, drop_sites=True)
     view = ask(api.GetDaemon())
     if as_json:
         print_json({"started": started, "daemon": view})
@@ -147,6 +164,10 @@ def reload(as_json: bool) -> None:
 
 
 _CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _rate_lines(rates: api.RatesView) -> list[str]:

@@ -243,8 +243,8 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 def check(name: str | None, live: bool, yes: bool, wait: float, config: str | None, as_json: bool) -> int:
     """Compare sites (default: all) with their live schedulers.
 
-    Submits nothing but with --live, and then one job of one processor for a minute at each site. Exit code
-    1: an error was found.
+    Without a NAME, the file system of the state directory is tested too. Submits nothing but with --live, and
+    then one job of one processor for a minute at each site. Exit code 1: an error was found.
 
     \b
     Examples:
@@ -258,6 +258,8 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
     chosen = list(sites) if name is None else [name]
     if live and not yes:
         confirm(f"submit one job of a minute to {', '.join(chosen)}?")
+    from adaptor.daemon.trial.folder import check_folder
+
     found = {each: findings(sites[each]) for each in chosen}
     if live:
         from adaptor.daemon.trial.check import live_check
@@ -266,6 +268,8 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
             if not any(finding.level == "error" for finding in list_):
                 tell = partial(_tell, each)
                 list_ += live_check(each, whole, state_directory(), wait, tell)
+    if name is None:
+        found = {"state directory": check_folder(state_directory()), **found}
     if as_json:
         print_json(
             [

@@ -10,7 +10,14 @@ from itertools import islice
 
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.forgetting import check_forgettable, ended_before, forget_bag, forget_some, shrink
+from adaptor.journal.forgetting import (
+    check_forgettable,
+    ended_before,
+    forget_bag,
+    forget_some,
+    last_written,
+    shrink,
+)
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +30,10 @@ _LOOKED_AT = 200
 _SHARE = 0.2
 """The share of the time that compaction takes, at most; the rest is everybody else's."""
 _LEAST_PAUSE = 0.01
+_GAP = 7 * 86_400.0
+"""Seconds without an entry in the journal after which the clock may be wrong, as after a boot."""
+_SETTLING = 3600.0
+"""Seconds for which such a clock must go on before bags are forgotten because of their age."""
 
 
 class Retention:
@@ -30,6 +41,9 @@ class Retention:
         """`keep`: seconds for which ended bags are kept; None: until the user forgets them."""
         self._core = core
         self.keep = keep
+        last, now = core.journal.read(last_written), core.now()
+        self._from = now + _SETTLING if last is not None and now - last > _GAP else now
+        """When bags may be old, epoch seconds."""
         self._wake = asyncio.Event()
         self._dirty = True
         """Whether anything may be left of forgotten bags."""
@@ -83,9 +97,10 @@ class Retention:
             log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
 
     def _old(self) -> list[int]:
-        if self.keep is None:
+        now = self._core.now()
+        if self.keep is None or now < self._from:
             return []
-        old = self._core.journal.read(ended_before, self._core.now() - self.keep, _LOOKED_AT)
+        old = self._core.journal.read(ended_before, now - self.keep, _LOOKED_AT)
         return list(islice(filter(self._is_forgettable, old), _AT_ONCE))
 
     def _is_forgettable(self, bag: int) -> bool:

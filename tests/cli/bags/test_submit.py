@@ -199,7 +199,7 @@ def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """No daemon runs; one that is started answers. The list holds the arguments of starts, then servers."""
     started: list[Any] = []
 
-    def start(directory: Path, config: str | None, until_idle: bool = False) -> None:
+    def start(directory: Path, config: str | None, until_idle: bool, *, drop_sites: bool) -> None:
         started.append((config, until_idle))
         started.append(
             serve(

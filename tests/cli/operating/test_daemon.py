@@ -11,15 +11,22 @@ import pytest
 
 from adaptor import api
 from adaptor.cli import daemon_process
+from adaptor.cli.operating import daemon as daemon_module
+from adaptor.client import asking
+from adaptor.client.asking import StartingDaemonError, ask
 from adaptor.daemon import process
+from adaptor.daemon.lock import LockHeldError
+from adaptor.errors import VanishedSitesError
 from tests.cli.fake_control import daemon_view
 from tests.cli.invoking import Cli, Serve
+from tests.daemon.test_lock import HOLD
 
 
 def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[bool] = []
 
-    def start(directory: Path, config: str | None, until_idle: bool = False) -> Path:
+    def start(directory: Path, config: str | None, until_idle: bool, *, drop_sites: bool) -> Path:
+        assert not drop_sites
         started.append(until_idle)
         serve({})
         return Path("/my/site.yaml")
@@ -42,10 +49,85 @@ def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.Mon
     assert cli("daemon", "status", "--json").value["addresses"] == ["tcp://127.0.0.1:5"]
 
 
+def test_a_daemon_that_another_command_starts_meanwhile_is_used(
+    cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one has ended before it could be asked, the second one answers."""
+    others = iter([lambda: None, lambda: serve({})])
+
+    def start(*_arguments: object, **_options: object) -> None:
+        next(others)()
+        raise LockHeldError("another daemon is starting")
+
+    monkeypatch.setattr(process, "start", start)
+    assert cli("daemon", "start").out.startswith("already running: ")
+    assert next(others, None) is None
+
+
+def test_a_daemon_that_is_starting_is_waited_for(
+    cli: Cli, serve: Serve, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process holds the lock, and nothing listens yet: longer than one that is stopped is waited for."""
+    for module in (asking, daemon_process):
+        monkeypatch.setattr(module, "SETTLING", 0.0)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(state)], stdin=-1, stdout=-1) as daemon:
+        assert daemon.stdout is not None
+        daemon.stdout.readline()
+        seen: list[StartingDaemonError] = []
+
+        def look(_question: api.GetDaemon) -> api.DaemonView:
+            try:
+                return ask(api.GetDaemon())
+            except StartingDaemonError as starting:
+                seen.append(starting)
+                if len(seen) == 3:
+                    serve({})
+                raise
+
+        monkeypatch.setattr(daemon_process, "ask", look)
+        outcome = cli("daemon", "start")
+        daemon.communicate(b"\n")
+    assert outcome.out.startswith("already running: ")
+    assert len(seen) == 3
+
+
+def test_a_daemon_that_leaves_with_the_question_is_asked_again(cli: Cli, serve: Serve) -> None:
+    """It begins anew, after a reload or because the clock was set."""
+    server = serve({})
+
+    def leave(_question: api.GetDaemon) -> None:
+        serve({})
+        server.leave()
+
+    server.answers[api.GetDaemon] = leave
+    assert cli("daemon", "start").out.startswith("already running: ")
+
+
 def test_daemon_run_hands_the_exit_code_on(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "run", lambda directory, config, until_idle=False: 1 if until_idle else 0)
+    monkeypatch.setattr(process, "run", lambda directory, config, until_idle, drop_sites: int(until_idle))
     assert cli("daemon", "run").code == 0
     assert cli("daemon", "run", "--until-idle").code == 1
+
+
+def test_sites_that_vanish_are_asked_about(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal; elsewhere an option has to say it."""
+    terminal = False
+
+    def start(*_arguments: object, drop_sites: bool) -> None:
+        if not drop_sites:
+            raise VanishedSitesError("hpc would be no site any more")
+        serve({})
+
+    monkeypatch.setattr(process, "start", start)
+    monkeypatch.setattr(daemon_module, "_is_terminal", lambda: terminal)
+    outcome = cli("daemon", "start")
+    assert (outcome.code, outcome.err) == (2, "adaptor: hpc would be no site any more\n")
+    terminal = True
+    outcome = cli("daemon", "start", input=b"n\n")
+    assert outcome.code == 130
+    assert "hpc would be no site any more\ngo on without it now? [y/N]" in outcome.err
+    assert cli("daemon", "start", input=b"y\n").out.startswith("started: ")
+    assert cli("daemon", "start", "--drop-sites").out.startswith("already running: ")
 
 
 def test_daemon_stop_waits_for_the_process(cli: Cli, serve: Serve) -> None:

@@ -184,6 +184,21 @@ def test_bags_that_ended_before_keep_are_forgotten_by_themselves(site: FakeSite)
     assert counts(site)["bag"] == 1
 
 
+@pytest.mark.parametrize("ahead", [-3600.0, 400 * 86_400.0])
+def test_a_clock_that_may_be_wrong_ages_no_bag_for_an_hour(site: FakeSite, ahead: float) -> None:
+    """After a boot with another hardware clock, until NTP sets it right."""
+    live(site)
+    core = site.state.core
+    at = core.now() + ahead
+    core.now = lambda: at
+    house = keeper(site, keep=90 * 86_400.0)
+    asyncio.run(house._forget_old(lambda: True))
+    assert counts(site)["bag"] == 1
+    core.now = lambda: at + 3601
+    asyncio.run(house._forget_old(lambda: True))
+    assert counts(site)["bag"] == (1 if ahead < 0 else 0)
+
+
 def test_the_file_gives_its_pages_back(site: FakeSite) -> None:
     bag = site.submit_bag(20_000)
     site.state.core.broker.cancel(bag)

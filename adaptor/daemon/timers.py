@@ -1,0 +1,30 @@
+"""Periodic work by APScheduler, whose times are times of day."""
+
+from __future__ import annotations
+
+import datetime
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
+
+
+class Every(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
+    """As APScheduler's interval, but times that have passed are left out, and not looked at one by one.
+
+    After a step of the clock by 400 days, those of a second would keep the daemon busy for minutes.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._interval = datetime.timedelta(seconds=seconds)
+
+    def get_next_fire_time(
+        self, previous_fire_time: datetime.datetime | None, now: datetime.datetime
+    ) -> datetime.datetime:
+        """The next time after `now` for a job that was due at `previous_fire_time`; None: never before."""
+        following = (now if previous_fire_time is None else previous_fire_time) + self._interval
+        return following if following > now else now + self._interval
+
+
+def new_scheduler() -> AsyncIOScheduler:
+    """One that runs a job once, however late, and never beside itself."""
+    return AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
