@@ -180,7 +180,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         but: the id of a pilot that does not count.
     """
     site, now = snapshot.here, snapshot.now
-    terms = snapshot.terms[site.name]
+    terms, earlier = snapshot.terms[site.name], bag.earlier.get(site.name)
     there = [
         (bag, each, pilot, slots)
         for each in sites_of(bag, snapshot.sites)
@@ -201,7 +201,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=_terms(snapshot.ledger, site, bag),
         preset=PREFERENCES[bag.spec.prefer or "cheap"],
-        hint=bag.spec.expected_at(site.name),
+        hint=bag.spec.expected_at(site.name) or (earlier.mean if earlier else None),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,
         deadline=bag.spec.deadline,

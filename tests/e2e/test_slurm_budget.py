@@ -36,7 +36,7 @@ SITE = f"""
 """
 
 
-def recount(slurm: ThrowawaySlurm, lab: Lab) -> float:
+def recount(slurm: ThrowawaySlurm, lab: Lab, unit: int = UNIT) -> float:
     """Credits by what Slurm says of each pilot of a lab (its daemon is stopped): processors, start, end.
 
     Other jobs do not count: Slurm forgets them while the test runs.
@@ -49,8 +49,8 @@ def recount(slurm: ThrowawaySlurm, lab: Lab) -> float:
         if told.get("JobName") not in tags or told["StartTime"] == "Unknown":
             continue
         start, end = (datetime.fromisoformat(told[key]) for key in ("StartTime", "EndTime"))
-        units = math.ceil(max(0.0, (end - start).total_seconds()) / UNIT)
-        total += math.ceil(int(told["NumCPUs"]) * units * UNIT * PRICE * 1e6 / 3600) / 1e6
+        units = math.ceil(max(0.0, (end - start).total_seconds()) / unit)
+        total += math.ceil(int(told["NumCPUs"]) * units * unit * PRICE * 1e6 / 3600) / 1e6
     return total
 
 
@@ -74,3 +74,38 @@ def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_slurm(
     assert 0 < line["used"] <= 2.2
     assert line["used"] == pytest.approx(recount(slurm, lab), abs=1e-6)
     never_above_budget(lab.state / "journal.sqlite")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("aims", "budget", "within"),
+    [
+        ((), 0.0, 0.0),
+        (("--budget", "3"), 3.0, 0.0),
+        (("--budget", "1"), 1.0, 0.0),
+        (("--budget", "1", "--prefer", "fast"), 1.0, 0.0),
+        (("--deadline", "90s"), 0.0, 90.0),
+        (("--deadline", "120s", "--budget", "1.5"), 1.5, 120.0),
+    ],
+    ids=["none", "ample", "tight", "fast", "deadline", "both"],
+)
+def test_a_bag_keeps_its_budget_and_its_deadline(
+    slurm: ThrowawaySlurm, lab: Lab, aims: tuple[str, ...], budget: float, within: float
+) -> None:
+    """80 tasks of 2 to 4 s are 0.67 credits of work at 10 a processor-hour, charged by the second."""
+    lab.configure(SITE.replace(f"charging_unit: {UNIT}s", "charging_unit: 1s"))
+    lab.bag([f"sleep {2 + task % 3}" for task in range(80)])
+    lab.submit("tasks.bag", *aims)
+    lab.wait(timeout=300)
+    exactly_one_result_each(lab, 1, 80)
+    until(lambda: used(lab)["reserved"] == 0, "all pilots have ended")
+    line, (bag,) = used(lab), lab.ask("status", "1")["bags"]
+    took = (datetime.fromisoformat(bag["ended"]) - datetime.fromisoformat(bag["submitted"])).total_seconds()
+    print(f"{aims}: {line['used']} credits, {took:.0f} s")
+    lab.run("daemon", "stop")
+    assert line["used"] == pytest.approx(recount(slurm, lab, unit=1), abs=1e-6)
+    if budget:
+        assert line["used"] <= budget
+        never_above_budget(lab.state / "journal.sqlite")
+    if within:
+        assert took <= within

@@ -59,7 +59,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     slow: bool = False
     """Whether no more are bought after the first ones than a deadline needs."""
     hint: float | None = None
-    """Seconds of a task by its user or by a sample; None: nobody has said anything."""
+    """Seconds of a task by its user, a sample or earlier bags of its kind; None: nothing is known."""
     assumed: float
     """Seconds that are assumed of a task where a deadline cannot wait until one has finished."""
     needed: float = 0.0

@@ -21,6 +21,7 @@ without one keeps costs 5 % of time at most with this part, 15 % with half of it
 KEPT = 0.2
 """The part of the money that is kept until a runtime is known."""
 SLACK = 2.0
+"""Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
 AMPLE = 4
 """A budget that pays for this many times the first estimate of each task bounds no hosts."""
 FIRST_TASKS = 8

@@ -1,0 +1,81 @@
+"""How many hosts a budget pays for, and for how long."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.budget.provisioning.pacing import Course
+from adaptor.budget.provisioning.presets import FRUGAL
+from adaptor.budget.provisioning.within_budget import KEPT, Purse, hosts_within, useful_seconds
+from adaptor.runtimes.sums import RuntimeSums
+
+TASKS, STARTUP = 256, 30.0
+
+
+def course(finished: int = 0, running: int = 0, hosts: int = 0, **fields: object) -> Course:
+    """256 tasks of 200 s."""
+    sums = RuntimeSums(
+        finished=finished, total=200.0 * finished, squares=200.0**2 * finished, running=running
+    )
+    made = Course(
+        now=0.0,
+        tasks=TASKS,
+        sums=sums,
+        hosts=[Hosts(hosts, 0.0, 600.0)] if hosts else [],
+        terms=HostTerms(unit=360.0, startup=STARTUP),
+        preset=FRUGAL,
+        assumed=60.0,
+    )
+    return msgspec.structs.replace(made, **fields)
+
+
+def purse(work: float, reserved: float = 0.0) -> Purse:
+    """A multiple of the work of all tasks."""
+    return Purse(work * TASKS * 200.0 - reserved, reserved)
+
+
+def test_an_ample_budget_bounds_no_hosts_though_nothing_is_known() -> None:
+    assert hosts_within(course(), purse(4.0)) == TASKS
+
+
+def test_a_tight_one_begins_with_few_and_buys_no_more_until_a_runtime_is_known() -> None:
+    first = hosts_within(course(), purse(1.1))
+    assert 0 < first <= 0.2 * TASKS
+    assert hosts_within(course(running=first, hosts=first), purse(1.1)) == 0
+
+
+def test_the_first_tasks_to_finish_are_short_ones_and_say_nothing() -> None:
+    assert hosts_within(course(finished=10, running=30, hosts=40), purse(1.1)) == 0
+    assert hosts_within(course(finished=20, running=30, hosts=40), purse(1.3)) > 0
+
+
+@given(st.floats(1.0, 10.0), st.floats(1.0, 3.0), st.integers(20, 200))
+def test_more_money_never_buys_fewer_hosts(work: float, more: float, finished: int) -> None:
+    known = course(finished=finished)
+    assert hosts_within(known, purse(work)) <= hosts_within(known, purse(work * more))
+
+
+@pytest.mark.parametrize("finished", [0, 20, 200])
+def test_however_little_is_left_a_bag_without_hosts_may_have_one(finished: int) -> None:
+    assert hosts_within(course(finished=finished), purse(0.01)) >= 1
+
+
+@given(st.floats(1.0, 3.9), st.integers(1, 64))
+def test_before_a_runtime_is_known_a_part_of_the_money_is_kept(work: float, hosts: int) -> None:
+    whole = purse(work)
+    assert hosts * useful_seconds(course(), whole, hosts, 0.0) <= (1 - KEPT) * whole.whole * (1 + 1e-9)
+
+
+def test_one_host_is_not_bought_for_the_whole_budget() -> None:
+    """`--budget 20 --prefer fast` asked for one processor for 19 hours."""
+    assert useful_seconds(course(), purse(1.3), 1, 0.0) < 0.05 * purse(1.3).whole
+
+
+def test_known_hosts_have_time_for_their_part_of_the_work_and_for_one_task_more() -> None:
+    known = course(finished=100, running=0)
+    seconds = useful_seconds(known, purse(3.0), 16, 300.0)
+    assert seconds >= STARTUP + 156 * 200 / 16 + 300
