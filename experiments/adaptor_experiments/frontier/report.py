@@ -134,7 +134,7 @@ def _budget(runs: Runs[Row]) -> list[str]:
     """How often the bag is done where that is possible, its cost over its work, and its factor."""
     possible, done = Runs(row for row in runs if row.possible), counted(runs)
     share = f"{len(done)} of {len(possible)}"
-    return [share, f"{geometric(done, 'price'):.2f}", _factor(runs)]
+    return [share, f"{geometric(done, 'price'):.2f}" if done else "-", _factor(runs)]
 
 
 def _deadline(runs: Runs[Row]) -> list[str]:
@@ -163,7 +163,7 @@ def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
             for (kind, known), runs in Runs(row for row in some if row.ended).by("kind", "known").items():
                 axes.plot(
                     runs.values("price"),
-                    runs.values(lambda row, plain=plain: row.end / plain.plain_end),
+                    [row.end / plain.plain_end for row in runs],
                     _MARKS[known],
                     color=f"C{kinds.index(kind)}",
                     markersize=4,
