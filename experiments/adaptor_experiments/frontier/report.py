@@ -97,8 +97,8 @@ def violations(rows: Runs[Row]) -> dict[str, list[float]]:
 
 def _checks(rows: Runs[Row]) -> Iterator[list[str]]:
     for name, ratios in violations(rows).items():
-        bad = [ratio for ratio in ratios if ratio > SLACK]
-        yield [name, f"{len(bad)} of {len(ratios)}", f"{max(ratios, default=math.nan):.2f}"]
+        bad, worst = [ratio for ratio in ratios if ratio > SLACK], max(ratios, default=math.nan)
+        yield [name, f"{len(bad)} of {len(ratios)}", "not done" if math.isinf(worst) else f"{worst:.2f}"]
     over = [row for row in rows if row.cost > row.budget + 1e-5]
     yield ["budget exceeded", f"{len(over)} of {sum(row.budget < math.inf for row in rows)}", ""]
     free = [row for row in rows if math.isinf(row.budget)]
@@ -107,9 +107,7 @@ def _checks(rows: Runs[Row]) -> Iterator[list[str]]:
 
 def _near(kind: str, runs: Runs[Row]) -> str:
     shown = (f"{geometric(counted(some), 'best'):.2f} ({known})" for known, some in runs.by("known").items())
-    return texts("frontier").say(
-        "near", kind=kind, factors=", ".join(shown), done=f"{np.mean([row.kept for row in runs]):.0%}"
-    )
+    return texts("frontier").say("near", kind=kind, factors=", ".join(shown), done=f"{runs.mean('kept'):.0%}")
 
 
 def _factor(runs: Runs[Row]) -> str:
