@@ -7,9 +7,12 @@ import math
 import msgspec
 import pytest
 
+from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.frontier import campaign
 from adaptor_experiments.frontier.design import KNOWLEDGE, UNITS, WISHES, Row, Settings, Wish
 from adaptor_experiments.frontier.report import counted, geometric, tables, violations, write_report
 from adaptor_experiments.tables import Runs
+from tests.simulation.invoking_replay import call
 
 PLAIN = Row(
     bag="image", order=0, unit=60, known="unknown", wish=Wish(), tasks=10, work=10.0, done=10, ended=True,
@@ -66,10 +69,26 @@ def test_the_page_has_the_picture_and_every_table(tmp_path):
     assert budgets.rows[0] == ["1s", "1.1", *["1 of 1", "1.20", "1.20 (1.20)"] * 3]
     assert deadlines.rows[0] == ["1s", "1.5", *["1 of 1", "0.73", "1.20 (1.20)"] * 3]
     assert checks.rows[-2][1] == f"9 of {9 * 9}"  # 1.1 × the work is less than 12 credits
-    assert "goal" not in report.conclusion[0]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 1
     lines = (tmp_path / "runs.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + len(wished)
     assert '"budget 1.5, fast"' in "\n".join(lines)
     assert tables(Runs(wished)) == list(report.exhibits)
+
+
+def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tmp_path):
+    asked: list[campaign.Piece] = []
+
+    def made(_run, pieces, _processes, _done):
+        asked.extend(pieces)
+        return [
+            row(wish, bag=each.bag, unit=each.unit, known=each.known) for each in pieces for wish in WISHES
+        ]
+
+    monkeypatch.setattr(campaign, "gathered", made)
+    result = call(replay, "budget-frontier", "--quick", "--output", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert {(each.bag, each.order) for each in asked} == {("image", 0), ("levy", 0)}
+    assert "How many times the best it is" in result.output
+    assert "budget: 1.20 (unknown), 1.20 (earlier), 1.20 (time) times the best" in result.output
