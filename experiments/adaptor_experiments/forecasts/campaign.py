@@ -98,7 +98,7 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
     run.submit(pays=False)
     moments = {math.ceil(share * len(bag.runtimes)): f"{share:.0%}" for share in queue_bags.MOMENTS}
     outcome = run.run(list(moments), _GIVEN_UP)
-    if outcome is None:
+    if not outcome.ended:
         return []
     first = Row(
         where=piece.trace,
@@ -144,7 +144,6 @@ def run_order(key: str, settings: paid_bags.Settings, order: int) -> list[Row]:
     moments = paid_bags.moments(len(runtimes))
     run = submitted(runtimes, way.site, prefer=way.prefer, number=order + 1, order=paid_bags.BAG[key].order)
     outcome = run.run(list(moments))
-    assert outcome is not None
     first = Row(
         where=way.title,
         bag=key,

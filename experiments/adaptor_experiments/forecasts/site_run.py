@@ -13,12 +13,16 @@ from typing import Literal
 import msgspec
 
 from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.credits import in_credits, millionths
+from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import HEURISTICS
-from adaptor.crafting.situation import SiteRules
+from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.forecasting.told import bags_ahead, forecast_of
 from adaptor.decisions.site_memory import SiteSettings
+from adaptor.decisions.snapshot import Snapshot
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import Limits, Preference, TaskState
 from adaptor.scheduling.bag import Bag
@@ -89,9 +93,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a bag went. Seconds from its submission."""
 
     cost: float
-    """Credits; 0 of a bag that does not pay."""
+    """Credits that the site charged for the pilots."""
     end: float
     """Of the last result."""
+    done: int
+    """Tasks."""
+    ended: bool
+    """False: the bag was paused, or took too long."""
     told: tuple[Told, ...]
     """The forecasts at the moments that were asked for, as far as the bag got there."""
 
@@ -99,12 +107,24 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Submitted:
     """A bag that was submitted at a site just now."""
 
-    def __init__(self, site: CheckedSite, runtimes: Sequence[float], spec: BagSpec, number: int = 1) -> None:
+    def __init__(
+        self,
+        site: CheckedSite,
+        runtimes: Sequence[float],
+        spec: BagSpec,
+        number: int = 1,
+        *,
+        foresees: bool = True,
+    ) -> None:
         """A bag whose spec has an aim, or that has an order by its budget, pays; see `submitted`."""
         self.site = SimulatedSite(site.place)
         watched = {} if site.shares is None else {SITE: site.shares}
         self.driver = SimulatedDriver(
-            {SITE: self.site}, Broker({SITE: site.terms}), {SITE: site.tariff}, watched=watched
+            {SITE: self.site},
+            Broker({SITE: site.terms}),
+            {SITE: site.tariff},
+            watched=watched,
+            decider=decide if foresees else _without_forecasts,
         )
         self.world = World({SITE: self.site}, self.driver)
         self.bag = Bag(number, spec, len(runtimes))
@@ -117,23 +137,32 @@ class Submitted:
             self.driver.broker.keep_apart(self.bag.id)
         self.world.add_bag(self.bag, lambda key, _site: Attempt(float(self._runtimes[key.task])))
 
-    def run(self, moments: Sequence[int], longest: int = _LONGEST) -> Outcome | None:
-        """Run the bag to its end; None: it takes longer than that.
+    def run(self, moments: Sequence[int] = (), longest: int = _LONGEST) -> Outcome:
+        """Run the bag to its end, or until it is paused for good; `longest` in seconds.
 
         Args:
             moments: numbers of finished tasks at which a forecast is made.
         """
         bag, world, left, told = self.bag, self.world, sorted(moments), list[Told]()
-        while (not bag.ended or self.driver.ledger.open_pilots_of(bag.id)) and world.now < longest:
+        while not self._over() and world.now < longest:
             world.go_on(min(world.now + 60, longest) if not bag.ended else longest)
             self._look()
             while left and not bag.ended and bag.count(TaskState.DONE) >= left[0]:
                 left.pop(0)
                 told.append(self._told())
-        if not bag.ended:
-            return None
-        cost = self.driver.ledger.of_bag(bag.id).used / 1e6
-        return Outcome(cost=cost, end=max(each.at for each in world.ended), told=tuple(told))
+        return Outcome(
+            cost=in_credits(self.driver.ledger.at_site(SITE).used),
+            end=max((each.at for each in world.ended), default=0.0),
+            done=bag.count(TaskState.DONE),
+            ended=bag.ended,
+            told=tuple(told),
+        )
+
+    def _over(self) -> bool:
+        """Whether nothing of the bag is in the system, and nothing more will be."""
+        if self.driver.ledger.open_pilots_of(self.bag.id):
+            return False
+        return self.bag.ended or self.bag.id in self.driver.decided.paused.get(SITE, {})
 
     def _look(self) -> None:
         now, seen = float(self.world.now), self._seen
@@ -166,19 +195,44 @@ class Submitted:
         return max(ends, default=math.nan)
 
 
+def _without_forecasts(snapshot: Snapshot) -> Decision:
+    """As the daemon decides, but that nobody is shown a forecast."""
+    return decide(msgspec.structs.replace(snapshot, ahead=()))
+
+
 def submitted(
     runtimes: Sequence[float],
     site: CheckedSite,
     *,
     prefer: Preference | None = None,
     deadline: float | None = None,
+    budget: float | None = None,
+    time: float | None = None,
+    earlier: EarlierTasks | None = None,
     number: int = 1,
     order: Literal["random", "file"] | None = "file",
+    pays: bool = True,
+    foresees: bool = True,
 ) -> Submitted:
-    """A bag that pays for its pilots; its number is what a random order follows from."""
+    """A bag at its submission.
+
+    Args:
+        deadline: seconds from now.
+        budget: credits; None: no limit.
+        time: seconds that a task takes, as its user says.
+        earlier: what is known of bags of its kind.
+        number: what a random order follows from.
+        pays: whether its pilots serve it alone, as those of a bag with a budget or an aim.
+        foresees: whether forecasts are made. Decisions depend on them only if the bag has both a budget and a
+            deadline; they take most of the time of a run.
+    """
     spec = BagSpec(
-        name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline, order=order
+        name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline, time=time, order=order
     ).with_order(budget=True)
-    found = Submitted(site, runtimes, spec, number)
-    found.submit(pays=True)
+    found = Submitted(site, runtimes, spec, number, foresees=foresees)
+    if budget is not None:
+        found.driver.ledger.set_budget(Budget(amount=millionths(budget, "a budget"), bag=number), 0.0)
+    found.submit(pays=pays)
+    if earlier is not None:
+        found.driver.broker.state.know_earlier(found.bag, {SITE: earlier})
     return found

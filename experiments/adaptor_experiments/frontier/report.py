@@ -1,0 +1,184 @@
+"""The tables, the picture and the page of the experiment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptor.figures import exhibits
+from adaptor.figures.canvas import Drawing, save
+from adaptor.figures.exhibits import Exhibit
+from adaptor.units import format_duration
+from adaptor_experiments.a2ha.bags import KINDS
+from adaptor_experiments.frontier.campaign import tasks_of
+from adaptor_experiments.frontier.design import KNOWLEDGE, NEAR, QUICK, SLACK, UNITS, Row, Settings, site_of
+from adaptor_experiments.frontier.search import frontier
+from adaptor_experiments.tables import Figure, Runs, texts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HOUR = 3600.0
+_MARKS = dict(zip(KNOWLEDGE, "osx", strict=True))
+_BUDGETS, _DEADLINES = "more budget: later", "later deadline: dearer"
+_PREFERENCES = {
+    "cheap dearer than balanced": ("cheap", "balanced"),
+    "balanced dearer than fast": ("balanced", "fast"),
+}
+_PLAIN = "budget of at least the plain cost: later"
+
+
+def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
+    """Write `runs.csv`, a CSV for each table, the picture and `report.html`.
+
+    Raises:
+        ReplayError: something cannot be written.
+    """
+    rows = Runs(found)
+    exhibits.write_runs(rows, folder / "runs.csv")
+    report = texts("frontier").report(
+        [_near(kind, runs) for kind, runs in rows.by("kind").items() if kind != "none"],
+        [_picture(rows, settings, folder / "figures/frontier.svg")],
+        tables(rows),
+        settings=settings,
+        bags=", ".join(KINDS[bag].title for bag in settings.bags),
+    )
+    exhibits.write_report(report, folder)
+    return report
+
+
+def tables(rows: Runs[Row]) -> list[Exhibit]:
+    page = texts("frontier")
+    units = [format_duration(unit) for unit in UNITS]
+    factors = [
+        [kind, known, *(_factor(runs.where(unit=unit)) for unit in UNITS)]
+        for (kind, known), runs in rows.by("kind", "known").items()
+    ]
+    return [
+        page.exhibit("factors", factors, units, goal=NEAR),
+        page.exhibit("budgets", _by_wish(rows.where(kind="budget"), "budget", _budget), _columns("cost")),
+        page.exhibit(
+            "deadlines", _by_wish(rows.where(kind="deadline"), "deadline", _deadline), _columns("late")
+        ),
+        page.exhibit("checks", _checks(rows), slack=SLACK),
+    ]
+
+
+def geometric(runs: Runs[Row], figure: Figure) -> float:
+    """The geometric mean; NaN: there are no runs."""
+    return float(np.exp(np.log(runs.values(figure)).mean())) if runs else math.nan
+
+
+def counted(runs: Runs[Row]) -> Runs[Row]:
+    """The runs that have a factor: done by their deadline, and the search finds a policy for their wish."""
+    return Runs(row for row in runs if row.kept and row.possible)
+
+
+def violations(rows: Runs[Row]) -> dict[str, list[float]]:
+    """By what should not be: the ratios of the pairs of runs that it is about; at most 1 is right."""
+    found: dict[str, list[float]] = {name: [] for name in (_BUDGETS, _DEADLINES, *_PREFERENCES, _PLAIN)}
+    for runs in rows.by("bag", "order", "unit", "known").values():
+        done = Runs(row for row in runs if row.kept)
+        budgets = sorted(done.where(kind="budget"), key=lambda row: row.budget)
+        deadlines = sorted(done.where(kind="deadline"), key=lambda row: row.deadline)
+        found[_BUDGETS] += [more.end / less.end for less, more in pairwise(budgets)]
+        found[_DEADLINES] += [later.cost / sooner.cost for sooner, later in pairwise(deadlines)]
+        for name, kinds in _PREFERENCES.items():
+            less, more = (done.where(kind=kind) for kind in kinds)
+            found[name] += [a.cost / b.cost for a in less for b in more]
+        found[_PLAIN] += [row.slowdown if row.ended else math.inf for row in runs if row.roomy]
+    return found
+
+
+def _checks(rows: Runs[Row]) -> Iterator[list[str]]:
+    for name, ratios in violations(rows).items():
+        bad, worst = [ratio for ratio in ratios if ratio > SLACK], max(ratios, default=math.nan)
+        yield [name, f"{len(bad)} of {len(ratios)}", "not done" if math.isinf(worst) else f"{worst:.2f}"]
+    over = [row for row in rows if row.cost > row.budget + 1e-5]
+    yield ["budget exceeded", f"{len(over)} of {sum(row.budget < math.inf for row in rows)}", ""]
+    free = [row for row in rows if math.isinf(row.budget)]
+    yield ["no budget, and not done", f"{sum(not row.ended for row in free)} of {len(free)}", ""]
+
+
+def _near(kind: str, runs: Runs[Row]) -> str:
+    shown = (f"{geometric(counted(some), 'best'):.2f} ({known})" for known, some in runs.by("known").items())
+    return texts("frontier").say("near", kind=kind, factors=", ".join(shown), done=f"{runs.mean('kept'):.0%}")
+
+
+def _factor(runs: Runs[Row]) -> str:
+    """The mean, and the worst in brackets."""
+    some = counted(runs)
+    return f"{geometric(some, 'best'):.2f} ({some.values('best').max():.2f})" if some else "-"
+
+
+def _columns(last: str) -> list[str]:
+    return [f"{known}: {what}" for known in KNOWLEDGE for what in ("kept", last, "factor")]
+
+
+def _by_wish(rows: Runs[Row], name: str, cells: Callable[[Runs[Row]], list[str]]) -> Iterator[list[str]]:
+    """A line for each unit and wish; in it the cells for each knowledge of the runtimes."""
+    for (unit, wanted), runs in rows.by("unit", f"wish.{name}").items():
+        by = runs.by("known")
+        shown = [cell for known in KNOWLEDGE for cell in cells(by[known])]
+        yield [format_duration(unit), f"{wanted:g}", *shown]
+
+
+def _budget(runs: Runs[Row]) -> list[str]:
+    """How often the bag is done where that is possible, its cost over its work, and its factor."""
+    possible, done = Runs(row for row in runs if row.possible), counted(runs)
+    share = f"{len(done)} of {len(possible)}"
+    return [share, f"{geometric(done, 'price'):.2f}" if done else "-", _factor(runs)]
+
+
+def _deadline(runs: Runs[Row]) -> list[str]:
+    """How often it is kept, the worst end over the deadline, and the factor of those that are kept."""
+    late = max(row.end / row.deadline if row.ended else math.inf for row in runs)
+    return [f"{sum(row.kept for row in runs)} of {len(runs)}", f"{late:.2f}", _factor(runs)]
+
+
+def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
+    panels = [(unit, bag) for unit in UNITS for bag in QUICK if bag in settings.bags]
+    kinds = list(rows.by("kind"))
+
+    def draw(plots: Sequence[Axes]) -> None:
+        for axes, (unit, bag) in zip(plots, panels, strict=True):
+            some = rows.where(bag=bag, unit=unit, order=0)
+            tasks, plain = tasks_of(bag, settings.seed, 0), some.where(known="unknown")[0]
+            best = frontier(tasks, site_of(unit))
+            axes.step(
+                [policy.cost / _HOUR / plain.work for policy in best],
+                [policy.end / _HOUR / plain.plain_end for policy in best],
+                where="post",
+                color="black",
+                linewidth=1,
+                label="the best",
+            )
+            for (kind, known), runs in Runs(row for row in some if row.ended).by("kind", "known").items():
+                axes.plot(
+                    runs.values("price"),
+                    [row.end / plain.plain_end for row in runs],
+                    _MARKS[known],
+                    color=f"C{kinds.index(kind)}",
+                    markersize=4,
+                    alpha=0.7,
+                    label=kind if known == KNOWLEDGE[0] else None,
+                )
+            for known, mark in _MARKS.items():
+                axes.plot([], [], mark, color="gray", markersize=4, label=f"runtimes: {known}")
+            axes.set_title(f"{KINDS[bag].title}, charged by {format_duration(unit)}", fontsize="medium")
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter("{x:g}")
+            axes.tick_params(which="minor", labelsize=6)
+            axes.set_xlabel("cost / work")
+            axes.set_ylabel("time / time without a wish")
+
+    caption = "What bags cost and how long they take, beside the best that a search finds"
+    return save(path, caption, len(panels), draw, legend=True)

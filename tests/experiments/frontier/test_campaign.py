@@ -1,0 +1,78 @@
+"""A bag with some wishes, run by the parts of the daemon that decide."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from adaptor_experiments.forecasts.site_run import submitted
+from adaptor_experiments.frontier import campaign
+from adaptor_experiments.frontier.campaign import Piece, earlier_of, pieces, run_piece
+from adaptor_experiments.frontier.design import KNOWLEDGE, SINGLE, UNITS, WISHES, Settings, Wish, site_of
+
+TASKS = [100.0, 300.0] * 30
+WORK = math.fsum(TASKS) / 3600
+
+
+def piece(*wishes: Wish, known="unknown", unit=60) -> Piece:
+    return Piece("image", 0, unit, known, 1, wishes)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(campaign, "tasks_of", lambda bag, seed, order: TASKS)
+
+
+def test_a_run_without_a_wish_is_measured_by_itself(small):
+    (row,) = run_piece(piece(Wish()))
+    assert row.ended
+    assert row.done == row.tasks == len(TASKS)
+    assert row.work == pytest.approx(WORK)
+    assert row.cost >= row.work
+    assert (row.slowdown, row.plain_cost) == (1.0, row.cost)
+    assert row.best >= 1
+    assert str(row.wish) == row.kind == "none"
+
+
+@pytest.mark.parametrize("known", KNOWLEDGE)
+def test_a_wish_is_measured_by_the_run_without_one(small, known):
+    plain, budget, deadline = run_piece(piece(Wish(), Wish(budget=4.0), Wish(deadline=8.0), known=known))
+    assert budget.budget == pytest.approx(4 * WORK)
+    assert budget.cost <= budget.budget
+    assert budget.roomy
+    assert deadline.deadline == pytest.approx(8 * plain.end)
+    assert deadline.kept
+    assert math.isinf(budget.deadline)
+    assert (str(budget.wish), deadline.kind) == ("budget 4", "deadline")
+
+
+def test_a_bag_that_its_budget_cannot_pay_for_ends_paused(small):
+    row = run_piece(piece(Wish(), Wish(budget=0.5)))[-1]
+    assert not row.ended
+    assert not row.kept
+    assert not row.possible
+    assert 0 < row.done < row.tasks
+    assert row.cost <= row.budget + 1e-6
+
+
+def test_a_deadline_alone_is_decided_without_its_forecasts():
+    with_them, without = (
+        submitted(TASKS, site_of(60), deadline=1800.0, order="random", foresees=foresees).run()
+        for foresees in (True, False)
+    )
+    assert with_them == without
+
+
+def test_an_earlier_bag_is_another_bag_of_its_kind():
+    found = earlier_of("levy", 1, 0)
+    assert found.low < found.mean < found.high
+    assert found != earlier_of("levy", 1, 1)
+
+
+def test_all_bags_tariffs_and_knowledge_are_run_and_budgets_with_deadlines_in_a_few():
+    found = pieces(Settings(orders=2, bags=("image", "levy")))
+    assert len(found) == 2 * 2 * len(UNITS) * len(KNOWLEDGE)
+    both = [each for each in found if each.wishes == WISHES]
+    assert {(each.order, each.known) for each in both} == {(0, "unknown")}
+    assert {each.wishes[0] for each in found} == {SINGLE[0]} == {Wish()}

@@ -1,0 +1,94 @@
+"""The tables of made runs, and the page."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.frontier import campaign
+from adaptor_experiments.frontier.design import KNOWLEDGE, UNITS, WISHES, Row, Settings, Wish
+from adaptor_experiments.frontier.report import counted, geometric, tables, violations, write_report
+from adaptor_experiments.tables import Runs
+from tests.simulation.invoking_replay import call
+
+PLAIN = Row(
+    bag="image", order=0, unit=60, known="unknown", wish=Wish(), tasks=10, work=10.0, done=10, ended=True,
+    cost=14.0, end=1.0, plain_cost=14.0, plain_end=1.0, best=1.2,
+)  # fmt: skip
+
+
+def row(wish: Wish, **figures) -> Row:
+    return msgspec.structs.replace(PLAIN, wish=wish, **figures)
+
+
+def test_a_mean_is_of_the_runs_that_are_done_and_can_be():
+    runs = Runs(
+        [
+            row(Wish(budget=1.5), best=1.0),
+            row(Wish(budget=1.5), best=4.0),
+            row(Wish(budget=1.5), best=9.0, ended=False),
+            row(Wish(budget=1.1), best=math.nan),
+            row(Wish(deadline=2.0), best=9.0, end=2.1),
+        ]
+    )
+    assert geometric(counted(runs), "best") == pytest.approx(2.0)
+    assert math.isnan(geometric(Runs(), "best"))
+
+
+def test_more_budget_is_never_later_and_a_later_deadline_never_dearer():
+    found = violations(
+        Runs(
+            [
+                row(Wish(budget=1.2), end=2.0),
+                row(Wish(budget=1.5), end=3.0),
+                row(Wish(budget=1.35), end=9.0, ended=False),
+                row(Wish(deadline=2.0), cost=10.0, end=1.5),
+                row(Wish(deadline=4.0), cost=12.0, end=1.5),
+                row(Wish("cheap"), cost=10.0),
+                row(Wish("balanced"), cost=8.0),
+                row(Wish("fast"), cost=16.0),
+            ]
+        )
+    )
+    assert list(found.values()) == [[1.5], [1.2], [1.25], [0.5], [3.0]]
+
+
+def test_the_page_has_the_picture_and_every_table(tmp_path):
+    wished = [
+        row(wish, unit=unit, known=known, cost=12.0, end=1.1)
+        for unit in UNITS
+        for known in KNOWLEDGE
+        for wish in WISHES
+    ]
+    report = write_report(wished, Settings(orders=1, bags=("image",)), tmp_path)
+    factors, budgets, deadlines, checks = report.exhibits
+    assert factors.rows[0] == ["none", "unknown", *["1.20 (1.20)"] * 3]
+    assert budgets.rows[0] == ["1s", "1.1", *["1 of 1", "1.20", "1.20 (1.20)"] * 3]
+    assert deadlines.rows[0] == ["1s", "1.5", *["1 of 1", "0.73", "1.20 (1.20)"] * 3]
+    assert checks.rows[-2][1] == f"9 of {9 * 9}"  # 1.1 × the work is less than 12 credits
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/svg+xml;base64,") == 1
+    lines = (tmp_path / "runs.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + len(wished)
+    assert '"budget 1.5, fast"' in "\n".join(lines)
+    assert tables(Runs(wished)) == list(report.exhibits)
+
+
+def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tmp_path):
+    asked: list[campaign.Piece] = []
+
+    def made(_run, pieces, _processes, _done):
+        asked.extend(pieces)
+        return [
+            row(wish, bag=each.bag, unit=each.unit, known=each.known) for each in pieces for wish in WISHES
+        ]
+
+    monkeypatch.setattr(campaign, "gathered", made)
+    result = call(replay, "budget-frontier", "--quick", "--output", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert {(each.bag, each.order) for each in asked} == {("image", 0), ("levy", 0)}
+    assert "How many times the best it is" in result.output
+    assert "budget: 1.20 (unknown), 1.20 (earlier), 1.20 (time) times the best" in result.output
