@@ -41,6 +41,6 @@ def budget_frontier(output: Path, orders: int, quick: bool, seed: int, processes
     with running("runs", sum(len(piece.wishes) for piece in pieces(settings))) as done:
         rows = run_all(settings, processes, done)
     report = write_report(rows, settings, output)
-    show(report.exhibits, output)
+    show(report, output)
     for sentence in report.conclusion:
         click.echo(sentence)
