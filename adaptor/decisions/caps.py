@@ -138,11 +138,13 @@ def _useful(
     least: Request,
     hosts: float,
 ) -> Request:
-    """The request, no longer than so many hosts are of use, where its bag cannot pay for all of it: what is
-    reserved for nothing buys no other host."""
+    """The request, no longer than so many hosts are of use, where it would take half of what is left.
+
+    What is reserved for nothing buys no other host.
+    """
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     purse = None if bag is None else purse_of(snapshot, ledger, bag)
-    dear = allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) > (allowance.amount or 0)
+    dear = 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) > (allowance.amount or 0)
     if bag is None or purse is None or not dear:
         return wanted
     course = course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
