@@ -211,8 +211,11 @@ def _for_deadline(course: Course, runtimes: RuntimeSums, time_left: float) -> fl
         work = course.waiting * mean
     if usable < mean:
         return math.inf
-    units = max(1, math.floor(_AIMED_AT * time_left / course.terms.unit))
-    usable = min(usable, max(units * course.terms.unit - course.terms.startup, mean))
+    unit = course.terms.unit
+    aimed = max(
+        math.floor(_AIMED_AT * time_left / unit), 1 if time_left >= unit else _AIMED_AT * time_left / unit
+    )
+    usable = min(usable, max(aimed * unit - course.terms.startup, mean))
     last = min(usable / 2, mean + _LONGER * runtimes.deviation)
     lasting = course.hosts if course.lasting is None else course.lasting
     there = sum(host.count * max(0.0, min(host.time_left(course.now), usable) - last) for host in lasting)
