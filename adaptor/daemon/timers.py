@@ -8,7 +8,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 
-class Every(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
+class Every(BaseTrigger):  # type: ignore[misc, unused-ignore]  # APScheduler has no types
     """As APScheduler's interval, but times that have passed are left out, and not looked at one by one.
 
     After a step of the clock by 400 days, those of a second would keep the daemon busy for minutes.

@@ -124,16 +124,16 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
     if course.deadline is None:
         return Paced(bought, pace)
     if course.slow and course.hosts:
-        bought = Advice(0, "the deadline is far")
-    needed = _for_deadline(course, course.sums, course.deadline - course.now)
+        bought = Advice(0, "the deadline needs no more")
+    left, needed = format_duration(max(0.0, course.deadline - course.now)), _for_deadline(course)
     if needed <= bought.hosts:
         return Paced(bought, pace)
-    left = format_duration(max(0.0, course.deadline - course.now))
     reason = f"the deadline in {left} needs {needed:,.0f} more"
     if needed > course.waiting:
         reason = f"the deadline in {left} cannot be kept: as fast as can be"
-    advice = Advice(int(min(needed, course.waiting)), f"{bought.reason}; {reason}", bought.units)
-    return Paced(advice, pace)
+    if bought.hosts:
+        reason = f"{bought.reason}; {reason}"
+    return Paced(Advice(int(min(needed, course.waiting)), reason, bought.units), pace)
 
 
 def _resumed(course: Course) -> Pace:
@@ -192,12 +192,14 @@ def situation_of(course: Course) -> Situation:
     )
 
 
-def _for_deadline(course: Course, runtimes: RuntimeSums, time_left: float) -> float:
+def _for_deadline(course: Course) -> float:
     """More slots that are needed to be done in time; infinite where none would do.
 
     Before enough have finished, the age of the running tasks stands for the runtime. So the need grows while
     little is learned, and no guess is bought for.
     """
+    assert course.deadline is not None
+    runtimes, time_left = course.sums, course.deadline - course.now
     blind, usable = course.blind, time_left - course.terms.startup
     if course.hint is not None and not runtimes.finished:
         mean, work = course.hint, course.waiting * course.hint

@@ -61,7 +61,8 @@ def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -
     """
     mean = task_time(course, purse)
     if course.blind:
-        return min((purse.left - KEPT * purse.whole) / hosts, course.terms.startup + FIRST_TASKS * mean)
+        enough = course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
+        return min((purse.left - KEPT * purse.whole) / hosts, enough)
     work = course.waiting * mean
     if course.sums.finished:
         work = work_bound.lower_bound(course.sums, course.waiting, course.now, 1 - CERTAINTY)

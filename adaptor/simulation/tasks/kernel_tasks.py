@@ -138,6 +138,7 @@ class KernelTasks(Broker):
         return (
             Demand(
                 waiting=self.waiting,
+                held=int(self._t.s[k.HELDS]) if self._allocation == "mixed" else 0,
                 running=int(self._t.s[k.HEAP]),
                 runtime=max(estimates),
                 shortest=min(estimates),

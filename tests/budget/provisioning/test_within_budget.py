@@ -75,6 +75,11 @@ def test_one_host_is_not_bought_for_the_whole_budget() -> None:
     assert useful_seconds(course(), purse(1.3), 1, 0.0) < 0.05 * purse(1.3).whole
 
 
+def test_the_first_host_has_time_for_two_tasks_as_long_as_the_site_takes_them_to_be() -> None:
+    """Else no task may start there, once its start has taken longer than the pad."""
+    assert useful_seconds(course(), purse(1.0), 1, 3600.0) >= STARTUP + 2 * 3600
+
+
 def test_known_hosts_have_time_for_their_part_of_the_work_and_for_one_task_more() -> None:
     known = course(finished=100, running=0)
     seconds = useful_seconds(known, purse(3.0), 16, 300.0)
