@@ -100,7 +100,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
 
 def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> Demand:
     """No more hosts than the budget of the bag pays for beside the work of its tasks."""
-    purse = purse_of(snapshot, snapshot.ledger, bag)
+    purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
     hosts = hosts_within(course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand)), purse)

@@ -143,7 +143,7 @@ def _useful(
     What is reserved for nothing buys no other host.
     """
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
-    purse = None if bag is None else purse_of(snapshot, ledger, bag)
+    purse = None if bag is None else purse_of(ledger, snapshot.here, bag)
     dear = 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) > (allowance.amount or 0)
     if bag is None or purse is None or not dear:
         return wanted

@@ -14,7 +14,7 @@ from adaptor.crafting.fits import RequestShape, unit_of, width
 from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.decisions.snapshot import SiteFacts
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import BagFacts
@@ -110,13 +110,13 @@ def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
     return charges_whole_units(ledger, site)
 
 
-def purse_of(snapshot: Snapshot, ledger: Statements, bag: BagFacts) -> Purse | None:
+def purse_of(ledger: Statements, site: SiteFacts, bag: BagFacts) -> Purse | None:
     """What the budget of a bag pays for here; None: it has none."""
     balance = ledger.budget_of(bag.id)
     if balance is None:
         return None
-    tariff = tariff_for(ledger, snapshot.here, bag.spec.task)
-    each = tariff.price("explicit") * width(snapshot.here.queue, bag.spec.task) / HOUR
+    tariff = tariff_for(ledger, site, bag.spec.task)
+    each = tariff.price("explicit") * width(site.queue, bag.spec.task) / HOUR
     return Purse(max(0, balance.left) / each, balance.reserved / each)
 
 
