@@ -61,8 +61,8 @@ def within_budgets(
     allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
     if allowance.amount is not None:
         allowance = _in_step(allowance, share, least)
-        request = _useful(snapshot, ledger, demand, allowance, request, least, shape.slots(request.p) / share)
-    found = afford(allowance, billed(site.rules, request), least)
+    useful = _useful(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
+    found = afford(allowance, billed(site.rules, request), least, useful)
     if found.request is None:
         return TooDear(_too_dear(ledger, allowance, found, demand))
     if found.request == billed(site.rules, wanted.crafted.request):
@@ -130,26 +130,20 @@ def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
 
 
 def _useful(
-    snapshot: Snapshot,
-    ledger: Ledger,
-    demand: Demand,
-    allowance: Allowance,
-    wanted: Request,
-    least: Request,
-    hosts: float,
-) -> Request:
-    """The request, no longer than so many hosts are of use, where it would take half of what is left.
+    snapshot: Snapshot, ledger: Ledger, demand: Demand, allowance: Allowance, wanted: Request, hosts: float
+) -> int | None:
+    """Seconds for which so many hosts are of use, where the request would take half of what is left.
 
-    What is reserved for nothing buys no other host.
+    What is reserved for nothing buys no other host. None: it may last as long as it is wanted to.
     """
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     purse = None if bag is None else purse_of(ledger, snapshot.here, bag)
-    dear = 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) > (allowance.amount or 0)
-    if bag is None or purse is None or not dear:
-        return wanted
+    if bag is None or purse is None or allowance.amount is None:
+        return None
+    if 2 * allowance.tariff.reservation(allowance.kind, wanted.p, wanted.tr) <= allowance.amount:
+        return None
     course = course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
-    seconds = useful_seconds(course, purse, hosts, demand.runtime)
-    return wanted.lasting(min(wanted.tr, max(least.tr, allowance.tariff.charged_seconds(seconds))))
+    return allowance.tariff.charged_seconds(useful_seconds(course, purse, hosts, demand.runtime))
 
 
 def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:

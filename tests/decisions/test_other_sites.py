@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.daemon.clock import system_clock
 from adaptor.daemon.site import recall_waits
 from adaptor.daemon.step import step
 from adaptor.decisions import other_sites as peers
@@ -35,6 +36,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def advance(seconds: float) -> None:
         clock = time.time
         monkeypatch.setattr(time, "time", lambda: clock() + seconds)
+        monkeypatch.setattr(system_clock, "_offset", system_clock._offset + seconds)
 
     return advance
 

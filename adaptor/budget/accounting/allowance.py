@@ -31,14 +31,16 @@ class Afforded(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def afford(allowance: Allowance, wanted: Request, smallest: Request) -> Afforded:
+def afford(allowance: Allowance, wanted: Request, smallest: Request, useful: int | None = None) -> Afforded:
     """Cut a request to what is left: time first, then processors, in multiples of the smallest's.
 
     Time first, because all processors for a part of the time bring the results sooner (Silva et al. 2011,
     abstract: the most speedup within a budget). `smallest` is the least that is of any use: the processors
-    of one task, or of a node, for the shortest waiting task.
+    of one task, or of a node, for the shortest waiting task. `useful`: seconds for which a request is of use
+    at most; None: for as long as wanted.
     """
-    request = _largest(allowance, wanted, smallest)
+    longest = wanted if useful is None else wanted.lasting(min(wanted.tr, max(useful, smallest.tr)))
+    request = _largest(allowance, longest, smallest)
     if request is None:
         needed = allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
         return Afforded(request=None, needed=needed, reason=_too_little(allowance, smallest, needed))
