@@ -95,15 +95,19 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
         why_most=f"bag {bag.id} ({_wanted(bag)}): {paced.advice.reason}",
     )
     draft.keep_pace(bag.id, paced.pace)
-    return Aimed(_within_money(snapshot, bag, limited))
+    return Aimed(_within_money(snapshot, bag, limited, course))
 
 
-def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> Demand:
-    """No more hosts than the budget of the bag pays for beside the work of its tasks."""
+def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Course | None = None) -> Demand:
+    """No more hosts than the budget of the bag pays for beside the work of its tasks.
+
+    `course`: of the bag, where it is known already.
+    """
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
-    hosts = hosts_within(course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand)), purse)
+    course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
+    hosts = hosts_within(course, purse)
     shape = shape_of(snapshot.here, demand)
     widest = shape.slots(shape.widest)
     if hosts > widest:  # a narrow request takes one of the few that are allowed

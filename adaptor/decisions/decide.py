@@ -7,6 +7,7 @@ their order, and hands `Decision.memory` to the next step, of whatever site.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -16,7 +17,7 @@ from adaptor.budget.errors import BudgetError
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.planner import plan
 from adaptor.crafting.reshaping import same_request
-from adaptor.crafting.situation import Demand, Issue, Reshape, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, Issue, Reshape, TaskShape, Withdraw, Withhold
 from adaptor.decisions.actions import Action, Explain, SubmitRequest
 from adaptor.decisions.aims import aimed, within_together
 from adaptor.decisions.caps import TooDear, within_budgets
@@ -134,15 +135,18 @@ class _Step:
         view = view_of(snapshot.here, queue, snapshot.now, limited)
         told = part.reason if part is not None else ""
         decisions = plan(view, part)
-        issues = [wanted for wanted in decisions if isinstance(wanted, Issue)]
+        unpaid: Counter[TaskShape] = (
+            Counter()
+        )  # processors of the requests that have yet to share what is left
+        for wanted in decisions:
+            if isinstance(wanted, Issue):
+                unpaid[wanted.demand.shape] += wanted.crafted.request.p
         for wanted in decisions:
             match wanted:
                 case Issue():
-                    same = [
-                        each.crafted.request.p for each in issues if each.demand.shape == wanted.demand.shape
-                    ]
-                    issues.remove(wanted)
-                    told = self._issue(wanted, told, wanted.crafted.request.p / sum(same))
+                    p, shape = wanted.crafted.request.p, wanted.demand.shape
+                    told = self._issue(wanted, told, p / unpaid[shape])
+                    unpaid[shape] -= p
                 case Reshape():
                     self._reshape(wanted)
                 case _:

@@ -12,9 +12,10 @@ import msgspec
 
 from adaptor.errors import JournalError
 from adaptor.protocol.access import CLIENT_ACCESS
+from adaptor.protocol.keys import KEYS
 from adaptor.units import format_instant
 
-_KEYS, _LOG, _PILOTS = "keys.json", "daemon.log", "pilots"
+_LOG, _PILOTS = "daemon.log", "pilots"
 _MALFORMED = ("malformed", "not a database", "no such table", "no such column")
 """What SQLite says of a file that is no whole journal."""
 _STUMBLES = (msgspec.DecodeError, ValueError, TypeError, LookupError)
@@ -82,7 +83,7 @@ def understood(path: Path) -> Iterator[None]:
 def _found(path: Path) -> list[str]:
     """What is left of the work of earlier daemons."""
     folder, log = path.parent, path.parent / _LOG
-    found = [_KEYS] if (folder / _KEYS).exists() else []
+    found = [KEYS] if (folder / KEYS).exists() else []
     if log.exists():
         found.append(f"{_LOG}, last written {format_instant(log.stat().st_mtime)}")
     if pilots := _pilots(path):

@@ -15,6 +15,8 @@ from adaptor.private_files import write_private
 from adaptor.protocol.access import AccessError, Credentials
 from adaptor.protocol.decoding import decoded
 
+KEYS = "keys.json"
+"""The file of the state directory that keeps them."""
 _FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
 _UNTIL = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone.utc)
 """No end, as RFC 5280 writes it: the clocks of nodes differ, and keys are used as long as their directory."""
@@ -55,7 +57,7 @@ def new_identity(name: str, until: datetime.datetime = _UNTIL) -> Credentials:
 
 def load_or_make_keys(directory: Path) -> Keys:
     """Raises AccessError: the key file is damaged."""
-    path = directory / "keys.json"
+    path = directory / KEYS
     if not path.exists():
         keys = Keys(**{name: new_identity(name) for name in Keys.__struct_fields__})
         write_private(path, msgspec.json.encode(keys))

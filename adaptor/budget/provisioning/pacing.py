@@ -33,7 +33,7 @@ SPARE_UNITS = 1
 """Charging units for which a request is made beyond those that it is bought for. A pilot that ends before is
 not charged for them; without them none could go on with a task (2011, §3.5)."""
 _CERTAINTY = 0.9
-"""With which the bought hosts can do the work by the deadline."""
+"""With which the bought hosts can do the work, by the deadline or in their requests."""
 _AIMED_AT = 0.5
 """The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
 _AGED = 1.5
@@ -76,6 +76,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def there(self) -> int:
         """Hosts."""
         return sum(host.count for host in self.hosts)
+
+    @property
+    def until_requests_end(self) -> Sequence[Hosts]:
+        """The hosts, with all the time of their requests."""
+        return self.hosts if self.lasting is None else self.lasting
 
     @property
     def blind(self) -> bool:
@@ -192,6 +197,17 @@ def situation_of(course: Course) -> Situation:
     )
 
 
+def known_work(course: Course) -> tuple[float, float]:
+    """Mean seconds of a task, and of the work that waits, with 90 % certainty if tasks have finished.
+
+    Not for a course that is blind.
+    """
+    if course.hint is not None and not course.sums.finished:
+        return course.hint, course.waiting * course.hint
+    work = work_bound.lower_bound(course.sums, course.waiting, course.now, 1 - _CERTAINTY)
+    return course.sums.corrected_mean(course.now), work
+
+
 def _for_deadline(course: Course) -> float:
     """More slots that are needed to be done in time; infinite where none would do.
 
@@ -201,11 +217,8 @@ def _for_deadline(course: Course) -> float:
     assert course.deadline is not None
     runtimes, time_left = course.sums, course.deadline - course.now
     blind, usable = course.blind, time_left - course.terms.startup
-    if course.hint is not None and not runtimes.finished:
-        mean, work = course.hint, course.waiting * course.hint
-    elif not blind:
-        mean = runtimes.corrected_mean(course.now)
-        work = work_bound.lower_bound(runtimes, course.waiting, course.now, 1 - _CERTAINTY)
+    if not blind:
+        mean, work = known_work(course)
     elif usable < course.assumed:
         return math.inf
     else:
@@ -219,8 +232,10 @@ def _for_deadline(course: Course) -> float:
     )
     usable = min(usable, max(aimed * unit - course.terms.startup, mean))
     last = min(usable / 2, mean + _LONGER * runtimes.deviation)
-    lasting = course.hosts if course.lasting is None else course.lasting
-    there = sum(host.count * max(0.0, min(host.time_left(course.now), usable) - last) for host in lasting)
+    there = sum(
+        host.count * max(0.0, min(host.time_left(course.now), usable) - last)
+        for host in course.until_requests_end
+    )
     missing = (work + runtimes.running * runtimes.residual - there) / max(mean, usable - last)
     if missing <= 0 or (blind and missing < course.there):
         return 0

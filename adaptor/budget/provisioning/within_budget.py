@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.budget.provisioning import work_bound
-from adaptor.budget.provisioning.pacing import Course
+from adaptor.budget.provisioning.pacing import Course, known_work
 
 LOST = 0.1
 """The part of the money that may always go into starts and ends of hosts."""
@@ -26,8 +25,6 @@ AMPLE = 4
 """A budget that pays for this many times the first estimate of each task bounds no hosts."""
 FIRST_TASKS = 8
 """Tasks for which each host is bought before a runtime is known, at most."""
-CERTAINTY = 0.9
-"""With which the hosts have time for the work."""
 
 
 class Purse(msgspec.Struct, frozen=True):
@@ -59,28 +56,23 @@ def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -
     Args:
         longest: estimated seconds of the longest task.
     """
-    mean = task_time(course, purse)
     if course.blind:
-        enough = course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
+        enough = course.terms.startup + max(FIRST_TASKS * task_time(course, purse), 2 * longest)
         return min((purse.left - KEPT * purse.whole) / hosts, enough)
-    work = course.waiting * mean
-    if course.sums.finished:
-        work = work_bound.lower_bound(course.sums, course.waiting, course.now, 1 - CERTAINTY)
+    mean, work = known_work(course)
     return SLACK * (course.terms.startup + work / (hosts + course.there) + max(mean, longest))
 
 
 def task_time(course: Course, purse: Purse) -> float:
     """Mean seconds of a task: measured, else as its user says; else the budget says what it takes at most."""
-    if course.hint is not None and not course.sums.finished:
-        return course.hint
     if course.blind:
         return max(course.needed, purse.whole / max(1, course.tasks))
-    return course.sums.corrected_mean(course.now)
+    return known_work(course)[0]
 
 
 def _uncovered(course: Course, mean: float) -> float:
     """Seconds of work for which the hosts that are there have no time."""
     residual = course.sums.residual or mean / 2
     work = course.waiting * mean + course.sums.running * residual
-    there = course.hosts if course.lasting is None else course.lasting
-    return max(0.0, work - sum(host.count * max(0.0, host.time_left(course.now) - mean) for host in there))
+    able = sum(host.count * max(0.0, host.time_left(course.now) - mean) for host in course.until_requests_end)
+    return max(0.0, work - able)

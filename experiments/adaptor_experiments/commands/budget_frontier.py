@@ -40,7 +40,4 @@ def budget_frontier(output: Path, orders: int, quick: bool, seed: int, processes
     settings = Settings(seed=seed, orders=1, bags=QUICK) if quick else Settings(seed=seed, orders=orders)
     with running("runs", sum(len(piece.wishes) for piece in pieces(settings))) as done:
         rows = run_all(settings, processes, done)
-    report = write_report(rows, settings, output)
-    show(report, output)
-    for sentence in report.conclusion:
-        click.echo(sentence)
+    show(write_report(rows, settings, output), output)
