@@ -100,6 +100,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """What it needs; None: as its bag says."""
     timeout: float | None = None
     """Seconds after which it is ended; None: as its bag says."""
+    among: Count = 0
+    """It starts only while fewer attempts of its bag run at this worker; 0: no limit."""
 
 
 class Ending(enum.Enum):

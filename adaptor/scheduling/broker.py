@@ -221,6 +221,9 @@ class Broker:
         bag = self.state.bags.get(bag_id)
         if bag is None or bag.ended:
             return False
+        if spec.max_running != bag.spec.max_running:  # what waits in workers goes by the old one
+            for worker in self.state.workers.values():
+                recall_unstarted(self.state, worker, bag)
         bag.spec = self.state.changes.specs[bag_id] = spec
         self.state.changes.by_user[bag_id] = "options changed"
         dispatch(self.state, now)
@@ -378,7 +381,8 @@ class Broker:
             seen=now,
         )
         worker.until = min(hello.deadline, self.state.until.get(hello.pilot, hello.deadline))
-        worker.held = known.held if known else {}
+        if known is not None:
+            worker.held = known.held
         self.state.workers[id] = worker
         return set(worker.held)
 
@@ -407,7 +411,10 @@ class Broker:
         """Whether tasks wait that only `max-running` kept from other workers, which need not call first."""
         bags = (self.state.bags.get(bag) for bag in {result.key.bag for result in results})
         return any(
-            bag is not None and bag.spec.max_running is not None and bag.startable and room_of(bag)
+            bag is not None
+            and bag.spec.max_running is not None
+            and bag.startable
+            and room_of(self.state, bag)
             for bag in bags
         )
 

@@ -220,7 +220,7 @@ def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
         return waiting + leased
     if len(bag.lines) == 1:
         return min(waiting + leased, bag.spec.max_running)
-    return leased + min(waiting, max(0, room_of(bag) - _served_before(bag, line)))
+    return leased + min(waiting, max(0, room_of(state, bag) - _served_before(bag, line)))
 
 
 def _served_before(bag: Bag, line: Line) -> int:

@@ -1,11 +1,13 @@
 """The leases that a worker holds: which start now, and which go back to the daemon. Pure.
 
 Leases start in the order of their arrival. A lease that does not fit lets later ones pass, but only a
-limited number of times, so that it does not starve.
+limited number of times, so that it does not starve. Of a bag with `max-running`, some leases wait behind
+others: each starts in the place of one that has ended.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
 
@@ -68,6 +70,13 @@ class Slots:
         self.deadline = deadline
         """Monotonic seconds at which the pilot ends."""
         self.queue: dict[AttemptKey, HeldTask] = {}
+        """All that have not started, in the order of their arrival."""
+        self._ready: dict[AttemptKey, HeldTask] = {}
+        """Those of them that may start as soon as there is room."""
+        self._behind: dict[int, dict[AttemptKey, HeldTask]] = {}
+        """The others by bag: they wait for attempts of it to end."""
+        self._active: Counter[int] = Counter()
+        """By bag: the attempts that run or are ready."""
         self.running: dict[AttemptKey, HeldTask] = {}
         self._idle_processors = processors
         self._idle_memory = memory
@@ -94,7 +103,7 @@ class Slots:
         if not self._gpu_shares:
             return ()
         room = self._idle_gpus()
-        for held in self.queue.values():
+        for held in self._ready.values():
             if held.task.nodes > 1:
                 return (0.0,) * len(room.gpus)
             if held.task.gpus and room.places(held.task):
@@ -107,26 +116,62 @@ class Slots:
     def add(self, held: HeldTask) -> None:
         """Queue a lease that `can_ever_hold` accepts and that is not held yet."""
         self.queue[held.key] = held
+        if self._may_start(held):
+            self._make_ready(held)
+        else:
+            self._behind.setdefault(held.key.bag, {})[held.key] = held
+
+    def take(self, key: AttemptKey) -> HeldTask:
+        """Remove a queued lease. Raises KeyError."""
+        held = self.queue.pop(key)
+        if key in self._ready:
+            self._unready(held)
+            self._leave(key.bag)
+        else:
+            self._forget_behind(key)
+        return held
+
+    def _may_start(self, held: HeldTask) -> bool:
+        among = held.lease.among
+        return not among or self._active[held.key.bag] < among
+
+    def _make_ready(self, held: HeldTask) -> None:
+        self._ready[held.key] = held
+        self._active[held.key.bag] += 1
         processors, memory = self._part(held.task)
         self._queued_processors += processors
         self._queued_memory += memory
 
-    def take(self, key: AttemptKey) -> HeldTask:
-        """Remove a queued lease. Raises KeyError."""
-        if key == next(iter(self.queue), None):
+    def _unready(self, held: HeldTask) -> None:
+        if held.key == next(iter(self._ready)):
             self._passed = 0
-        held = self.queue.pop(key)
+        del self._ready[held.key]
         processors, memory = self._part(held.task)
         self._queued_processors -= processors
         self._queued_memory -= memory
-        return held
+
+    def _forget_behind(self, key: AttemptKey) -> None:
+        del self._behind[key.bag][key]
+        if not self._behind[key.bag]:
+            del self._behind[key.bag]
+
+    def _leave(self, bag: int) -> None:
+        """An attempt of a bag neither runs nor is ready any more: others may take its place."""
+        self._active[bag] -= 1
+        for held in list(self._behind.get(bag, {}).values()):
+            if not self._may_start(held):
+                break
+            self._forget_behind(held.key)
+            self._make_ready(held)
+        if not self._active[bag]:
+            del self._active[bag]
 
     def start_next(self, now: float) -> HeldTask | None:
         """Move the next lease that fits and has enough time from the queue to the running ones."""
         if self._idle_processors <= 0:
             return None
         reach = 1 if self._passed >= self.processors else LOOKAHEAD
-        for place, (key, held) in enumerate(islice(self.queue.items(), reach)):
+        for place, (key, held) in enumerate(islice(self._ready.items(), reach)):
             if self._fits(held.task) and self.in_time(held, now):
                 self._passed += 1 if place > 0 else 0
                 return self._start(key)
@@ -155,6 +200,7 @@ class Slots:
     def end(self, key: AttemptKey) -> None:
         """A running attempt has ended: free what it used."""
         held = self.running.pop(key)
+        self._leave(key.bag)
         processors, memory = self._part(held.task)
         self._idle_processors += processors
         self._idle_memory += memory
@@ -181,7 +227,8 @@ class Slots:
         return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 
     def _start(self, key: AttemptKey) -> HeldTask:
-        held = self.take(key)
+        held = self.queue.pop(key)
+        self._unready(held)
         processors, memory = self._part(held.task)
         self._idle_processors -= processors
         self._idle_memory -= memory

@@ -226,3 +226,56 @@ def test_each_running_task_has_its_own_processors() -> None:
     again = made.start_next(0.0)
     assert again is not None
     assert again.cpus == (0,)
+
+
+def among(task: int, most: int, bag: int = 1) -> HeldTask:
+    return HeldTask(Lease(AttemptKey(bag, task, 1), "true", 0.0, among=most), BagContext(bag, "/", "/", {}))
+
+
+def test_a_lease_waits_for_the_place_of_one_of_its_bag_and_keeps_no_processor_from_others() -> None:
+    made = slots(4)
+    for n in range(4):
+        made.add(among(n, 1))
+    assert start_all(made) == [0]
+    assert (made.free_processors, len(made.queue)) == (3, 3)
+    made.add(among(9, 0, bag=2))
+    assert start_all(made) == [9]
+    made.end(AttemptKey(2, 9, 1))
+    assert start_all(made) == []
+    assert made.take(AttemptKey(1, 1, 1)).key.task == 1
+    made.end(AttemptKey(1, 0, 1))
+    assert (made.free_processors, start_all(made), made.free_processors) == (3, [2], 3)
+    made.requeue(AttemptKey(1, 2, 1))
+    assert (start_all(made), [held.key.task for held in made.clear()]) == ([2], [3])
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.integers(1, 2), st.integers(0, 3)),
+            st.tuples(st.sampled_from(["end", "take", "requeue"]), st.integers(0, 9), st.just(0)),
+        ),
+        max_size=40,
+    )
+)
+def test_no_more_of_a_bag_start_than_their_leases_say(steps: list[tuple[str, int, int]]) -> None:
+    made, limits = slots(5), {}
+    for number, (what, which, most) in enumerate(steps):
+        if what == "add":
+            limits[AttemptKey(which, number, 1)] = most
+            made.add(among(number, most, bag=which))
+        elif held_keys := list(made.queue if what == "take" else made.running):
+            getattr(made, what)(held_keys[which % len(held_keys)])
+        before = set(made.running)
+        while (started := made.start_next(0.0)) is not None:
+            others = sum(key.bag == started.key.bag for key in before)
+            assert not limits[started.key] or others < limits[started.key]
+            before.add(started.key)
+        for bag in {key.bag for key in made.queue}:
+            first = next(limits[key] for key in made.queue if key.bag == bag)
+            runs = sum(key.bag == bag for key in made.running)
+            assert len(made.running) == 5 or runs >= first > 0, "it waits only where it has to"
+    made.clear()
+    for key in list(made.running):
+        made.end(key)
+    assert (made.free_processors, made.free_memory, not made.queue) == (5, MEMORY, True)
