@@ -3,12 +3,13 @@
 Leases start in the order of their arrival. A lease that does not fit lets later ones pass, but only a
 limited number of times, so that it does not starve. Of a bag with `max-running`, some leases wait behind
 others: each starts in the place of one that has ended.
+A slot goes on with a bag whose Python process waits there for calls, until another bag's turn comes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -16,9 +17,16 @@ import msgspec
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.resources import Room, TaskSize
 from adaptor.worker.binding import Binding
+from adaptor.worker.timers import NEVER
 
 LOOKAHEAD = 100
 """Leases at the head of the queue among which the worker looks for one that fits."""
+TURN = 2.0
+"""Seconds for which calls of other bags may pass one whose start would end a process of theirs: to start one
+and have it import its modules takes up to a second of a processor."""
+PAUSE = 0.2
+"""Seconds for which a process that waits for calls is not ended for the sake of another bag: its program gets
+the last result, and its next call arrives."""
 
 
 class HeldTask(msgspec.Struct, frozen=True):
@@ -75,6 +83,12 @@ class Slots:
         """Those of them that may start as soon as there is room."""
         self._behind: dict[int, dict[AttemptKey, HeldTask]] = {}
         """The others by bag: they wait for attempts of it to end."""
+        self._passed_since: dict[int, float] = {}
+        """By bag whose leases others have passed for the sake of their processes: since when."""
+        self._held_back = 0
+        """Processors of ready leases that were put off at the last look."""
+        self.again_at = NEVER
+        """When the first of them may start (monotonic seconds)."""
         self._active: Counter[int] = Counter()
         """By bag: the attempts that run or are ready."""
         self.running: dict[AttemptKey, HeldTask] = {}
@@ -90,8 +104,8 @@ class Slots:
 
     @property
     def free_processors(self) -> int:
-        """Processors that no lease held here will take."""
-        return max(0, self._idle_processors - self._queued_processors)
+        """Processors that no lease held here will take, but for those that were put off."""
+        return max(0, self._idle_processors - max(0, self._queued_processors - self._held_back))
 
     @property
     def free_memory(self) -> int:
@@ -166,16 +180,51 @@ class Slots:
         if not self._active[bag]:
             del self._active[bag]
 
-    def start_next(self, now: float) -> HeldTask | None:
-        """Move the next lease that fits and has enough time from the queue to the running ones."""
+    def start_next(
+        self,
+        now: float,
+        displaces: Callable[[HeldTask], float | None] = lambda _held: None,
+        warm_on: Callable[[HeldTask], Iterable[Sequence[int]]] = lambda _held: (),
+    ) -> HeldTask | None:
+        """Move the next lease that fits and has enough time from the queue to the running ones.
+
+        Until its turn comes, a lease lets those pass whose start ends no process of another bag, and then the
+        slot stays free for `PAUSE`: the next call of that other bag may be on its way.
+
+        Args:
+            displaces: since when (monotonic seconds) the process waits for calls that the start of a lease
+                would end; None: it would end none.
+            warm_on: the processors of each process that waits for calls of a lease's bag.
+        """
+        self._held_back, self.again_at = 0, NEVER
         if self._idle_processors <= 0:
             return None
         reach = 1 if self._passed >= self.processors else LOOKAHEAD
-        for place, (key, held) in enumerate(islice(self._ready.items(), reach)):
-            if self._fits(held.task) and self.in_time(held, now):
-                self._passed += 1 if place > 0 else 0
-                return self._start(key)
+        unfit, put_off = 0, []
+        for held in islice(self._ready.values(), reach):
+            if not (self._fits(held.task) and self.in_time(held, now)):
+                unfit += 1
+            elif (since := displaces(held)) is None or self._is_due(held.key.bag, now):
+                return self._start_passing(held, unfit, warm_on(held))
+            else:
+                self._passed_since.setdefault(held.key.bag, now)
+                put_off.append((since + PAUSE, unfit, held))
+        for due, passed, held in put_off:
+            if due <= now:
+                return self._start_passing(held, passed, ())
+        self._held_back = sum(self._part(held.task)[0] for *_, held in put_off)
+        self.again_at = min((due for due, *_ in put_off), default=NEVER)
         return None
+
+    def _is_due(self, bag: int, now: float) -> bool:
+        """Whether others have passed the leases of a bag for long enough."""
+        return now - self._passed_since.get(bag, now) >= TURN
+
+    def _start_passing(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
+        """Start a lease before so many that do not fit."""
+        self._passed += bool(unfit)
+        self._passed_since.pop(held.key.bag, None)
+        return self._start(held.key, wanted)
 
     def in_time(self, held: HeldTask, now: float) -> bool:
         return self.deadline - now >= held.lease.needs
@@ -226,7 +275,7 @@ class Slots:
         shares = tuple(1.0 - sum(shares.values()) for shares in self._gpu_shares)
         return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 
-    def _start(self, key: AttemptKey) -> HeldTask:
+    def _start(self, key: AttemptKey, wanted: Iterable[Sequence[int]]) -> HeldTask:
         held = self.queue.pop(key)
         self._unready(held)
         processors, memory = self._part(held.task)
@@ -241,6 +290,6 @@ class Slots:
                 self._gpu_shares[place][held.key] = task.gpu_share
             held = msgspec.structs.replace(held, gpus=tuple(places))
         if self._binding is not None and held.bag.bind and held.task.nodes == 1:
-            held = msgspec.structs.replace(held, cpus=self._binding.take(processors))
+            held = msgspec.structs.replace(held, cpus=self._binding.take(processors, wanted))
         self.running[key] = held
         return held

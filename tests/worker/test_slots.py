@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.resources import TaskSize
 from adaptor.worker.binding import Binding
-from adaptor.worker.slots import HeldTask, Slots
+from adaptor.worker.slots import PAUSE, TURN, HeldTask, Slots
 
 MEMORY = 1000
 
@@ -279,3 +279,39 @@ def test_no_more_of_a_bag_start_than_their_leases_say(steps: list[tuple[str, int
     for key in list(made.running):
         made.end(key)
     assert (made.free_processors, made.free_memory, not made.queue) == (5, MEMORY, True)
+
+
+def test_a_slot_goes_on_with_the_bag_whose_process_is_warm_until_the_turn_of_another() -> None:
+    """The process of bag 1 has waited since 0; a start of bag 2 would end it."""
+    made, of_two = slots(1), AttemptKey(2, 0, 1)
+    made.add(among(0, 0, bag=2))
+
+    def next_one(now: float, since: float) -> int | None:
+        started = made.start_next(now, lambda held: since if held.key.bag == 2 else None)
+        if started is not None:
+            made.end(started.key)
+        return None if started is None else started.key.bag
+
+    for n in range(10):
+        assert next_one(n / 10, since=n / 10) is None, "its next call may be on its way"
+        assert (made.free_processors, made.again_at) == (1, n / 10 + PAUSE)
+        made.add(among(n, 0, bag=1))
+        assert (next_one(n / 10, since=n / 10), made.free_processors) == (1, 0)
+    made.add(among(90, 0, bag=1))
+    assert next_one(TURN, since=TURN) == 2, "it has let others pass for long enough"
+    assert of_two not in made.queue
+    made.add(among(1, 0, bag=2))
+    assert [next_one(TURN, since=TURN), next_one(TURN, since=TURN)] == [1, None]
+    assert next_one(TURN + 1, since=TURN) == 2, "no call has come for a while"
+
+
+def test_a_call_starts_on_the_processor_where_a_process_of_its_bag_waits() -> None:
+    made = Slots(2, MEMORY, 100.0, binding=Binding(2, cores=(((0,),), ((1,),))))
+    made.add(held(0))
+    started = made.start_next(0.0, warm_on=lambda _held: [(0, 1), (1,)])
+    assert started is not None
+    assert started.cpus == (1,)
+    made.add(held(1))
+    other = made.start_next(0.0, warm_on=lambda _held: [(1,)])
+    assert other is not None
+    assert other.cpus == (0,), "the other one is taken"

@@ -89,6 +89,8 @@ class WarmProcess:
         self.held: HeldTask | None = None
         """Its last call."""
         self.kept: KeptFiles | None = None
+        self.memory = 0
+        """Bytes of resident memory, at most, in its last call."""
         self._got = bytearray()
 
     def send(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles | None = None) -> None:
