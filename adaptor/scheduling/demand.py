@@ -187,6 +187,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
         held=sum(_held(state, bag, line, site) for bag, line in turns),
         alone=alone,
         running=running,
+        coming=sum(_coming(bag, line) for bag, line in turns),
         runtime=max(estimates),
         shortest=min(estimates),
         bag=bag,
@@ -194,6 +195,12 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
         priority=max((each.spec.priority for each, line in turns if each.startable_in(line)), default=0),
         times=task_times(state, site, turns),
     )
+
+
+def _coming(bag: Bag, line: Line) -> int:
+    """Tasks of a class that its program is expected to append to the bag."""
+    expected = bag.expected if bag.startable else 0
+    return expected and round(expected * bag.startable_in(line) / bag.startable)
 
 
 def _held(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
