@@ -56,17 +56,6 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """The number of its last event."""
 
     @property
-    def unfinished(self) -> int:
-        """Tasks that wait for a worker, or for others, or are held by a worker."""
-        states = (TaskState.WAITING, TaskState.LEASED, TaskState.BLOCKED)
-        return sum(self._counts[state] for state in states)
-
-    @property
-    def expected(self) -> int:
-        """Tasks that its program is expected to append."""
-        return self._refilling.expected(self.unfinished) if self.open else 0
-
-    @property
     def ended(self) -> bool:
         """Whether all its tasks have ended and no task can join them."""
         return not (self.open or self.waiting or self.leased or self.blocked)

@@ -24,6 +24,7 @@ from adaptor.scheduling.demand import (
     groups_of,
     shapes_of,
     sharers_of,
+    waiting_shapes,
 )
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
@@ -241,6 +242,10 @@ class Broker:
     def shapes(self, site: str) -> set[TaskShape]:
         """The shapes of the tasks in `demands`."""
         return shapes_of(self.state, site)
+
+    def waiting_shapes(self, bag: int) -> dict[str, set[TaskShape]]:
+        """By site at which they may run: the shapes of a bag's waiting tasks."""
+        return waiting_shapes(self.state, bag)
 
     def groups(self) -> tuple[TaskGroup, ...]:
         """The tasks to divide among the sites, by shape and by the sites at which they may run."""

@@ -104,6 +104,15 @@ def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:
     return {_shape(state, bag, line) for bag, line in _classes(state) if bag.spec.allows(site)}
 
 
+def waiting_shapes(state: SchedulingState, bag: int) -> dict[str, set[TaskShape]]:
+    """By site at which they may run: the shapes of a bag's waiting tasks."""
+    found = state.bags.get(bag)
+    if found is None:
+        return {}
+    shapes = {_shape(state, found, line) for line in found.lines if found.startable_in(line)}
+    return {site: shapes for site in state.sites if found.spec.allows(site)}
+
+
 def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
     together: dict[tuple[TaskShape, tuple[str, ...]], list[Turn]] = defaultdict(list)

@@ -14,7 +14,7 @@ from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
 from adaptor.cli.printing import clock, pilots_line, print_json, print_lines
-from adaptor.cli.sentences import counts, end_words, pilot_notes, summary, tell_halted, title
+from adaptor.cli.sentences import counts, end_words, held_off_lines, pilot_notes, summary, tell_halted, title
 
 
 @click.command()
@@ -109,7 +109,8 @@ def display(snapshots: Iterable[Overview]) -> Iterator[Overview]:
             running = [(bag.id, bag.forecast) for bag in snapshot.bags if bag.state == "running"]
             ahead = [(bag, end_words(each, snapshot.time)) for bag, each in running if each]
             ends = [f"bag {bag}: {words}" for bag, words in ahead if words]
-            below = [*ends, pilots_line(snapshot.pilots), *pilot_notes(snapshot.pilots)]
+            failing = [line for bag in snapshot.bags for line in held_off_lines(bag)]
+            below = [*ends, pilots_line(snapshot.pilots), *pilot_notes(snapshot.pilots), *failing]
             live.update(Group(bars, Text("\n".join(below))), refresh=snapshot.ended)
             yield snapshot
 
@@ -125,6 +126,8 @@ class Narrator:
 
     def __init__(self) -> None:
         self._bags: dict[int, tuple[int, bool]] = {}
+        self._failing: dict[int, str] = {}
+        """By bag: what was told of requests that fail."""
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 
@@ -132,6 +135,10 @@ class Narrator:
         """The lines for one more snapshot; none in most cases."""
         at = clock(snapshot.time, snapshot.time)
         told = [line for bag in snapshot.bags for line in self._bag_lines(bag, snapshot.time)]
+        for bag in snapshot.bags:
+            if bag.held_off != self._failing.get(bag.id, ""):
+                self._failing[bag.id] = bag.held_off
+                told += held_off_lines(bag)
         if not snapshot.ended:
             told = self._pilot_lines(snapshot) + told
         return [f"{at} {line}" for line in told]

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from adaptor import api
+from adaptor.cli.sentences import held_off_lines
 from adaptor.daemon.client.commands import serve
+from adaptor.daemon.step import step
 from adaptor.protocol.messages import Report
 from tests.daemon.budgeted_site import set_budget
 from tests.daemon.fake_site import FakeSite
@@ -59,3 +61,15 @@ def test_advice_counts_on_the_queue_that_was_read(site: FakeSite) -> None:
     assert told.measured.done == 6
     assert told.measured.longest == 0.5
     assert told.measured.first_tr is not None
+
+
+def test_a_bag_whose_request_is_refused_says_why_at_once(site: FakeSite) -> None:
+    site.backend.refuses = lambda order: bool(order.task.memory)
+    site.submit_bag(1, memory=2**30)
+    site.submit_bag(20)
+    asyncio.run(step(site.state))
+    refused, other = asked(site, api.GetBags("all")).bags
+    assert refused.held_off.startswith("here: the last request failed (")
+    assert "next try at" in refused.held_off
+    assert other.held_off == ""
+    assert held_off_lines(refused) == [f"bag {refused.id}: {refused.held_off}"]
