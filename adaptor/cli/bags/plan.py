@@ -16,7 +16,6 @@ from adaptor.cli.sentences import amount, interval
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import NoDaemonError
 from adaptor.kinds.recognising import kinds_of
-from adaptor.units import format_duration
 
 
 @click.command(short_help="Show what would become of a bag if it were submitted now.")
@@ -26,10 +25,10 @@ from adaptor.units import format_duration
 def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Show what would become of a bag if it were submitted now; submits nothing.
 
-    The requests that would be made now, when they would start by the time limits of the queue, when
-    the bag would be done (an interval that holds with 90 %), and what an array of one plain job per
-    task would get on this queue. Where somebody has set a price: its credits and, with --time or
-    earlier bags of its kind, the cheapest and the fastest slots, for which `quote` buys a sample.
+    The requests that would be made now, when they would start by the time limits of the queue, and when
+    the bag would be done (an interval that holds with 90 %). Where somebody has set a price: its credits
+    and, with --time or earlier bags of its kind, the cheapest and the fastest slots, for which `quote`
+    buys a sample.
 
     \b
     Examples:
@@ -43,6 +42,8 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
         print_json(found)
         return
     print_lines(plan_lines(found))
+    if spec.time is None and not found.earlier:
+        click.echo("how long a task takes is not known; --time DURATION says it, and the requests fit better")
 
 
 def _read(question: api.GetPlan, config: str | None) -> api.PlanView:
@@ -94,10 +95,3 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
             ],
         )
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"
-    for array in found.arrays:
-        ends = interval(array.end, found.now)
-        limit = f"{format_duration(array.limit)} ({_LIMIT_OF[array.limit_of]})"
-        yield f"an array of {plural(found.tasks, 'job')} of {limit} at {array.site} would be done {ends}"
-
-
-_LIMIT_OF = {"scheduler": "the scheduler's default", "initial_tr": "initial_tr", "time": "--time"}
