@@ -12,7 +12,7 @@ from adaptor.api.question import Question
 from adaptor.api.tasks import TaskInput, TaskNumber
 from adaptor.bag_spec import AtLeast0, BagSpec, Option, Priority
 from adaptor.forecast.record import Record
-from adaptor.guard_rails import MostFails
+from adaptor.guard_rails import MostFails, TimeLimit
 from adaptor.option_kinds import CREDITS
 
 
@@ -174,6 +174,13 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
     """0: no limit any more."""
     retries: AtLeast0 | None = None
     max_fails: MostFails | None = None
+    time: float | None = None
+    """Seconds that a task is expected to take."""
+    timeout: TimeLimit | None = None
+    deadline: float | None = None
+    """Epoch seconds."""
+    sites: tuple[str, ...] | None = None
+    notify: tuple[str, ...] | None = None
 
 
 class Forget(Question[int], frozen=True):
