@@ -78,12 +78,12 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
         )
     for site, why in found.withheld.items():
         yield f"{site}: no request now: {printable(why)}"
-    hours = f"{found.work.low / 3600:,.1f} to {found.work.high / 3600:,.1f} processor-hours"
+    work = f"{duration(found.work.low)} to {duration(found.work.high)} of processor time"
     credits = ""
     if found.credits is not None:
         low, high = amount(found.credits.low), amount(found.credits.high)
         credits = f", {low} to {high} credits and what is wasted"
-    yield f"{plural(found.tasks, 'task')}: {hours}{credits}"
+    yield f"{plural(found.tasks, 'task')}: {work}{credits}"
     if found.choices:
         yield "slots that a quote would offer, without their wait in the queue:"
         names = ("cheapest", "fastest") if len(found.choices) > 1 else ("only",)

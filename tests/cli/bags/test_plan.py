@@ -52,7 +52,7 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
         ["hpc", "2", "10m", "now"],
     ]
     assert "far: no request now: 4 requests are in the system" in outcome.lines
-    assert "2 tasks: 1.0 to 3.0 processor-hours" in outcome.lines
+    assert "2 tasks: 1h to 3h of processor time" in outcome.lines
     assert any(line.startswith("done ") and " to " in line for line in outcome.lines)
 
 
