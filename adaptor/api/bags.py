@@ -144,7 +144,7 @@ class GetLatestBags(Question[Bags], frozen=True):
     nothing = Bags([])
 
     running: int = 50
-    ended: int = 5
+    ended: int = 20
 
 
 class Pause(Question[list[int]], frozen=True):
