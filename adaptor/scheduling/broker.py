@@ -225,7 +225,9 @@ class Broker:
         if spec.max_running != bag.spec.max_running:  # what waits in workers goes by the old one
             for worker in self.state.workers.values():
                 recall_unstarted(self.state, worker, bag)
-        bag.spec = self.state.changes.specs[bag_id] = spec
+        self.learn_kinds(bag, spec, bag.earlier)
+        if spec.aims:
+            self.keep_apart(bag_id)
         self.state.changes.by_user[bag_id] = "options changed"
         dispatch(self.state, now)
         return True
