@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from adaptor.batch_script import BatchScript
 from adaptor.protocol.messages import Ending, Lease, Orders
 from tests.worker.fake_daemon import Harness, key, task
@@ -38,8 +40,8 @@ def test_elements_run_a_private_copy(harness: Harness) -> None:
     harness.lease(element(0, 3, "a b"), element(1, 4), bags=[harness.bag(script=given)])
     assert [harness.result(key(number)).exit_code for number in (0, 1)] == [3, 4]
     first = (harness.output / "sim-1_003-n1.out").read_text().splitlines()
-    assert first[0].endswith("/slurm_script a b")
-    assert first[1:] == ["1 3 100000001 batch red", "700", "700"]
+    assert first[0].endswith("/slurmd/job00001/slurm_script a b"), "scripts look for */slurmd/job*"
+    assert first[1:] == ["1 3 100000001 batch red", "500", "700"], "what is written there would be lost"
     second = (harness.output / "sim-1_004-n1.out").read_text().splitlines()
     assert second[1] == "1 4 100000002 batch red"
     harness.daemon.send(Orders(leave="the test is over"))
@@ -61,7 +63,7 @@ def test_a_copy_goes_with_its_bag(harness: Harness) -> None:
     harness.started()
     harness.lease(element(0, 0), bags=[harness.bag(script=script(harness))])
     harness.result(key(0))
-    (copy,) = (folder / "1" for folder in folders(harness))
+    (copy,) = (folder / "slurmd" / "job00001" for folder in folders(harness))
     assert copy.exists()
     harness.daemon.send(Orders(ended_bags=[1]))
     harness.daemon.until(lambda: not copy.exists())
@@ -82,6 +84,41 @@ def test_streams_may_share_a_file_that_is_kept(harness: Harness) -> None:
     harness.lease(Lease(key(0, bag=2), ["x"], 0.0), bags=[harness.bag(2, script=quiet)])
     harness.result(key(0, bag=2))
     assert (harness.output / "new" / "4294967294.err").read_text() == "err\n"
+
+
+def test_elements_that_share_a_file_write_behind_each_other(harness: Harness) -> None:
+    """As under sbatch, where each empties the file at its start, and none overwrites another one's lines."""
+    harness.started(ADAPTOR_PROCESSORS=2)
+    lines = (
+        "touch begun-$SLURM_ARRAY_TASK_ID; until [ -e begun-0 ] && [ -e begun-1 ]; do sleep 0.05; done",
+        "for i in 1 2 3 4 5; do echo $SLURM_ARRAY_TASK_ID $i; done",
+    )
+    given = script(harness, *lines, array=True, output=f"{harness.output}/%A.out")
+    os.makedirs(harness.output, exist_ok=True)
+    leases = [task(number, ["job.sh"], cwd=str(harness.output)) for number in (0, 1)]
+    named = [
+        msgspec.structs.replace(each, environment={"SLURM_ARRAY_TASK_ID": str(number)})
+        for number, each in enumerate(leases)
+    ]
+    harness.lease(*named, bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in (0, 1)] == [0, 0]
+    written = (harness.output / "1.out").read_text().splitlines()
+    assert sorted(written) == [f"{index} {line}" for index in (0, 1) for line in range(1, 6)]
+
+
+def test_an_element_has_a_part_of_slurm_tmpdir_of_its_own(harness: Harness, tmp_path: Path) -> None:
+    """Two elements of a pilot do not meet there, and it is empty at first and gone afterwards."""
+    scratch = tmp_path / "localscratch"
+    scratch.mkdir()
+    harness.started(SLURM_TMPDIR=str(scratch), TMPDIR=str(scratch))
+    lines = ('echo "$SLURM_TMPDIR" "$TMPDIR"; ls -A "$SLURM_TMPDIR"; touch "$SLURM_TMPDIR/kept"',)
+    given = script(harness, *lines, array=True)
+    harness.lease(element(0, 3), element(1, 4), bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in (0, 1)] == [0, 0]
+    for number, index in ((1, 3), (2, 4)):
+        (line,) = (harness.output / f"sim-1_00{index}-n1.out").read_text().splitlines()
+        assert line.split() == [f"{scratch}/10000000{number}.1"] * 2
+    harness.daemon.until(lambda: not list(scratch.iterdir()))
 
 
 def test_an_output_that_is_somebody_elses_is_refused(harness: Harness, tmp_path: Path) -> None:
