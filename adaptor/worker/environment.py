@@ -27,7 +27,7 @@ _NOT_FROM_PROLOGUE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 NODEFILE = "ADAPTOR_NODEFILE"
 """Names the file with the nodes of a task that takes several."""
 _SCRATCH = re.compile(r"(?:SLURM|PBS)_\w*(?:TMP|SCRATCH|JOBFS)\w*")
-"""Variables of sites, by prolog scripts, that name folders for the jobs of a node: `SLURM_TMPDIR`, `PBS_JOBFS`."""
+"""Variables of a site's prolog that name folders for the jobs of a node: `SLURM_TMPDIR`, `PBS_JOBFS`."""
 _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")
 """Prefixes of variables that are meant for the worker itself."""
 

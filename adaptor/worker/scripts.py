@@ -7,6 +7,8 @@ import getpass
 import os
 import shlex
 import shutil
+import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,12 +16,14 @@ from adaptor.batch_script import Element, element_of
 from adaptor.private_files import write_atomically
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
+from adaptor.worker.srun import SLOTS
 
 _EXECUTABLE = 0o700
 _READ_ONLY = 0o500
+_LONGEST_FIRST = 127
+"""Bytes of a `#!` line that every Linux takes."""
 _TMPDIR = "SLURM_TMPDIR"
 """Some sites have it: a folder of the job's own on the disk of its node, which is removed after the job."""
-_SRUN = "srun.sh"
 _OF_PILOT = (
     "SLURM_CLUSTER_NAME",
     "SLURM_JOB_ACCOUNT",
@@ -47,6 +51,8 @@ class Scripts:
             end = float(worker.get("ADAPTOR_PILOT_END", worker["SLURM_JOB_END_TIME"]))
             self._of_pilot["SLURM_JOB_END_TIME"] = f"{end:.0f}"
         self._copies: dict[int, Path] = {}
+        self._slots: str | None = None
+        """On this node, for the steps of all elements; None: no script of sbatch has come yet."""
 
     def output_of(self, bag: BagContext) -> OutputFolder | ScriptOutput:
         """What opens the files of a bag's attempts."""
@@ -69,13 +75,31 @@ class Scripts:
         if path is None:
             path = self._place(bag.bag) / f"{bag.script.dialect}_script"
             self._write(path, bag.script.body)
-            if bag.script.dialect == "slurm":
-                self._write(self._folder / "bin" / "srun", Path(__file__).with_name(_SRUN).read_bytes())
+            if bag.script.dialect == "slurm" and self._slots is None:
+                self._slots = self._write_srun()
             if bag.script.dialect == "pbs":
                 self._write(path.with_name("nodes"), f"{self._node}\n".encode() * bag.script.processes)
             path.parent.chmod(_READ_ONLY)
             self._copies[bag.bag] = path
         return str(path)
+
+    def _write_srun(self) -> str:
+        """Write what stands in front of Slurm's srun; returns the file that its steps lock."""
+        program = self._folder / "bin" / "srun"
+        first = f"#!{sys.executable} -IS\n"
+        try:
+            handle, slots = tempfile.mkstemp(prefix="adaptor-steps-")
+            os.close(handle)
+            source = Path(__file__).with_name("srun.py").read_bytes()
+            self._write(program, first.encode() + source)
+            program.with_name(SLOTS).symlink_to(slots)
+        except OSError as error:
+            raise CannotStartError(f"srun cannot be set up: {error.strerror}") from error
+        if len(first) > _LONGEST_FIRST or " " in sys.executable:  # loses functions that bash has exported
+            program.rename(program.with_name("srun.py"))
+            words = shlex.join([sys.executable, "-IS", str(program.with_name("srun.py"))])
+            self._write(program, f'#!/bin/sh\nexec {words} "$@"\n'.encode())
+        return slots
 
     def _place(self, bag: int) -> Path:
         """The folder of a bag's script, with a name as slurmd's spool has: scripts tell their copies by it.
@@ -124,8 +148,10 @@ class Scripts:
         """All of them; the worker leaves."""
         for path in self._copies.values():
             _remove(path.parent)
-        if self._copies:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._slots is not None:
+            with contextlib.suppress(OSError):
+                Path(self._slots).unlink()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     @staticmethod
     def _write(path: Path, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from adaptor.batch_script import BatchScript
 from adaptor.protocol.messages import Ending, Lease, Orders
+from adaptor.resources import TaskSize
 from tests.worker.fake_daemon import Harness, key, task
 
 
@@ -118,7 +120,7 @@ def test_an_element_has_a_part_of_slurm_tmpdir_of_its_own(harness: Harness, tmp_
     for number, index in ((1, 3), (2, 4)):
         (line,) = (harness.output / f"sim-1_00{index}-n1.out").read_text().splitlines()
         assert line.split() == [f"{scratch}/10000000{number}.1"] * 2
-    harness.daemon.until(lambda: not list(scratch.iterdir()))
+    harness.daemon.until(lambda: not list(scratch.glob("1*")))
 
 
 def test_an_output_that_is_somebody_elses_is_refused(harness: Harness, tmp_path: Path) -> None:
@@ -144,18 +146,72 @@ def test_srun_starts_one_process_here(harness: Harness) -> None:
         "srun -n 4 hostname",
         "srun --multi-prog x",
         "srun -c 9 hostname",
+        "yes | srun cat | head -1",
     )
     given = script(harness, *lines, output=f"{harness.output}/out", error=f"{harness.output}/err")
     os.makedirs(harness.output, exist_ok=True)
     harness.lease(task(0, ["job.sh"], cwd=str(harness.output)), bags=[harness.bag(script=given)])
-    assert harness.result(key(0)).exit_code == 1
-    assert (harness.output / "out").read_text() == "0 1\n5\n"
+    assert harness.result(key(0)).exit_code == 0
+    assert (harness.output / "out").read_text() == "0 1\n5\ny\n"
     assert (harness.output / "step").read_text() == "kept\n"
     assert (harness.output / "err").read_text().splitlines() == [
-        "srun: error: --ntasks 4: not supported where the adaptor runs a script; one process here is",
-        "srun: error: --multi-prog: not supported where the adaptor runs a script; one process here is",
-        "srun: error: --cpus-per-task 9: the task has 1",
+        "srun: error: Unable to create step: More processors requested than permitted (4; the task has 1)",
+        "srun: error: --multi-prog: not supported where the adaptor runs a script",
+        "srun: error: Unable to create step: More processors requested than permitted (9; the task has 1)",
     ]
+
+
+def run_on_two(harness: Harness, *lines: str) -> tuple[int | None, str]:
+    """The exit code and the output of a script of an element with two processors."""
+    harness.started()
+    given = script(harness, *lines, output=f"{harness.output}/out", variables={"SLURM_NTASKS": "2"})
+    os.makedirs(harness.output, exist_ok=True)
+    bag = harness.bag(script=given, task=TaskSize(processors=2))
+    harness.lease(task(0, ["job.sh"], cwd=str(harness.output)), bags=[bag])
+    return harness.result(key(0)).exit_code, (harness.output / "out").read_text()
+
+
+def test_srun_starts_several_processes_here(harness: Harness) -> None:
+    code, output = run_on_two(
+        harness,
+        "srun -o 'p-%t' bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS; exit $((3 * SLURM_PROCID))'",
+        "echo code $?",
+        "echo in | srun cat",
+        "srun --export=ALL,WORD=a -n1 bash -c 'echo $WORD $SLURM_NTASKS'",
+        "exec srun bash -c 'kill -KILL $$'",
+    )
+    assert (code, output) == (137, "code 3\nin\nin\na 1\n")
+    assert [(harness.output / f"p-{rank}").read_text() for rank in (0, 1)] == ["0 of 2\n", "1 of 2\n"]
+
+
+def test_steps_behind_an_ampersand_share_the_processors_of_the_element(harness: Harness) -> None:
+    """Six steps of one process on two processors: two at a time, as in a job of Slurm."""
+    code, output = run_on_two(
+        harness,
+        "step() { touch in-$1; ls in-* | wc -l; sleep 0.3; rm in-$1; }; export -f step",
+        'for i in 1 2 3 4 5 6; do srun -n 1 --exclusive bash -c "step $i" & done; wait',
+    )
+    assert code == 0
+    counts = [int(line) for line in output.split()]
+    assert len(counts) == 6
+    assert max(counts) == 2
+
+
+def test_processes_of_mpi_are_refused_that_would_not_find_each_other(harness: Harness) -> None:
+    (harness.folder / "ranks.py").write_text("from mpi4py import MPI\n")
+    code, output = run_on_two(harness, f"srun {sys.executable} {harness.folder}/ranks.py 2>&1")
+    assert code == 1
+    assert "would not find each other: start it by mpiexec" in output
+
+
+def test_a_signal_to_srun_reaches_its_processes(harness: Harness) -> None:
+    code, output = run_on_two(
+        harness,
+        "step='trap \"echo got; exit 4\" USR1; touch up-$SLURM_PROCID; while :; do sleep 0.1; done'",
+        '(exec srun bash -c "$step") &',
+        "until [ -e up-0 ] && [ -e up-1 ]; do sleep 0.1; done; kill -USR1 $!; wait $!",
+    )
+    assert (code, output) == (4, "got\ngot\n")
 
 
 def test_an_element_of_grid_engine(harness: Harness) -> None:

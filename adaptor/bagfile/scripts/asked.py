@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -182,4 +182,6 @@ def warn(asked: ScriptOptions, given: GivenOption, what: str) -> None:
 
 def of_site(asked: ScriptOptions, given: GivenOption, name: str, shown: str) -> None:
     """Note a resource of nodes that no bag asks for: the configuration of a site may."""
-    asked.wishes.append(SiteWish("", msgspec.structs.replace(given, name=name, shown=f"-{given.name} {shown}")))
+    asked.wishes.append(
+        SiteWish("", msgspec.structs.replace(given, name=name, shown=f"-{given.name} {shown}"))
+    )

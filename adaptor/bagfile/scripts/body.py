@@ -18,7 +18,9 @@ _JOBS = re.compile(
 _SRUN = re.compile(rf"{_BEFORE}srun\s+(?P<words>.*)")
 _PROCESSES = re.compile(r"(?:-n\s*|--ntasks[= ])(?P<count>\S+)")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_MPI = re.compile(r"mpi(?!exec|run)|mvapich|pmix?2?\b|horovod|petsc|gromacs|gmx\b|lammps|vasp|namd", re.IGNORECASE)
+_MPI = re.compile(
+    r"mpi(?!exec|run)|mvapich|pmix?2?\b|horovod|petsc|gromacs|gmx\b|lammps|vasp|namd", re.IGNORECASE
+)
 """Words of programs whose processes find each other by the scheduler."""
 _NO_MPI = re.compile(r"--mpi[= ]none")
 _SAY_ONCE = {

@@ -57,10 +57,11 @@ TABLE = OptionTable(
 )
 
 WITHOUT_EFFECT = frozenset({
-    "acctg-freq", "comment", "contiguous", "cpu-bind", "delay-boot", "distribution", "get-user-env", "gpu-bind",
-    "gres-flags", "ignore-pbs", "kill-on-invalid-dep", "mail-user", "mcs-label", "mem-bind", "network", "nice",
-    "no-kill", "overcommit", "oversubscribe", "parsable", "power", "priority", "profile", "propagate", "quiet",
-    "requeue", "spread-job", "switches", "use-min-nodes", "verbose", "wait-all-nodes", "wckey",
+    "acctg-freq", "comment", "contiguous", "cpu-bind", "delay-boot", "distribution", "get-user-env",
+    "gpu-bind", "gres-flags", "ignore-pbs", "kill-on-invalid-dep", "mail-user", "mcs-label", "mem-bind",
+    "network", "nice", "no-kill", "overcommit", "oversubscribe", "parsable", "power", "priority", "profile",
+    "propagate", "quiet", "requeue", "spread-job", "switches", "use-min-nodes", "verbose", "wait-all-nodes",
+    "wckey",
 })  # fmt: skip
 """Options that change nothing about what an element on one node finds and does."""
 OF_SITES = ("partition", "account", "qos", "constraint", "licenses", "nodelist", "exclude")

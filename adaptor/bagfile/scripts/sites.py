@@ -55,7 +55,9 @@ def _fulfils(site: SiteConfig, wish: SiteWish) -> bool:
         return False
     there = {getattr(alone, wish.key) for alone in sites_of(site).values()}
     wanted = wish.given.value.split(",") if wish.key == "partition" else [wish.given.value]
-    return not there.isdisjoint(each.partition("@")[0] if wish.key == "partition" else each for each in wanted)
+    return not there.isdisjoint(
+        each.partition("@")[0] if wish.key == "partition" else each for each in wanted
+    )
 
 
 def _value(site: SiteConfig, key: str) -> str:

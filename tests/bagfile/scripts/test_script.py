@@ -216,7 +216,10 @@ def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
         ("#PBS -l select=2:ncpus=4", "a script has one node"),
         ("#PBS -W stagein=a@b:c", "--ignore stagein submits it without"),
         ("#PBS -W depend=before:7", "--ignore depend submits it without"),
-        ("#SBATCH -n 4\nmodule load openmpi\nsrun ./a.out", "job.sh:4: srun would start 4 processes of an MPI"),
+        (
+            "#SBATCH -n 4\nmodule load openmpi\nsrun ./a.out",
+            "job.sh:4: srun would start 4 processes",
+        ),
         ("\r", "line ends of DOS"),
         ("\0", "adaptor submit -- job.sh"),
     ],
@@ -286,7 +289,10 @@ def test_ignoring_a_resource_of_pbs_drops_it_alone() -> None:
         ("#SBATCH --wait", "--wait: the command does not wait for the bag"),
         ("#SBATCH -d afterok:7:8", "-d afterok:7:8: the bag waits for bags 7, 8, not for jobs"),
         ("sbatch next.sh", "sbatch: jobs that a script submits go to the scheduler as ever"),
-        ("if true; then scontrol show job $SLURM_JOB_ID; fi", "scontrol show job: the scheduler does not know"),
+        (
+            "if true; then scontrol show job $SLURM_JOB_ID; fi",
+            "scontrol show job: the scheduler does not know",
+        ),
         ("scontrol update JobId=$SLURM_JOB_ID", "scontrol update: the scheduler does not know"),
     ],
 )
@@ -296,7 +302,8 @@ def test_what_informs_or_decorates_is_a_remark(line: str, remark: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["# sbatch next.sh", "#SBATCH --comment=x --nice", "#SBATCH -N 1-4", "echo use sbatch x", "#SBATCH -J x"]
+    "line",
+    ["# sbatch next.sh", "#SBATCH --comment=x --nice", "#SBATCH -N 1-4", "echo use sbatch x", "#SBATCH -J x"],
 )
 def test_what_changes_nothing_is_not_spoken_of(line: str) -> None:
     assert bag_of(line).remarks == []
