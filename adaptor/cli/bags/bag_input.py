@@ -25,7 +25,7 @@ from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
 from adaptor.notify.urls import MARK
-from adaptor.option_kinds import plain_text
+from adaptor.option_kinds import NUMBERS, plain_text
 
 
 class TaskSource(msgspec.Struct, frozen=True):
@@ -285,6 +285,8 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         if value is None or value == ():
             return None
         text = ",".join(value) if option.kind.several else value
+        if option.kind is NUMBERS:
+            text = ",".join(map(_number, text.split(",")))
         try:
             return option.kind.parse(text, time.time())
         except ValueError as error:
@@ -299,6 +301,13 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         callback=checked,
         shell_complete=lambda _ctx, _param, begun: [w for w in option.kind.words if w.startswith(begun)],
     )
+
+
+def _number(bag: str) -> str:
+    """Of the last bag, if that is meant."""
+    from adaptor.cli.options import BagReader
+
+    return str(BagReader().bag(bag.strip()).id) if bag.strip() == "last" else bag
 
 
 BEHIND = "adaptor.behind"

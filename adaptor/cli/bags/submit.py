@@ -64,9 +64,10 @@ SUBMIT_TIMEOUT = 300.0
 @click.command(cls=WithWords)
 @bag_options
 @resume_option
+@click.option("--parsable", is_flag=True, help="Print the number of the bag alone, for a script.")
 @config_option
 @json_option
-def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> None:
+def submit(bag: api.BagInput, resume: bool, parsable: bool, config: str | None, as_json: bool) -> None:
     """Submit a bag of tasks; starts a daemon if none is running.
 
     FILE is a batch script, which begins with #! and whose #SBATCH or #PBS lines count, or has one shell
@@ -79,10 +80,15 @@ def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -
       adaptor submit tasks.bag --cpus 2 --mem 4G
       adaptor submit --array 1-1000%50 job.sh
       adaptor submit -- ./prog a b
+      adaptor submit second.bag --after last
       adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
     """
     question = api.Submit(bag, resume=resume, key=new_key())
     answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
+    if parsable and answer.bag and not as_json:
+        click.echo(answer.bag)
+        tell_refused(answer)
+        return
     tell_submitted(question, answer, as_json=as_json)
 
 
