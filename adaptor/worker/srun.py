@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,9 +29,10 @@ SLOTS = "slots"
 _FLAGS = frozenset({
     "--exclusive", "--exact", "--unbuffered", "--overlap", "--overcommit", "--oversubscribe", "--quiet",
     "--verbose", "--no-kill", "--kill-on-bad-exit", "--propagate", "--whole", "--disable-status",
-    "-u", "-O", "-Q", "-s", "-v", "-K", "-k", "-X",
+    "--label", "-u", "-O", "-Q", "-s", "-v", "-K", "-k", "-X", "-l",
 })  # fmt: skip
-_NEVER = frozenset(["--label", "-l", "--multi-prog", "--no-allocate", "-Z", "--pty"])
+_PERHAPS = frozenset({"--exclusive", "--kill-on-bad-exit", "--propagate"})
+"""Those of the flags that may have a value behind `=`."""
 _VALUES = {
     "-n": "--ntasks", "-N": "--nodes", "-c": "--cpus-per-task", "-m": "--distribution", "-J": "--job-name",
     "-t": "--time", "-T": "--threads", "-G": "--gpus", "-p": "--partition", "-A": "--account", "-q": "--qos",
@@ -39,7 +41,7 @@ _VALUES = {
 _LONG = frozenset({
     "--ntasks-per-node", "--mem", "--mem-per-cpu", "--mem-bind", "--cpu-bind", "--mpi", "--gres",
     "--gpus-per-task", "--gpus-per-node", "--gpu-bind", "--hint", "--open-mode", "--export", "--signal",
-    "--wait", "--accel-bind", "--comment", "--threads-per-core", "--cpu-freq",
+    "--wait", "--accel-bind", "--comment", "--threads-per-core", "--cpu-freq", "--jobid",
 })  # fmt: skip
 _PAUSE = 0.1
 """Seconds between two looks for free processors."""
@@ -71,6 +73,8 @@ class Step:
     append: bool = False
     overlap: bool = False
     overcommit: bool = False
+    label: bool = False
+    """Whether the number of its process stands before each line of output."""
     kill: bool = False
     """Whether one failure ends all processes."""
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -86,11 +90,10 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Step:
         if word == "--":
             break
         name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
-        if name in _NEVER or (
-            name in _FLAGS and equals and name not in ("--exclusive", "--kill-on-bad-exit")
-        ):
-            raise _unsupported(word)
+        name = name.replace("_", "-")
         if name in _FLAGS:
+            if equals and name not in _PERHAPS:
+                raise _unsupported(word)
             flags.add(name)
             continue
         name = _VALUES.get(name, name)
@@ -112,6 +115,9 @@ def _step(
     for name in ("--time", "--signal"):
         if name in values:
             raise _unsupported(name)
+    job = environment.get("SLURM_JOB_ID", "")
+    if values.get("--jobid", job) != job:
+        raise _unsupported(f"--jobid {values['--jobid']}")
     if values.get("--nodes", "1").partition("-")[0] != "1":
         raise _unsupported(f"--nodes {values['--nodes']}")
     processes = values.get("--ntasks") or values.get("--ntasks-per-node") or environment.get("SLURM_NTASKS")
@@ -128,6 +134,7 @@ def _step(
         append=values.get("--open-mode", "")[:1] in ("a", "A"),
         overlap=bool(flags & {"--overlap", "-s", "--oversubscribe"}),
         overcommit=bool(flags & {"--overcommit", "-O"}),
+        label=bool(flags & {"--label", "-l"}),
         kill=bool(flags & {"--kill-on-bad-exit", "-K"}),
         variables=_exported(values.get("--export", "ALL")),
     )
@@ -142,7 +149,7 @@ def _number(name: str, text: str) -> int:
 def _exported(text: str) -> dict[str, str]:
     first, *others = text.split(",")
     pairs = [each.partition("=") for each in others]
-    if first != "ALL" or not all(equals for _, equals, _ in pairs):
+    if first.upper() != "ALL" or not all(equals for _, equals, _ in pairs):
         raise _unsupported(f"--export={text}")
     return {name: value for name, _, value in pairs}
 
@@ -262,7 +269,7 @@ def main(words: Sequence[str], slots: str) -> int:
             handle = take(slots, int(given.get("SLURM_JOB_ID", "0")), wanted, there)
             if handle is not None:
                 os.set_inheritable(handle, True)
-        if step.processes == 1:
+        if step.processes == 1 and not step.label:
             _become(step, given)
         return _run_all(step, given)
     except (StepError, OSError) as error:
@@ -313,19 +320,25 @@ def _run_all(step: Step, given: Mapping[str, str]) -> int:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
     copies, files = _copies_of_input(step), dict[str, int]()
     running: list[subprocess.Popen[bytes]] = []
+    labels: list[threading.Thread] = []
     for rank in range(step.processes):
         source, out, error = _opened(step, rank, given, files)
-        running.append(
-            subprocess.Popen(
-                step.command,
-                env=environment_of(step, rank, given),
-                cwd=step.chdir or None,
-                stdin=copies[rank] if copies else source,
-                stdout=out,
-                stderr=error,
-                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
-            )
+        process = subprocess.Popen(
+            step.command,
+            env=environment_of(step, rank, given),
+            cwd=step.chdir or None,
+            stdin=copies[rank] if copies else source,
+            stdout=subprocess.PIPE if step.label else out,
+            stderr=subprocess.PIPE if step.label else error,
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
         )
+        running.append(process)
+        if process.stdout is not None and process.stderr is not None:
+            prefix = f"{rank:>{len(str(step.processes - 1))}}: ".encode()
+            pairs = ((process.stdout, out), (process.stderr, error))
+            labels += [threading.Thread(target=_label, args=(prefix, *pair)) for pair in pairs]
+    for thread in labels:
+        thread.start()
     codes: list[int] = []
     while running:
         for process in [each for each in running if each.poll() is not None]:
@@ -338,7 +351,14 @@ def _run_all(step: Step, given: Mapping[str, str]) -> int:
             # The worker signals every process of its task by itself; a `kill` of the script means this one.
             if news.si_signo != signal.SIGCHLD and _in_session(news.si_pid):
                 _send(running, news.si_signo)
+    for thread in labels:
+        thread.join()
     return max(codes)
+
+
+def _label(prefix: bytes, stream: IO[bytes], target: int) -> None:
+    for line in stream:
+        os.write(target, prefix + line)
 
 
 def _copies_of_input(step: Step) -> list[IO[bytes]]:

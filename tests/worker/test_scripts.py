@@ -177,10 +177,11 @@ def test_srun_starts_several_processes_here(harness: Harness) -> None:
         "srun -o 'p-%t' bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS; exit $((3 * SLURM_PROCID))'",
         "echo code $?",
         "echo in | srun cat",
+        "srun -l bash -c 'echo a; echo b >&2' 2>/dev/null | sort",
         "srun --export=ALL,WORD=a -n1 bash -c 'echo $WORD $SLURM_NTASKS'",
         "exec srun bash -c 'kill -KILL $$'",
     )
-    assert (code, output) == (137, "code 3\nin\nin\na 1\n")
+    assert (code, output) == (137, "code 3\nin\nin\n0: a\n1: a\na 1\n")
     assert [(harness.output / f"p-{rank}").read_text() for rank in (0, 1)] == ["0 of 2\n", "1 of 2\n"]
 
 

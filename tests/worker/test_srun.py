@@ -21,11 +21,12 @@ from adaptor.worker.srun import StepError, environment_of, file_name, processors
         ("--ntasks=2 --exclusive --cpus-per-task 3 -- a.out", 2, 3),
         ("-N1 --ntasks-per-node=2 --mem=1G --mpi=none a.out", 2, None),
         ("-N 1-4 a.out", 4, None),
-        ("-u -K --exact --cpu-bind=cores -J name a.out", 4, None),
+        ("-u -K --exact --cpu_bind=cores -J name a.out", 4, None),
+        ("-l --jobid=7 --propagate=STACK --export=all a.out", 4, None),
     ],
 )
 def test_how_many_processes_a_step_has(words: str, processes: int, cpus: int | None) -> None:
-    step = read(words.split(), {"SLURM_NTASKS": "4"})
+    step = read(words.split(), {"SLURM_NTASKS": "4", "SLURM_JOB_ID": "7"})
     assert (step.processes, step.cpus, step.command[0]) == (processes, cpus, "a.out")
 
 
@@ -35,7 +36,8 @@ def test_how_many_processes_a_step_has(words: str, processes: int, cpus: int | N
         ("-n 0 a.out", "--ntasks 0: not a number above 0"),
         ("-N 2 a.out", "--nodes 2: not supported"),
         ("--multi-prog x", "--multi-prog: not supported"),
-        ("-l a.out", "-l: not supported"),
+        ("--jobid=8 a.out", "--jobid 8: not supported"),
+        ("-u5 a.out", "-u5: not supported"),
         ("-unknown a.out", "-unknown: not supported"),
         ("--time=5 a.out", "--time: not supported"),
         ("--export=NONE a.out", "--export=NONE: not supported"),

@@ -16,6 +16,8 @@ _JOBS = re.compile(
     rf"{_BEFORE}(?P<command>scontrol\s+(?:show\s+job|update|requeue|hold|release)|scancel|sacct|sstat|qdel|qalter)\b"
 )
 _SRUN = re.compile(rf"{_BEFORE}srun\s+(?P<words>.*)")
+_NO_STEP = re.compile(r"--(?:multi-prog|pty|container-[\w-]+|het-group|pack-group|no-allocate|time)\b")
+"""Options of srun that what stands in front of it cannot follow."""
 _PROCESSES = re.compile(r"(?:-n\s*|--ntasks[= ])(?P<count>\S+)")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _MPI = re.compile(
@@ -58,7 +60,12 @@ def _commands(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _steps(asked: ScriptOptions, lines: list[tuple[int, str]]) -> Iterator[OptionError]:
-    """Steps of several processes that would find each other by Slurm: no adaptor can start these."""
+    """Steps that only Slurm can start, such as those whose processes find each other by it."""
+    for number, line in lines:
+        match = _SRUN.search(line)
+        option = _NO_STEP.search(match["words"]) if match is not None else None
+        if option is not None:
+            yield OptionError(number, f"srun {option[0]}: not supported in a task")
     hints = [word for _, line in lines for word in _MPI.findall(_NO_MPI.sub("", line))]
     if not hints:
         return

@@ -220,6 +220,7 @@ def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
             "#SBATCH -n 4\nmodule load openmpi\nsrun ./a.out",
             "job.sh:4: srun would start 4 processes",
         ),
+        ("srun --multi-prog steps", "job.sh:2: srun --multi-prog: not supported in a task"),
         ("\r", "line ends of DOS"),
         ("\0", "adaptor submit -- job.sh"),
     ],
