@@ -18,10 +18,12 @@ _JOBS = re.compile(
 _SRUN = re.compile(rf"{_BEFORE}srun\s+(?P<words>.*)")
 _NO_STEP = re.compile(r"--(?:multi-prog|pty|container-[\w-]+|het-group|pack-group|no-allocate|time)\b")
 """Options of srun that what stands in front of it cannot follow."""
-_PROCESSES = re.compile(r"(?:-n\s*|--ntasks[= ])(?P<count>\S+)")
+_PROCESSES = re.compile(r"(?<!\S)(?:-n\s*|--ntasks[= ])(?P<count>[\d$\"'{]\S*)")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _MPI = re.compile(
-    r"mpi(?!exec|run)|mvapich|pmix?2?\b|horovod|petsc|gromacs|gmx\b|lammps|vasp|namd", re.IGNORECASE
+    r"(?<![a-z])(?:open|intel|im|py)?mpi(?!exec|run)\w*|\w+_mpi\b|mvapich|pmix?2?\b|horovod|petsc|gromacs|gmx\b"
+    r"|lammps|vasp|namd",
+    re.IGNORECASE,
 )
 """Words of programs whose processes find each other by the scheduler."""
 _NO_MPI = re.compile(r"--mpi[= ]none")

@@ -331,6 +331,8 @@ def test_gpus_of_each_process() -> None:
         ("#SBATCH -n 4", "module load openmpi", "mpiexec ./a.out"),
         ("#SBATCH -n 4", "module load openmpi", "srun --mpi=none -n 4 hostname"),
         ("#SBATCH -n 4", "# mpi", "srun hostname"),
+        ("#SBATCH -n 4", "module load openmpi", "srun --nodes=1 --job-name=a -n1 ./a.out"),
+        ("#SBATCH -n 4", "gcc -o champion compile.c", "srun ./champion"),
     ],
 )
 def test_steps_that_the_element_can_start(lines: tuple[str, ...]) -> None:

@@ -163,7 +163,9 @@ def run_by_adaptor(case: Case, lab: Lab, folder: Path) -> tuple[int, dict[int, s
 
 def _trace(folder: Path, case: Case, codes: dict[int, str], job: str, ids: dict[int, str]) -> Trace:
     trace = Trace(codes)
-    numbers = {**dict.fromkeys(ids.values(), "(job)"), job: "(array)" if len(ids) > 1 else "(job)"}
+    # With sbatch the last element has the job number of the array, with the adaptor one of its own.
+    array = "(array)" if len(ids) > 1 and "%j" not in case.text else "(job)"
+    numbers = {**dict.fromkeys(ids.values(), "(job)"), job: array}
     for path in sorted(folder.rglob("*")):
         if path.is_dir():
             continue
