@@ -81,10 +81,12 @@ _NOT_AS_ASKED = {
     "deadline": "write `#ADAPTOR deadline=TIME`",
     "immediate": "the bag waits for processors",
     "no-requeue": RUNS_AGAIN,
-    "threads-per-core": "processors are what the scheduler counts",
     "time-min": "the walltime of requests is crafted",
     "wait": "the command does not wait for the bag: use `adaptor run`, or `adaptor wait`",
 }
+
+
+COUNTED = "processors are what the scheduler counts"
 
 
 def read_sbatch(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
@@ -182,11 +184,19 @@ def _open_mode(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value not in ("append", "truncate"):
         raise ValueError("write append or truncate")
     asked.append = given.value == "append"
+    asked.variables["SLURM_OPEN_MODE"] = given.value[0]
 
 
 def _hint(asked: ScriptOptions, given: GivenOption) -> None:
+    asked.variables["SLURM_HINT"] = given.value
     if given.value == "nomultithread":
-        warn(asked, given, "processors are what the scheduler counts")
+        asked.variables["SLURM_THREADS_PER_CORE"] = "1"
+        warn(asked, given, COUNTED)
+
+
+def _threads(asked: ScriptOptions, given: GivenOption) -> None:
+    asked.variables["SLURM_THREADS_PER_CORE"] = str(whole(given.value))
+    warn(asked, given, COUNTED)
 
 
 def _workdir(asked: ScriptOptions, given: GivenOption) -> None:
@@ -242,6 +252,7 @@ _FOLLOWED: dict[str, Follow] = {
     "open-mode": _open_mode,
     "output": field("output", _stated),
     "signal": _signal,
+    "threads-per-core": _threads,
     "time": _time,
     "workdir": _workdir,
 }

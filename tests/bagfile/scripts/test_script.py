@@ -316,6 +316,13 @@ def test_a_bag_waits_for_bags() -> None:
     assert bag_of("#PBS -W depend=afterok:7[].adaptor,group_list=x").options["after"] == (7,)
 
 
+def test_variables_of_single_options() -> None:
+    variables = script_of("#SBATCH --hint=nomultithread --open-mode=append").variables
+    told = {"SLURM_HINT": "nomultithread", "SLURM_THREADS_PER_CORE": "1", "SLURM_OPEN_MODE": "a"}
+    assert told.items() <= variables.items()
+    assert script_of("#SBATCH --threads-per-core=2").variables["SLURM_THREADS_PER_CORE"] == "2"
+
+
 def test_gpus_of_each_process() -> None:
     bag = bag_of("#SBATCH --ntasks=2 --gpus-per-task=a100:1")
     assert bag.options["gpus"] == TaskGpus(2, "a100")
