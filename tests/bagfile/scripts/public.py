@@ -61,7 +61,7 @@ def kind_of(text: str, sites: dict[str, SiteConfig], chosen: Sequence[str] = ())
 def main(files: Sequence[str]) -> int:
     """Print how many scripts are of each kind, where one site is configured and where two are."""
     drawn = [each.text for each in public_scripts() if each.found == "drawn"]
-    texts = [Path(file).read_text(encoding="utf-8", errors="replace") for file in files] or drawn
+    texts = [Path(file).read_bytes().decode(errors="replace") for file in files] or drawn
     counts = [Counter(kind_of(text, sites) for text in texts) for sites in (ONE, TWO)]
     print(f"of {len(texts)} scripts    one site   two sites")
     for kind in KINDS:
