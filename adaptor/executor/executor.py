@@ -91,7 +91,7 @@ class Executor(StandardExecutor):
         Raises:
             ValueError: an argument is out of its range.
             TypeError: the initializer is not callable.
-            UsageError: no site could ever run such a call.
+            UsageError: no site could ever run such a call, or calls would run on a login node.
             AdaptorError: cloudpickle or tblib is not installed; no daemon could be started.
         """
         require_extra("executor", "cloudpickle", "tblib")
@@ -101,7 +101,6 @@ class Executor(StandardExecutor):
             raise TypeError("initializer must be a callable")
         first = b"" if initializer is None else pickled((initializer, initargs, {}))
         file = new_file() if len(first) > LARGE else ""
-        ensure()
         here = Path.cwd()
         payload = INPUT_FILE + file.encode() if file else first and INLINE + first
         spec = BagSpec(
@@ -120,6 +119,7 @@ class Executor(StandardExecutor):
             environment=inherited(),
             interpreter=msgspec.structs.replace(interpreter(python), initializer=payload),
         )
+        ensure(spec.sites)
         with client() as asking:
             sites = asking.ask(api.GetSites())
             self._max_workers = max_workers or _most_at_once(spec, sites)
