@@ -110,12 +110,12 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
 def _chunk(asked: ScriptOptions, text: str, processors: str) -> None:
     """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4`; the number may be missing."""
     if "+" in text:
-        raise ValueError("a script has one chunk; for several nodes see docs/bags.md#several-nodes")
+        raise ValueError("a script has one chunk; for several nodes see docs/sizes.md#several-nodes")
     first, *rest = text.split(":")
     if "=" in first:
         rest.insert(0, first)
     elif first != "1":
-        raise ValueError("a script has one node; for several see docs/bags.md#several-nodes")
+        raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
     for each in rest:
         name, equals, value = each.partition("=")
         if not equals:

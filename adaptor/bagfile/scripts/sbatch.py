@@ -175,7 +175,7 @@ _FOLLOWED: dict[str, Follow] = {
     "mem": _memory,
     "mem-per-cpu": _memory_per_cpu,
     "mem-per-gpu": _memory_per_gpu,
-    "nodes": only(("1", "1-1"), "a script has one node; for several see docs/bags.md#several-nodes"),
+    "nodes": only(("1", "1-1"), "a script has one node; for several see docs/sizes.md#several-nodes"),
     "ntasks": field("processes", whole),
     "ntasks-per-core": only(("1",), "not supported"),
     "ntasks-per-node": _processes_per_node,

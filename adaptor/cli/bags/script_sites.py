@@ -50,7 +50,7 @@ def check_wishes(
         for wish in wishes:
             if wish.key == NOTIFY:
                 if not (told or config.notify.default):
-                    raise refuse(wish.given, "name who is told by --notify (docs/bags.md#being-told)")
+                    raise refuse(wish.given, "name who is told by --notify (docs/bags.md#messages)")
             elif not chosen:
                 found = [name for name in left if _fulfils(config.sites[name], wish)]
                 if not found:
