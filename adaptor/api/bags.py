@@ -20,7 +20,9 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     """A new bag."""
 
     spec: BagSpec
-    budget: Annotated[float | None, Option("credits that the bag may cost at most", CREDITS)] = None
+    budget: Annotated[
+        float | None, Option("credits that the bag may cost at most", CREDITS, section="Cost")
+    ] = None
     tasks: list[TaskInput]
 
 

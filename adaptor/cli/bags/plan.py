@@ -10,6 +10,7 @@ import msgspec
 from adaptor import api
 from adaptor.cli.bags.bag_input import bag_options
 from adaptor.cli.bags.quote import places_of
+from adaptor.cli.option_sections import SectionedCommand
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import clock, duration, layout, plural, print_json, print_lines, printable, table
 from adaptor.cli.sentences import amount, interval
@@ -18,7 +19,7 @@ from adaptor.errors import NoDaemonError
 from adaptor.kinds.recognising import kinds_of
 
 
-@click.command(short_help="Show what would become of a bag if it were submitted now.")
+@click.command(cls=SectionedCommand, short_help="Show what would become of a bag if it were submitted now.")
 @bag_options
 @config_option
 @json_option
