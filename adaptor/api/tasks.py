@@ -171,6 +171,7 @@ class Cancel(Question[int], frozen=True):
     """Cancel the unfinished tasks of these bags, which take no more tasks."""
 
     writes = True
+    takes_time = True
 
     bags: list[int]
     tasks: list[TaskNumber] | None = None
@@ -183,6 +184,7 @@ class Retry(Question[int], frozen=True):
     """Put the failed and cancelled tasks of these bags back, with fresh retries."""
 
     writes = True
+    takes_time = True
 
     bags: list[int]
     tasks: list[TaskNumber] | None = None

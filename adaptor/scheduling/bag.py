@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -21,6 +21,7 @@ from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
 from adaptor.scheduling.lines import Line, Lines
 from adaptor.scheduling.losses import Losses
 from adaptor.scheduling.task_sizes import TaskSizes
+from adaptor.scheduling.waiting_tasks import WaitingTasks
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
 _STATES = list(TaskState)
@@ -91,6 +92,8 @@ class Bag:
         """By site: what is known of earlier bags of the same kinds."""
         self.open = False
         """Whether tasks may still be appended."""
+        self.held_back = False
+        """Whether nothing of it starts while its many tasks are cancelled one part after another."""
         self.events = 0
         """The number of its last event: tasks that ended or were put back, and its close."""
         self.dependencies = Dependencies()
@@ -140,13 +143,15 @@ class Bag:
         return assumed_at(self.spec, self.earlier, site)
 
     @property
-    def waiting(self) -> deque[int]:
+    def waiting(self) -> Iterator[int]:
         """Tasks that wait, but for the suspects; in one line after another."""
         return self.lines.waiting
 
     def fill(self) -> None:
         """Queue all tasks (of a new bag)."""
-        waiting = (task for task in range(self.total) if self.state(task) is TaskState.WAITING)
+        waiting: Iterable[int] = range(self.total)
+        if self._counts[TaskState.WAITING] < self.total:
+            waiting = (task for task in waiting if self.state(task) is TaskState.WAITING)
         self.lines.extend(self._in_order(waiting))
 
     def block(self, dependencies: Dependencies, tasks: Iterable[int]) -> None:
@@ -180,8 +185,11 @@ class Bag:
         blocked = list(added) if self.gated else sorted(task for task, link in links.items() if link)
         for task in blocked:
             self._set(task, TaskState.BLOCKED)
-        tasks = [task for task in added if self.state(task) is TaskState.WAITING]
+        tasks: Sequence[int] = added
+        if blocked:
+            tasks = [task for task in added if self.state(task) is TaskState.WAITING]
         if self.spec.order == "random":
+            tasks = list(tasks)
             random.Random(f"{self.id}:{added.start}").shuffle(tasks)  # noqa: S311 (a sample, no secret)
         self.lines.extend(tasks)
         return blocked
@@ -212,7 +220,7 @@ class Bag:
     def put_in_order(self) -> None:
         """Queue the waiting tasks in the order of the bag, which is the same after each restart."""
         for line in self.lines:
-            line.waiting = deque(self._in_order(line.waiting))
+            line.waiting = WaitingTasks(self._in_order(line.waiting))
 
     def waits_in(self, line: Line) -> int:
         """Tasks of a class that wait, suspects included."""
@@ -227,7 +235,7 @@ class Bag:
     def _in_order(self, tasks: Iterable[int]) -> Iterable[int]:
         if self.spec.order != "random":
             return tasks
-        places = list(range(self.total))
+        places = array("I", range(self.total))
         random.Random(self.id).shuffle(places)  # noqa: S311 (a sample, no secret)
         return sorted(tasks, key=places.__getitem__)
 
@@ -397,12 +405,13 @@ class Bag:
     def cancel(self, tasks: Iterable[int] | None = None) -> list[int]:
         """Cancel unfinished tasks (None: all); returns their numbers. Live attempts stay until released."""
         unfinished = [task for task in self._known(tasks) if not self.state(task).ended]
+        waiting = [task for task in unfinished if self.state(task) is TaskState.WAITING]
+        self.lines.drop(task for task in waiting if task not in self.losses)
         for task in unfinished:
             self._move(task, TaskState.CANCELLED)
-        self.lines.keep(lambda task: not self.state(task).ended)
+            self.progress.pop(task, None)
+            self.hasty.pop(task, None)
         self.suspects = deque(task for task in self.suspects if not self.state(task).ended)
-        self.progress.clear()
-        self.hasty.clear()
         return unfinished
 
     def _known(self, tasks: Iterable[int] | None) -> Iterable[int]:

@@ -69,6 +69,10 @@ class Losses:
         """The numbers of its attempts."""
         return frozenset(self._attempts.get(task, ()))
 
+    def by_task(self) -> dict[int, frozenset[int]]:
+        """The attempts of all tasks that have any."""
+        return {task: frozenset(attempts) for task, attempts in self._attempts.items()}
+
     def add(self, task: int, attempt: int) -> None:
         self._attempts.setdefault(task, set()).add(attempt)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -11,6 +12,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.bags import ONE_NODE, largest_request, queues_of
 from adaptor.daemon.client.new_tasks import out_of_bounds, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
+from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.journal.recovery import load_bag
@@ -61,13 +63,47 @@ def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     return msgspec.structs.replace(spec, **changes)
 
 
+AT_ONCE = 20_000
+"""Tasks of a bag that one commit cancels or puts back: others are answered between two commits."""
+
+
+def _parts(tasks: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (tasks[begin : begin + AT_ONCE] for begin in range(0, len(tasks), AT_ONCE))
+
+
 @answers(api.Cancel)
 async def cancel(running: RunningDaemon, question: api.Cancel) -> int:
-    """Cancel unfinished tasks; their number. Raises JournalError."""
-    broker, tasks = running.core.broker, question.tasks
-    cancelled = sum(broker.cancel(bag, tasks, unstarted=question.unstarted) for bag in question.bags)
+    """Cancel unfinished tasks; their number.
+
+    Raises JournalError: not all of them are cancelled.
+    """
+    cancelled = 0
+    for bag in question.bags:
+        cancelled += await _cancel(running.core, bag, question)
     await running.core.commit()
     running.wake_sites()
+    return cancelled
+
+
+async def _cancel(core: Core, id: int, question: api.Cancel) -> int:
+    bag = core.broker.state.bags.get(id)
+    if bag is None:
+        return 0
+    numbers: Sequence[int] | None = question.tasks
+    if numbers is None:
+        core.broker.close(id)
+        numbers = range(bag.total)
+    if len(numbers) <= AT_ONCE:
+        return core.broker.cancel(id, numbers, unstarted=question.unstarted)
+    cancelled = 0
+    bag.held_back = True
+    try:
+        for part in _parts(numbers):
+            cancelled += core.broker.cancel(id, part, unstarted=question.unstarted)
+            await core.commit()
+            await asyncio.sleep(0)
+    finally:
+        bag.held_back = False
     return cancelled
 
 
@@ -88,13 +124,30 @@ async def retry(running: RunningDaemon, question: api.Retry) -> int:
     if needs is not None:
         for bag in bags:
             _check_needs(running, bag, bag.may_retry(question.tasks), needs)
-    again = sum(core.broker.retry(bag, core.now(), question.tasks, needs) for bag in bags)
-    await core.commit()
+    again = 0
+    for bag in bags:
+        again += await _retry(core, bag, question)
     if needs is not None and again:
         numbers = ", ".join(str(bag.id) for bag in bags)
         text = f"{counted(again, 'task')} of bag {numbers} put back with {words_of(needs)}"
         core.journal.explain(core.now(), "", "needs", text)
     running.wake_sites()
+    return again
+
+
+async def _retry(core: Core, bag: Bag, question: api.Retry) -> int:
+    numbers = range(bag.total) if question.tasks is None else question.tasks
+    # Which of linked tasks can run again depends on which others do.
+    if len(numbers) <= AT_ONCE or bag.dependencies:
+        again = core.broker.retry(bag, core.now(), question.tasks, question.needs)
+        await core.commit()
+        return again
+    again = 0
+    for part in _parts(numbers):
+        bag = core.broker.state.bags.get(bag.id) or load_bag(core.journal, bag.id)
+        again += core.broker.retry(bag, core.now(), part, question.needs)
+        await core.commit()
+        await asyncio.sleep(0)
     return again
 
 

@@ -76,7 +76,7 @@ class Daemon:
         hello = Hello(pilot=1, node="n", pid=1, version="1", processors=1, memory=1 << 30, deadline=now + 9e4)
         for task in tasks:
             known = broker.state.bags[bag]
-            known.waiting.remove(task)
+            known.lines.of(task).remove(task)
             broker.hello(f"w{task}", hello, "here", now)
             worker = broker.state.workers[f"w{task}"]
             key: AttemptKey = broker.state.lease([worker], known, task, 1.0, now)
