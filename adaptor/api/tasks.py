@@ -41,6 +41,21 @@ ClientKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 TaskNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
+class Stage(Question[int], frozen=True):
+    """Tasks of a bag that will be submitted with this key; how many came for it by now.
+
+    A part that is repeated counts once. No question sees them until the bag is submitted; if it never is,
+    they are forgotten.
+    """
+
+    writes = True
+
+    key: ClientKey
+    first: TaskNumber
+    """The number of the first of them."""
+    tasks: list[TaskInput]
+
+
 class Appended(msgspec.Struct, frozen=True):
     first: int
     """The number of the first of the tasks."""

@@ -9,6 +9,7 @@ import random
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 
 import msgspec
 
@@ -21,7 +22,6 @@ from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
 from adaptor.scheduling.lines import Line, Lines
 from adaptor.scheduling.losses import Losses
 from adaptor.scheduling.task_sizes import TaskSizes
-from adaptor.scheduling.waiting_tasks import WaitingTasks
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
 _STATES = list(TaskState)
@@ -148,11 +148,17 @@ class Bag:
         return self.lines.waiting
 
     def fill(self) -> None:
-        """Queue all tasks (of a new bag)."""
-        waiting: Iterable[int] = range(self.total)
-        if self._counts[TaskState.WAITING] < self.total:
-            waiting = (task for task in waiting if self.state(task) is TaskState.WAITING)
+        """Queue all tasks of a bag that wait, of which none is queued yet; the order is always the same."""
+        waiting = self._in_state(TaskState.WAITING)
+        if self.losses:
+            waiting = [*waiting]
+            self.suspects.extend(task for task in waiting if task in self.losses)
+            waiting = (task for task in waiting if task not in self.losses)
         self.lines.extend(self._in_order(waiting))
+
+    def _in_state(self, state: TaskState) -> Iterable[int]:
+        chosen = bytes(code == _CODES[state] for code in range(256))
+        return compress(range(self.total), self._states.translate(chosen))
 
     def block(self, dependencies: Dependencies, tasks: Iterable[int]) -> None:
         """Let these tasks (of a new bag, which are not queued yet) wait for others, or for bags."""
@@ -204,7 +210,7 @@ class Bag:
         """The tasks that wait for others, or for bags."""
         if not self._counts[TaskState.BLOCKED]:
             return []
-        return [task for task in range(self.total) if self.state(task) is TaskState.BLOCKED]
+        return [*self._in_state(TaskState.BLOCKED)]
 
     def unblock(self, task: int) -> None:
         """Queue a task that waits for nothing any more."""
@@ -216,11 +222,6 @@ class Bag:
         """Take no more tasks."""
         self.open = False
         self.events += 1
-
-    def put_in_order(self) -> None:
-        """Queue the waiting tasks in the order of the bag, which is the same after each restart."""
-        for line in self.lines:
-            line.waiting = WaitingTasks(self._in_order(line.waiting))
 
     def waits_in(self, line: Line) -> int:
         """Tasks of a class that wait, suspects included."""
@@ -239,15 +240,19 @@ class Bag:
         random.Random(self.id).shuffle(places)  # noqa: S311 (a sample, no secret)
         return sorted(tasks, key=places.__getitem__)
 
-    def restore(self, task: int, state: TaskState, attempts: int, charged: int) -> None:
-        """Set one task's state from the journal; call it in the order in which the tasks wait."""
-        self._set(task, state)
-        self._attempts[task] = attempts
-        if charged:
-            self.charged[task] = charged
-            self.failures += charged
-        if state is TaskState.WAITING:
-            self._line(task).append(task)
+    def restore(self, tasks: Iterable[tuple[int, str, int, int]]) -> None:
+        """Set what the journal says of tasks, before `fill`.
+
+        Of each: its number, the word for its state, its attempts, and its failures that were charged.
+        """
+        codes = {state.value: code for state, code in _CODES.items()}
+        for task, state, attempts, charged in tasks:
+            self._states[task] = codes[state]
+            self._attempts[task] = attempts
+            if charged:
+                self.charged[task] = charged
+                self.failures += charged
+        self._counts = {state: self._states.count(code) for state, code in _CODES.items()}
 
     def has(self, task: int) -> bool:
         """Whether there is such a task; a worker may speak of others."""
@@ -447,7 +452,13 @@ class Bag:
         for task in again:
             self.failures -= self.charged.pop(task, 0)
             self.losses.forget(task)
-            self._set(task, TaskState.BLOCKED)
+        if not (self.awaits or self.dependencies):
+            for task in again:
+                self._move(task, TaskState.WAITING)
+            self.lines.extend(again)
+            return again
+        for task in again:
+            self._move(task, TaskState.BLOCKED)
         for task in again:
             if self.awaits or self.dependencies.waits(task, self.state):
                 self.dependencies.watch(task, self.state)

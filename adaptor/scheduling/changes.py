@@ -95,18 +95,16 @@ class TaskChange(msgspec.Struct, frozen=True):
 
     def with_next(self, change: TaskChange) -> TaskChange | None:
         """This change and the next one as one; None: they are not alike, or do not follow each other."""
-        if (self.bag, self.task + self.count, self.state, self.attempts) != (
-            change.bag,
-            change.task,
-            change.state,
-            change.attempts,
-        ):
+        count = self.count
+        if self.result is not None or change.task != self.task + count:
             return None
-        event = None if self.event is None else self.event + self.count
-        results = self.result, change.result
-        if (self.charged, self.error, event, *results) != (change.charged, change.error, change.event, None, None):
-            return None
-        return msgspec.structs.replace(self, count=self.count + change.count)
+        follows = msgspec.structs.replace(
+            self,
+            task=self.task + count,
+            event=None if self.event is None else self.event + count,
+            count=change.count,
+        )
+        return msgspec.structs.replace(self, count=count + change.count) if follows == change else None
 
 
 class MemoryRaised(msgspec.Struct, frozen=True):

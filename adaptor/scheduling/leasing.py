@@ -75,8 +75,7 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     return all(
         state.learner_of(bag, site, line).mean is not None
         and all(
-            state.needs(bag, site, task) > left
-            for task in line.waiting.head(reach(state, bag, line, site))
+            state.needs(bag, site, task) > left for task in line.waiting.head(reach(state, bag, line, site))
         )
         for bag, line in lines_of(bags)
     )

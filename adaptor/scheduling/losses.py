@@ -62,6 +62,9 @@ class Losses:
         self._most = most
         self._attempts: dict[int, set[int]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._attempts)
+
     def __contains__(self, task: int) -> bool:
         return task in self._attempts
 

@@ -13,7 +13,9 @@ from adaptor.scheduling.waiting_tasks import WaitingTasks
 
 _BEGINS = st.integers(0, 60)
 _STEPS = st.lists(
-    st.tuples(st.sampled_from(["append", "appendleft", "extend", "take", "remove", "drop"]), st.integers(0, 99)),
+    st.tuples(
+        st.sampled_from(["append", "appendleft", "extend", "take", "remove", "drop"]), st.integers(0, 99)
+    ),
     max_size=60,
 )
 

@@ -63,8 +63,10 @@ def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     return msgspec.structs.replace(spec, **changes)
 
 
-AT_ONCE = 20_000
-"""Tasks of a bag that one commit cancels or puts back: others are answered between two commits."""
+AT_ONCE = 5_000
+"""Tasks of a bag that one commit cancels or puts back."""
+_PAUSE = 0.002
+"""Seconds between two of them, in which others are answered."""
 
 
 def _parts(tasks: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -101,7 +103,7 @@ async def _cancel(core: Core, id: int, question: api.Cancel) -> int:
         for part in _parts(numbers):
             cancelled += core.broker.cancel(id, part, unstarted=question.unstarted)
             await core.commit()
-            await asyncio.sleep(0)
+            await asyncio.sleep(_PAUSE)
     finally:
         bag.held_back = False
     return cancelled
@@ -147,7 +149,7 @@ async def _retry(core: Core, bag: Bag, question: api.Retry) -> int:
         bag = core.broker.state.bags.get(bag.id) or load_bag(core.journal, bag.id)
         again += core.broker.retry(bag, core.now(), part, question.needs)
         await core.commit()
-        await asyncio.sleep(0)
+        await asyncio.sleep(_PAUSE)
     return again
 
 

@@ -343,7 +343,7 @@ def test_needs_that_no_node_holds_put_no_task_back(daemon: Daemon) -> None:
         mixed = api.Retry([bag], None, OwnNeeds(nodes=2, gpus=0.5))
         assert "whole number" in (await daemon.failure(mixed)).message
         known = daemon.core.broker.state.bags[bag]
-        assert not known.waiting
+        assert not known.lines.any_waits
         assert known.sizes.of(0) == TaskSize()
 
     play(scene)
