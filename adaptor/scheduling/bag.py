@@ -456,7 +456,11 @@ class Bag:
             for task in again:
                 self._move(task, TaskState.WAITING)
             self.lines.extend(again)
-            return again
+        else:
+            self._retry_linked(again)
+        return again
+
+    def _retry_linked(self, again: list[int]) -> None:
         for task in again:
             self._move(task, TaskState.BLOCKED)
         for task in again:
@@ -465,7 +469,6 @@ class Bag:
         for task in again:
             if not (self.awaits or self.dependencies.waits(task, self.state)):
                 self.unblock(task)
-        return again
 
     def _change_needs(self, task: int, needs: OwnNeeds) -> None:
         # What ran on several nodes cannot go on as a task on one.

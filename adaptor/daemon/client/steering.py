@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -69,6 +69,15 @@ _PAUSE = 0.002
 """Seconds between two of them, in which others are answered."""
 
 
+def _numbers(bag: Bag, tasks: Iterable[int] | None) -> Sequence[int]:
+    return range(bag.total) if tasks is None else sorted(set(tasks))
+
+
+def _at_once(bag: Bag, tasks: Sequence[int]) -> bool:
+    """Whether these tasks are one part: those that run after each other are, since each decides on others."""
+    return len(tasks) <= AT_ONCE or bool(bag.dependencies)
+
+
 def _parts(tasks: Sequence[int]) -> Iterator[Sequence[int]]:
     return (tasks[begin : begin + AT_ONCE] for begin in range(0, len(tasks), AT_ONCE))
 
@@ -91,11 +100,10 @@ async def _cancel(core: Core, id: int, question: api.Cancel) -> int:
     bag = core.broker.state.bags.get(id)
     if bag is None:
         return 0
-    numbers: Sequence[int] | None = question.tasks
-    if numbers is None:
+    if question.tasks is None:
         core.broker.close(id)
-        numbers = range(bag.total)
-    if len(numbers) <= AT_ONCE:
+    numbers = _numbers(bag, question.tasks)
+    if _at_once(bag, numbers):
         return core.broker.cancel(id, numbers, unstarted=question.unstarted)
     cancelled = 0
     bag.held_back = True
@@ -138,10 +146,9 @@ async def retry(running: RunningDaemon, question: api.Retry) -> int:
 
 
 async def _retry(core: Core, bag: Bag, question: api.Retry) -> int:
-    numbers = range(bag.total) if question.tasks is None else question.tasks
-    # Which of linked tasks can run again depends on which others do.
-    if len(numbers) <= AT_ONCE or bag.dependencies:
-        again = core.broker.retry(bag, core.now(), question.tasks, question.needs)
+    numbers = _numbers(bag, question.tasks)
+    if _at_once(bag, numbers):
+        again = core.broker.retry(bag, core.now(), numbers, question.needs)
         await core.commit()
         return again
     again = 0

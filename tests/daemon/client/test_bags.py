@@ -16,6 +16,7 @@ from adaptor.api import BagEvents, BagInput, TaskInput
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.commands import serve
+from adaptor.daemon.upkeep.retention import Retention
 from adaptor.guard_rails import TimeLimit
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Result
 from adaptor.resources import OwnNeeds, TaskSize
@@ -47,6 +48,7 @@ class Daemon:
             core=self.core,
             sites={"here": self.fake.state},
             notifier=SimpleNamespace(check=lambda _: None),
+            retention=Retention(self.core, None),
             stalled="",
             wake_sites=wake,
         )
