@@ -21,10 +21,10 @@ class TaskInput(msgspec.Struct, frozen=True, array_like=True):
     environment: dict[str, str] | None = None
     id: str | None = None
     """By which other tasks of the bag name it in `after`."""
-    after: list[int | str] = []
+    after: tuple[int | str, ...] = ()
     """Numbers or ids of tasks of the bag that must be done before it starts; if one of them fails or is
     cancelled, so is this task."""
-    after_any: list[int | str] = []
+    after_any: tuple[int | str, ...] = ()
     """The same of tasks that must have ended, however."""
     call: bytes | None = None
     """A pickled call in place of the command, which is then its name for people; see `protocol.calls`."""

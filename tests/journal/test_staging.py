@@ -91,7 +91,7 @@ def test_ids_are_unique_over_all_parts_and_links_come_in_one(journal: Journal) -
     with pytest.raises(UsageError, match="that of task 0 already"):
         journal.stage("key", 1, [TaskInput("b", id="x")], 1.0)
     with pytest.raises(UsageError, match="submitted together"):
-        journal.stage("key", 1, [TaskInput("b", after=["x"])], 1.0)
+        journal.stage("key", 1, [TaskInput("b", after=("x",))], 1.0)
     assert rows(journal) == 1
 
 

@@ -248,7 +248,7 @@ def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
 def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemon: Daemon) -> None:
     async def scene() -> None:
         bag = await daemon.open(1)
-        large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=[2])
+        large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=(2,))
         told = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
         assert (told.first, told.tasks, told.refused) == (1, 3, 1)
         assert told.reasons == ["task 2: tasks of 3 cpus fit into no request: max_proc is 2"]

@@ -25,7 +25,7 @@ from adaptor.resources import OwnNeeds
 from tests.daemon.client.test_bags import Daemon, play
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere/{bag}", environment={})
-MANY = [TaskInput(["true"], after=[number - 1] if number else []) for number in range(3000)]
+MANY = [TaskInput(["true"], after=(number - 1,) if number else ()) for number in range(3000)]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_once(
 
 
 def test_a_new_bag_in_memory_is_as_the_journal_has_it(daemon: Daemon) -> None:
-    tasks = [TaskInput(["x"], after=[2], after_any=[1]), TaskInput(["x"]), TaskInput(["x"], after_any=[1])]
+    tasks = [TaskInput(["x"], after=(2,), after_any=(1,)), TaskInput(["x"]), TaskInput(["x"], after_any=(1,))]
 
     async def scene() -> None:
         told = await daemon.ask(api.Submit(BagInput(spec=SPEC, tasks=tasks)))

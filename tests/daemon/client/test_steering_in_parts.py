@@ -32,7 +32,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 async def _new_bag(daemon: Daemon, order: str, linked: bool) -> None:
     spec = BagSpec(name="b", cwd="/", output="/x", environment={}, order=order, retries=0)
-    tasks = [TaskInput("x", after=[number - 1] if linked and number % 4 else []) for number in range(TOTAL)]
+    tasks = [TaskInput("x", after=(number - 1,) if linked and number % 4 else ()) for number in range(TOTAL)]
     await daemon.ask(api.Submit(BagInput(spec=spec, tasks=tasks)))
 
 
