@@ -117,7 +117,7 @@ class GetTasks(Question[list[TaskView]], frozen=True):
     states: list[str] = msgspec.field(default_factory=list)
     """Words of `TaskView.state`; empty: all. Waiting ones that a worker holds are among the running."""
     after: int = -1
-    limit: int = 10_000
+    limit: int = 2_000
 
 
 class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
