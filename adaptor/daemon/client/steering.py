@@ -11,7 +11,7 @@ from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.bags import ONE_NODE, check, largest_request, queues_of
 from adaptor.daemon.client.credits import check_deadline
-from adaptor.daemon.client.new_tasks import out_of_bounds, words_of
+from adaptor.daemon.client.new_tasks import out_of_bounds, own_needs, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_times, impossible_tasks
@@ -44,7 +44,7 @@ async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[i
     check_deadline(question.deadline, now)
     running.notifier.check(question.notify or ())
     for spec in specs.values():
-        check(running, api.BagInput(spec=spec, tasks=[]))
+        check(running, spec, own_needs([]))
         check_times(spec, {})
     changed = [bag for bag, spec in specs.items() if broker.change_options(bag, spec, now)]
     return await _changed(running, changed)
