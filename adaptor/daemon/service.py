@@ -273,6 +273,7 @@ class Service:
             scheduler.add_job(_wake, poll, [state], id=f"look at {state.name}")
         scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
         scheduler.add_job(self._look_at_folder, Every(1.0), id="folder")
+        scheduler.add_job(self._sync_journal, Every(1.0), id="power")
         scheduler.add_job(self._try_journal, Every(5.0), id="journal")
         scheduler.add_job(self._measure, Every(60.0), id="rates")
         scheduler.add_job(self._settle_removed, Every(60.0), id="removed sites")
@@ -323,6 +324,15 @@ class Service:
         log.info("the journal can be written again")
         self.stalled = ""
         self.wake_sites()
+
+    async def _sync_journal(self) -> None:
+        """What was written outlives the machine soon after. In a thread: a disk may be slow."""
+        if self.stalled or not self.core.journal.is_to_sync():
+            return
+        try:
+            await asyncio.to_thread(self.core.journal.sync)
+        except JournalError as error:
+            self._stall(error)
 
     async def _settle_removed(self) -> None:
         """Budgets get back what pilots of sites that left the configuration cannot cost any more."""

@@ -11,7 +11,7 @@ from contextlib import closing
 
 from tests.campaign.credits import check_credits
 from tests.campaign.plan import Plan
-from tests.campaign.verifying import Finding, Told, Wrong, check_bag
+from tests.campaign.verifying import Finding, Told, Wrong, check_bag, forgotten
 from tests.campaign.world import BAG, World, words
 from tests.clusters.throwaway import ClusterError
 
@@ -34,7 +34,8 @@ def check_end(plan: Plan, world: World) -> Iterator[Finding]:
     for process in _left(lambda: [f"{each.pid} {' '.join(words(each))}" for each in world.ours()]):
         yield Finding(Wrong.LEAKED, f"process {process} lives on")
     attempts = world.lab.attempts(BAG, list(range(len(plan.tasks))))
-    yield from check_bag(plan, Told(results, attempts), world.effects.all(), world.killed)
+    effects = world.effects.all()
+    yield from check_bag(plan, Told(results, attempts), effects, world.killed, forgotten(effects, world.cuts))
     records = [held for cluster in world.sites for held in cluster.records()]
     yield from check_credits(world.lab.state / "journal.sqlite", records)
     yield from (Finding(Wrong.OTHER, trouble) for trouble in world.troubles)

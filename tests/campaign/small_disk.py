@@ -64,31 +64,40 @@ class SmallDisk:
 
 
 class QuotaDisk(SmallDisk):
-    """A Btrfs, whose quota binds root too."""
+    """A subvolume of a Btrfs, whose quota binds root too."""
 
     def __init__(self, path: Path, megabytes: int) -> None:
         super().__init__(path, megabytes)
-        self._image = path.with_suffix(".btrfs")
+        self._image, self._whole = path.with_suffix(".btrfs"), path.with_suffix(".whole")
 
     def mount(self) -> bool:
         _make_image(self._image, max(128, self._megabytes))
+        self._whole.mkdir()
+        subvolume = self._whole / "user"
         return (
             _done("mkfs.btrfs", "--quiet", self._image)
-            and _done("mount", "-o", "loop", self._image, self.path)
-            and _done("btrfs", "quota", "enable", self.path)
+            and _done("mount", "-o", "loop", self._image, self._whole)
+            and _done("btrfs", "quota", "enable", self._whole)
+            and _done("btrfs", "subvolume", "create", subvolume)
+            and _done("mount", "--bind", subvolume, self.path)
         )
 
     def exceed_quota(self) -> None:
-        """It is as large as what lies here."""
-        _done("sync", "-f", self.path)
-        _must("btrfs", "qgroup", "limit", "1", self.path)
+        """What lies here is more than it."""
+        self._limit("1")
 
     def lift_quota(self) -> None:
-        _must("btrfs", "qgroup", "limit", "none", self.path)
+        self._limit("none")
 
     def discard(self) -> None:
         super().discard()
+        _done("umount", "--lazy", self._whole)
         self._image.unlink()
+
+    def _limit(self, amount: str) -> None:
+        # By the whole: the subvolume itself, being over its quota, takes no change of it.
+        id = subprocess.check_output(["btrfs", "inspect-internal", "rootid", self.path], text=True).strip()
+        _must("btrfs", "qgroup", "limit", amount, f"0/{id}", self._whole)
 
 
 class FailingDisk(SmallDisk):

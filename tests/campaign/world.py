@@ -48,6 +48,8 @@ class World:
         self.chores: list[Callable[[], object]] = []
         """What is still to be mended; tried until it succeeds."""
         self.killed: set[tuple[int, int]] = set()
+        self.cuts: list[tuple[float, float]] = []
+        """When a disk forgot the last that the daemon had written, and when the daemon was to run again."""
         self.daemon_runs = False
         """Whether it should."""
         self.troubles: list[str] = []

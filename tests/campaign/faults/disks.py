@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from tests.campaign.faults.catalog import NoVictimError, claim, fault, present
@@ -47,16 +48,18 @@ def output_over_quota(world: World, draw: float) -> Iterator[str]:
 
 @fault("disk: state becomes read-only", weight=2, scenes=("failing-disk",), lasts=(2, 20))
 def state_becomes_read_only(world: World, draw: float) -> Iterator[str]:
-    """It cannot be repaired under a daemon that works on it."""
+    """What has not reached it is gone, as at a power cut. It cannot be replaced under a daemon."""
     disk = _failing(world.state_disk)
     with claim(world, f"disk {disk.path}", "daemon"):
         daemon = present(world.daemon())
         disk.fail()
+        failed = time.time()
         yield str(disk.path)
         world.forget_daemon()
         world.lab.run("daemon", "stop")
         daemon.wait(60)
         disk.replace()
+        world.cuts.append((failed, time.time()))
         world.daemon_runs = True
 
 

@@ -47,7 +47,8 @@ def ssh_server_stopped(world: World, draw: float) -> Iterator[str]:
 @fault("spool: taken away", weight=2, scenes=SPOOLED, lasts=(2, 20))
 def spool_taken_away(world: World, draw: float) -> Iterator[str]:
     # A daemon that starts makes the folder anew; so none starts meanwhile.
-    with claim(world, "spool", "daemon"):
+    disk = present(world.spool_disk)
+    with claim(world, "spool", "daemon", f"disk {disk.path}"):
         if world.spool is None or not world.spool.is_dir():
             raise NoVictimError
         aside = world.spool.with_suffix(".away")
