@@ -47,6 +47,7 @@ from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
+from adaptor.daemon.upkeep.syncing import keep_synced
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
@@ -171,6 +172,7 @@ class Service:
             *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
             asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
             asyncio.create_task(self.retention.run(self._may_listen, self._stall)),
+            asyncio.create_task(keep_synced(self.core.journal, self._may_listen, self._stall)),
             asyncio.create_task(self._watch_clock()),
             asyncio.create_task(self._stopped()),
         ]
@@ -273,7 +275,6 @@ class Service:
             scheduler.add_job(_wake, poll, [state], id=f"look at {state.name}")
         scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
         scheduler.add_job(self._look_at_folder, Every(1.0), id="folder")
-        scheduler.add_job(self._sync_journal, Every(1.0), id="power")
         scheduler.add_job(self._try_journal, Every(5.0), id="journal")
         scheduler.add_job(self._measure, Every(60.0), id="rates")
         scheduler.add_job(self._settle_removed, Every(60.0), id="removed sites")
@@ -324,15 +325,6 @@ class Service:
         log.info("the journal can be written again")
         self.stalled = ""
         self.wake_sites()
-
-    async def _sync_journal(self) -> None:
-        """What was written outlives the machine soon after. In a thread: a disk may be slow."""
-        if self.stalled or not self.core.journal.is_to_sync():
-            return
-        try:
-            await asyncio.to_thread(self.core.journal.sync)
-        except JournalError as error:
-            self._stall(error)
 
     async def _settle_removed(self) -> None:
         """Budgets get back what pilots of sites that left the configuration cannot cost any more."""

@@ -54,8 +54,8 @@ def _round(plans: Sequence[Plan], beside: int, *, verbose: bool) -> Iterator[Out
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
     parser.add_argument("--seed", type=int, help="says all that will happen; default: another one each time")
-    parser.add_argument("--tasks", type=int, default=10_000, help="of all scenes together (default 10000)")
-    parser.add_argument("--faults", type=int, default=301, help="of all scenes together (default 301)")
+    parser.add_argument("--tasks", type=int, default=12_000, help="of all scenes together (default 12000)")
+    parser.add_argument("--faults", type=int, default=504, help="of all scenes together (default 504)")
     parser.add_argument("--minutes", type=float, default=0, help="go on with the next seeds for so long")
     parser.add_argument("--scene", action="append", choices=list(SCENES), help="default: all (repeatable)")
     parser.add_argument("--beside", type=int, default=1, help="scenes that play at the same time (default 1)")

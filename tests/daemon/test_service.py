@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from unittest.mock import Mock
 
 import pytest
 
@@ -44,21 +43,3 @@ def test_only_what_time_can_mend_is_tried_again(
         asyncio.run(service._try_journal())
     assert core.recovered == again
     assert service.stalled == ("" if again else str(error))
-
-
-@pytest.mark.parametrize("written", [True, False])
-def test_what_the_disk_does_not_take_stalls_the_daemon(written: bool) -> None:
-    """A failure of the disk is told when it is asked to keep what was written, and not before."""
-
-    class Journal:
-        def is_to_sync(self) -> bool:
-            return written
-
-        def sync(self) -> None:
-            raise JournalError("Input/output error")
-
-    service = Service.__new__(Service)
-    service.core = Mock(journal=Journal())
-    service.stalled, service._damaged = "", False
-    asyncio.run(service._sync_journal())
-    assert service.stalled == ("Input/output error" if written else "")
