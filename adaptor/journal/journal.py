@@ -28,7 +28,15 @@ from adaptor.journal.bag_rows import (
     unpack_task,
 )
 from adaptor.journal.change_rows import note_user_change, write_changes
-from adaptor.journal.database import FILE, guarded, open_for_writing
+from adaptor.journal.database import (
+    DURABLE,
+    FILE,
+    SOON,
+    guarded,
+    open_for_writing,
+    set_synchronous,
+    sync,
+)
 from adaptor.journal.forecast_rows import insert_forecast
 from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
@@ -46,6 +54,8 @@ class Journal:
         """Raises JournalError: the file cannot be opened, or not be migrated to the present format."""
         self.path = directory / FILE
         self.connection: sqlite3.Connection = open_for_writing(directory)
+        self._synced = 0
+        """Of the rows that this connection has changed, those that `sync` was called for."""
 
     @property
     def instance(self) -> str:
@@ -57,17 +67,34 @@ class Journal:
         self.connection.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all that the block writes, or nothing. Raises JournalError: nothing is written."""
+    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """Write all that the block writes, or nothing. Raises JournalError: nothing is written.
+
+        `durable`: it outlives the machine from the end of the block on; others do after the next `sync`.
+        """
         with guarded(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
+            if durable:
+                set_synchronous(self.connection, DURABLE)
             try:
+                self.connection.execute("BEGIN IMMEDIATE")
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+            finally:
+                if durable:
+                    set_synchronous(self.connection, SOON)
+
+    def is_to_sync(self) -> bool:
+        """Whether something was written since the last call."""
+        before, self._synced = self._synced, self.connection.total_changes
+        return self._synced != before
+
+    def sync(self) -> None:
+        """Bring what was written to the disk; in any thread. Raises JournalError."""
+        sync(self.path)
 
     def read(
         self, query: Callable[Concatenate[sqlite3.Connection, P], R], *of: P.args, **named: P.kwargs
@@ -102,7 +129,7 @@ class Journal:
             UsageError: a task names a parent that cannot be, or an id that is taken.
         """
         new = tasks if isinstance(tasks, TaskRows | StagedTasks) else task_rows(tasks)
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             if isinstance(new, StagedTasks):
                 bag = insert_bag(db, spec, now, open=open, key=key, id=new.bag)
                 take_staged(db, bag, new.total, gated=gated)
@@ -131,7 +158,7 @@ class Journal:
             UnknownBagError: there is no such bag.
             UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
         """
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
             if row is None:
                 raise UnknownBagError(bag)
@@ -200,7 +227,7 @@ class Journal:
         `bag` is the only one that it will serve, `node` the donated node that it will use. `also` gets the id
         and writes in the same transaction.
         """
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             request, start = crafted.request, crafted.predicted_start
             row = db.execute(
                 "INSERT INTO pilot (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag,"
