@@ -180,6 +180,11 @@ def test_options_of_grid_engine_are_ignored_by_name() -> None:
     assert bag.cwd == "."
 
 
+def test_where_a_script_of_pbs_begins() -> None:
+    assert bag_of("#PBS -l ncpus=1").cwd == "/home/ada"
+    assert bag_of("#PBS -l ncpus=1,wd").cwd == "."
+
+
 def test_processes_of_a_chunk_share_its_processors() -> None:
     bag = bag_of("#PBS -l select=1:ncpus=4:ompthreads=2:mpiprocs=2")
     script = bag.options["script"]
@@ -257,6 +262,7 @@ def test_all_obstacles_come_in_one_message_with_the_line_that_gets_through() -> 
         "#SBATCH --nodes={node}",
         "#SBATCH --nodes=2",
         "#SBATCH --ntasks=N",
+        "#SBATCH --gres=shard:1",
         "#PBS -l select=2:ncpus=4",
         "#PBS -l nodes=1:ppn=NODES:$x",
     ],
