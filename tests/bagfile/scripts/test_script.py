@@ -130,6 +130,7 @@ def test_a_script_of_grid_engine() -> None:
     assert bag.cwd == "."
     script = bag.options["script"]
     assert script.dialect == "gridengine"
+    assert script.append, "Grid Engine writes behind what a file holds"
     told = {"JOB_NAME": "sim", "SGE_O_WORKDIR": "/here", "A": "1"}
     told |= {"SGE_TASK_FIRST": "1", "SGE_TASK_LAST": "51", "SGE_TASK_STEPSIZE": "50"}
     assert told.items() <= script.variables.items()
