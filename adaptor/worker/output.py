@@ -264,7 +264,7 @@ class ScriptOutput:
     """
 
     def __init__(self, script: BatchScript, node: str, scratch: Callable[[AttemptKey], str | None]) -> None:
-        """`scratch`: the folder that an attempt finds as its $SLURM_TMPDIR; None: it has none."""
+        """`scratch`: the folder for temporary files of an attempt; None: it has none of its own."""
         self._script = script
         self._node = node
         self._scratch = scratch
@@ -303,7 +303,7 @@ class ScriptOutput:
         self.ended(held.key, alone=True)
 
     def ended(self, key: AttemptKey, *, alone: bool) -> None:  # noqa: ARG002
-        """Remove what is left in its $SLURM_TMPDIR."""
+        """Remove its folder for temporary files."""
         scratch = self._scratch(key)
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -318,7 +318,7 @@ class ScriptOutput:
         try:
             os.makedirs(scratch, mode=0o700, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
         except OSError as error:
-            raise cannot(f"{scratch}: the task's $SLURM_TMPDIR cannot be made", error) from error
+            raise cannot(f"{scratch}: the task's folder for temporary files cannot be made", error) from error
 
     def _open(self, path: str) -> int:
         try:
