@@ -29,6 +29,7 @@ PAGES = (
     "docs/ssh.md",
     "docs/login-node.md",
     "docs/donation.md",
+    "docs/donation-agents.md",
     "docs/dashboard.md",
     "docs/snakemake.md",
     "docs/how-it-decides.md",
