@@ -1,7 +1,7 @@
 """What all tasks of a bag share. Each option of a bag is declared here, once, as a field with an `Option`.
 
 The command line's `--key VALUE`, the `#ADAPTOR key=VALUE` of bag files, their help, defaults and checks are
-read from these declarations (`adaptor/bagfile/options.py`); a test holds the table of docs/bags.md to them.
+read from these declarations (`adaptor/bagfile/options.py`); a test compares the table of docs/bags.md.
 """
 
 from __future__ import annotations

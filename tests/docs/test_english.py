@@ -15,6 +15,7 @@ PAGES = (
     "README.md",
     "docs/index.md",
     "docs/howto.md",
+    "docs/words.md",
     "docs/tutorial.md",
     "docs/bags.md",
     "docs/tasks.md",
@@ -28,6 +29,7 @@ PAGES = (
     "docs/ssh.md",
     "docs/login-node.md",
     "docs/donation.md",
+    "docs/donation-agents.md",
     "docs/dashboard.md",
     "docs/snakemake.md",
     "docs/how-it-decides.md",
@@ -72,6 +74,9 @@ BANNED = {
 }
 """Regular expression → what to write instead."""
 
+LONGEST = 90
+"""Words of a paragraph."""
+
 
 def prose(text: str) -> str:
     """Without blocks (real output, examples of help), code, and the targets of links."""
@@ -91,6 +96,14 @@ def banned(text: str) -> list[str]:
     ]
 
 
+def paragraphs(text: str) -> Iterator[str]:
+    """Those of a page, and the items of its lists; neither tables nor headings."""
+    text = "\n".join(line for line in prose(text).splitlines() if not line.lstrip().startswith("|"))
+    for part in re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )", text):
+        if part.strip() and not part.startswith("#"):
+            yield " ".join(part.split())
+
+
 def helps(group: click.Group = program, path: str = "adaptor") -> Iterator[tuple[str, str]]:
     """What each command and each of its options says of itself."""
     context = click.Context(group)
@@ -108,6 +121,21 @@ def helps(group: click.Group = program, path: str = "adaptor") -> Iterator[tuple
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_has_no_banned_phrase(page: str) -> None:
     assert banned((ROOT / page).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_paragraph_is_read_in_half_a_minute(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [part for part in paragraphs(text) if len(part.split()) > LONGEST] == []
+
+
+def test_no_key_of_the_configuration_has_a_banned_phrase() -> None:
+    pytest.importorskip("sphinx", reason="needs the extra `docs`")
+    from code_reference import config_groups
+
+    groups = config_groups()
+    texts = [text for group in groups for text in (group.about, *(key.meaning for key in group.keys))]
+    assert [phrase for text in texts for phrase in banned(text)] == []
 
 
 def test_no_help_has_a_banned_phrase() -> None:
