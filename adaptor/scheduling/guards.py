@@ -42,7 +42,7 @@ def may_hold(bag: Bag, worker: Worker) -> bool:
     has reported how the first ones ended: a worker reports failures after a second, and thousands of tasks
     may fail in one.
     """
-    if bag.guard.paused:
+    if bag.guard.paused or bag.held_back:
         return False
     if not under_canary(bag):
         return True

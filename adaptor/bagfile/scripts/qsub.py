@@ -135,6 +135,8 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
                 continue  # one chunk is on one node in any case
             case "nice" | "file":
                 continue
+            case "wd" if not value:  # of NCI: the job begins where it was submitted
+                asked.cwd = "."
             case other:
                 _one_resource(asked, given, other, value)
 
@@ -142,11 +144,11 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
 def _chunk(asked: ScriptOptions, given: GivenOption, text: str, processors: str) -> None:
     """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4:fast`; the number may be missing."""
     if "+" in text:
-        raise ValueError("a script has one chunk; for several nodes see docs/bags.md#several-nodes")
+        raise ValueError("a script has one chunk; for several nodes see docs/sizes.md#several-nodes")
     first, *rest = text.split(":")
     if first.isascii() and first.isdigit():
         if int(first) != 1:
-            raise ValueError("a script has one node; for several see docs/bags.md#several-nodes")
+            raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
     else:
         rest.insert(0, first)
     for each in rest:

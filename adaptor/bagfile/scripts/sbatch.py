@@ -119,7 +119,7 @@ def _nodes(_asked: ScriptOptions, given: GivenOption) -> None:
     if not (least.isascii() and least.isdigit()):
         raise ValueError(f"'{given.value}' is no number of nodes")
     if int(least) != 1:
-        raise ValueError("a script has one node; for several see docs/bags.md#several-nodes")
+        raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
 
 
 def _dependency(asked: ScriptOptions, given: GivenOption) -> None:
@@ -145,7 +145,10 @@ def _gpus(variable: str, *, each: bool = False) -> Follow:
 
 
 def _gres(asked: ScriptOptions, given: GivenOption) -> None:
-    if given.value.partition(":")[0] != "gpu" and "," not in given.value:
+    name = given.value.partition(":")[0]
+    if name in ("shard", "mps"):
+        raise ValueError(f"'{given.value}' is a part of a GPU; write `#ADAPTOR gpus=0.5`")
+    if name != "gpu" and "," not in given.value:
         raise Unsupported(f"'{given.value}': of generic resources only gpu is divided among tasks")
     asked.options["gpus"] = gres(given.value)
 

@@ -335,7 +335,8 @@ def _sectioned(section: Section, *names: str, **settings: Any) -> Callable[[Any]
 def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--resume`: the parameter `resume`."""
     help = "Leave out tasks that an earlier bag of this name and folder has done, or still has to run."
-    return _sectioned("More", "--resume", is_flag=True, help=help)(command)
+    decorated: Callable[..., Any] = _sectioned("More", "--resume", is_flag=True, help=help)(command)
+    return decorated
 
 
 _OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")

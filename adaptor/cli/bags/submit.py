@@ -99,7 +99,7 @@ def submit(bag: api.BagInput, resume: bool, parsable: bool, config: str | None, 
 def open_command(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Open a bag to which tasks are appended later; starts a daemon if none is running.
 
-    Takes options, and if wanted first tasks, as `submit` does. The bag ends when it is closed and its last
+    Takes options, and optionally first tasks, as `submit` does. The bag ends when it is closed and its last
     task has ended; without tasks it holds no processors beyond `idle_timeout`.
 
     \b

@@ -60,7 +60,7 @@ def test_results(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     values = cli("results", "--json").value
     assert [task["task"] for task in values] == [0, 1, 2, 3]
     assert [task["stdout"] for task in values] == [f"{tmp_path}/0.out", None, None, None]
-    assert server.asked(api.GetTasks)[-1] == api.GetTasks(7, [], -1, 10_000)
+    assert server.asked(api.GetTasks)[-1] == api.GetTasks(7, [], -1, 2_000)
     cli("results", "--failed")
     assert server.asked(api.GetTasks)[-1].states == ["failed", "cancelled"]
 
