@@ -16,7 +16,7 @@ QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/t
 # Files one by one, in the order of tests/conftest.py: what a file makes for all of its tests is made once.
 FILES  := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test compiled nightly releases campaign lint bench derose golden snakemake slurm pbs gridengine install dev dist pex docs clean
+.PHONY: help demo quick test compiled nightly releases campaign lint bench derose golden snakemake clients slurm pbs gridengine install dev dist pex docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -29,6 +29,7 @@ help:
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make golden  recompute the recorded outcomes of the experiments, name every difference; GOLDEN='--only bats'"
 	@echo "make snakemake the plugin for Snakemake, by Snakemake's own tests and more, in an environment of its own"
+	@echo "make clients the tests of CPython, joblib, Dask and submitit for executors, against ours; CLIENTS='joblib'"
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
 	@echo "make pbs     a throwaway OpenPBS of 4 nodes, where one is installed in /opt/pbs (needs root)"
 	@echo "make gridengine a throwaway Grid Engine of 4 hosts, which it installs in /opt/gridengine (needs root)"
@@ -119,6 +120,10 @@ snakemake: $(VENV)/installed
 	$(PYTHON) -m venv build/snakemake
 	build/snakemake/bin/python -m pip install --quiet --disable-pip-version-check . '$(SNAKEMAKE_PLUGIN)[test]'
 	build/snakemake/bin/python -m pytest -p tests.clusters.fixtures --rootdir=$(CURDIR) $(SNAKEMAKE_PLUGIN)/tests
+
+# CLIENTS holds arguments of `python -m tests.clients`.
+clients: dev
+	$(BIN)/python -m tests.clients $(CLIENTS)
 
 slurm: dev
 	./tests/clusters/install-slurm

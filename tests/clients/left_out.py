@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 _IMPORTS = "imports the executor from concurrent.futures"
 _POOL = "looks into the private threads and processes of a pool"
-_LOCAL = "expects that calls run on this machine, in children of this process"
+_ONE_PROCESS = "has several tasks in a job: a job of the adaptor is one process"
+_CHILD = "expects that a job runs at once, as a child of this process"
 
 LEFT_OUT: Mapping[str, Mapping[str, str]] = {
     "cpython": {
@@ -22,5 +23,14 @@ LEFT_OUT: Mapping[str, Mapping[str, str]] = {
     },
     "joblib": {},
     "dask": {},
-    "submitit": {},
+    "submitit": {
+        "test_local_job": _ONE_PROCESS,
+        "test_get_first_task_error": _ONE_PROCESS,
+        "test_stdout": _ONE_PROCESS,
+        "test_killed": _CHILD,
+        "test_cancel": _CHILD,
+        "test_requeuing": "a job that was lost starts from its beginning: checkpoint() is not called",
+        "test_custom_checkpoint": "a job that was lost starts from its beginning: checkpoint() is not called",
+        "test_setup": "names the cluster local, and its parameter local_setup; ours is adaptor_setup",
+    },
 }

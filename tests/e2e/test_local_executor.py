@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign import stdlib_executor
+from tests.clients import cpython
 from tests.e2e.lab import LONG, Lab, until
 from tests.e2e.test_local_crashes import LOCAL, workers_of
 
@@ -157,12 +157,12 @@ _TESTS = ["test_submit", "test_map", "test_map_exception"]
 
 
 def test_tests_of_python_itself(lab: Lab) -> None:
-    """`python -m tests.campaign.stdlib_executor` runs more of them."""
-    if reason := stdlib_executor.unavailable():
+    """`make clients` runs more of them."""
+    if reason := cpython.unavailable():
         pytest.skip(reason)
     lab.configure(LOCAL)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.campaign.stdlib_executor", *_TESTS],
+        [sys.executable, "-m", "tests.clients.cpython", *_TESTS],
         env={**lab.environment, "ADAPTOR_CONFIG": str(lab.config)},
         cwd=Path(__file__).parents[2],
         capture_output=True,
