@@ -47,6 +47,7 @@ from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
+from adaptor.daemon.upkeep.syncing import keep_synced
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
@@ -171,6 +172,7 @@ class Service:
             *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
             asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
             asyncio.create_task(self.retention.run(self._may_listen, self._stall)),
+            asyncio.create_task(keep_synced(self.core.journal, self._may_listen, self._stall)),
             asyncio.create_task(self._watch_clock()),
             asyncio.create_task(self._stopped()),
         ]

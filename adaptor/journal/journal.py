@@ -23,12 +23,22 @@ from adaptor.journal.bag_rows import (
     insert_tasks,
     numbers_of,
     spec_of,
+    take_staged,
     task_rows,
     unpack_task,
 )
 from adaptor.journal.change_rows import note_user_change, write_changes
-from adaptor.journal.database import FILE, guarded, open_for_writing
+from adaptor.journal.database import (
+    DURABLE,
+    FILE,
+    SOON,
+    guarded,
+    open_for_writing,
+    set_synchronous,
+    sync,
+)
 from adaptor.journal.forecast_rows import insert_forecast
+from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -44,6 +54,8 @@ class Journal:
         """Raises JournalError: the file cannot be opened, or not be migrated to the present format."""
         self.path = directory / FILE
         self.connection: sqlite3.Connection = open_for_writing(directory)
+        self._synced = 0
+        """Of the rows that this connection has changed, those that `sync` was called for."""
 
     @property
     def instance(self) -> str:
@@ -55,17 +67,34 @@ class Journal:
         self.connection.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all that the block writes, or nothing. Raises JournalError: nothing is written."""
+    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """Write all that the block writes, or nothing. Raises JournalError: nothing is written.
+
+        `durable`: it outlives the machine from the end of the block on; others do after the next `sync`.
+        """
         with guarded(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
+            if durable:
+                set_synchronous(self.connection, DURABLE)
             try:
+                self.connection.execute("BEGIN IMMEDIATE")
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+            finally:
+                if durable:
+                    set_synchronous(self.connection, SOON)
+
+    def is_to_sync(self) -> bool:
+        """Whether something was written since the last call."""
+        before, self._synced = self._synced, self.connection.total_changes
+        return self._synced != before
+
+    def sync(self) -> None:
+        """Bring what was written to the disk; in any thread. Raises JournalError."""
+        sync(self.path)
 
     def read(
         self, query: Callable[Concatenate[sqlite3.Connection, P], R], *of: P.args, **named: P.kwargs
@@ -79,7 +108,7 @@ class Journal:
     def add_bag(
         self,
         spec: BagSpec,
-        tasks: Sequence[TaskInput] | TaskRows,
+        tasks: Sequence[TaskInput] | TaskRows | StagedTasks,
         now: float,
         also: _Also | None = None,
         *,
@@ -90,7 +119,7 @@ class Journal:
         """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
 
         Args:
-            tasks: as they were given, or as `task_rows` has prepared them.
+            tasks: as they were given, as `task_rows` has prepared them, or as they came before (`stage`).
             also: gets the id and writes in the same transaction.
             open: whether tasks may be appended later.
             key: the client's name for this submission, which no other bag has; empty: none.
@@ -99,13 +128,26 @@ class Journal:
         Raises:
             UsageError: a task names a parent that cannot be, or an id that is taken.
         """
-        new = tasks if isinstance(tasks, TaskRows) else task_rows(tasks)
-        with self.transaction() as db:
-            bag = insert_bag(db, spec, now, open=open, key=key)
-            insert_tasks(db, bag, new, gated=gated)
+        new = tasks if isinstance(tasks, TaskRows | StagedTasks) else task_rows(tasks)
+        with self.transaction(durable=True) as db:
+            if isinstance(new, StagedTasks):
+                bag = insert_bag(db, spec, now, open=open, key=key, id=new.bag)
+                take_staged(db, bag, new.total, gated=gated)
+            else:
+                bag = insert_bag(db, spec, now, open=open, key=key)
+                insert_tasks(db, bag, new, gated=gated)
             if also is not None:
                 also(db, bag)
         return bag
+
+    def stage(self, key: str, first: int, tasks: Sequence[TaskInput], now: float) -> int:
+        """Write tasks of a bag that will be submitted with this key, `first` being the number of the first of
+        them, once; the number of tasks that came for it by now.
+
+        Raises UsageError: those before are not there, an id is taken, or tasks name each other.
+        """
+        with self.transaction() as db:
+            return stage(db, key, first, tasks, now)
 
     def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
@@ -116,7 +158,7 @@ class Journal:
             UnknownBagError: there is no such bag.
             UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
         """
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
             if row is None:
                 raise UnknownBagError(bag)
@@ -185,7 +227,7 @@ class Journal:
         `bag` is the only one that it will serve, `node` the donated node that it will use. `also` gets the id
         and writes in the same transaction.
         """
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             request, start = crafted.request, crafted.predicted_start
             row = db.execute(
                 "INSERT INTO pilot (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag,"

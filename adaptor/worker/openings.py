@@ -17,14 +17,12 @@ from itertools import islice
 from typing import Protocol
 
 from adaptor.protocol.messages import AttemptKey, BagContext
-from adaptor.worker.output import CannotStartError, OutputFolder, TaskFiles
+from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
 
 MOMENT = 1.0
 """Seconds for which the worker waits until a file system that has answered so far has settled the output."""
-LONGEST = 120.0
-"""Seconds after which an attempt fails whose files could not be opened; file servers restart in less."""
 AHEAD = 16
 """Attempts at most whose files are opened before they start; each has three descriptors."""
 _IDLE = 10.0

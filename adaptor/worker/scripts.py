@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -22,8 +23,8 @@ _EXECUTABLE = 0o700
 _READ_ONLY = 0o500
 _LONGEST_FIRST = 127
 """Bytes of a `#!` line that every Linux takes."""
-_TMPDIR = "SLURM_TMPDIR"
-"""Some sites have it: a folder of the job's own on the disk of its node, which is removed after the job."""
+_TMPDIRS = ("SLURM_TMPDIR", "TMPDIR")
+_JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "JOB_ID")
 _OF_PILOT = (
     "SLURM_CLUSTER_NAME",
     "SLURM_JOB_ACCOUNT",
@@ -44,7 +45,7 @@ class Scripts:
     def __init__(self, folder: Path, node: str, worker: Mapping[str, str]) -> None:
         """`worker`: the worker's own environment."""
         self._folder = folder / f"scripts-{node.replace('/', '_')}"
-        self._scratch = worker.get(_TMPDIR)
+        self._scratch = scratch_of(worker)
         self._node = node
         self._of_pilot = {name: worker[name] for name in _OF_PILOT if name in worker}
         if "SLURM_JOB_END_TIME" in worker:  # as the worker knows it: Slurm's own is wrong with --time-min
@@ -58,11 +59,10 @@ class Scripts:
         """What opens the files of a bag's attempts."""
         if bag.script is None:
             return OutputFolder(bag)
-        scratch = self._scratch_of if bag.script.dialect == "slurm" else lambda _: None
-        return ScriptOutput(bag.script, self._node, scratch)
+        return ScriptOutput(bag.script, self._node, self._scratch_of)
 
     def _scratch_of(self, key: AttemptKey) -> str | None:
-        """A part of the pilot's $SLURM_TMPDIR; None: the site has none."""
+        """A part of the pilot's folder for temporary files; None: it has none of its own."""
         if self._scratch is None:
             return None
         return f"{self._scratch}/{Element(key.bag, key.task, None).job}.{key.attempt}"
@@ -132,11 +132,9 @@ class Scripts:
             if "CUDA_VISIBLE_DEVICES" in given and given.get("ADAPTOR_GPUS"):
                 told["SLURM_JOB_GPUS"] = given["ADAPTOR_GPUS"]
                 told["SLURM_GPUS_ON_NODE"] = str(len(given["ADAPTOR_GPUS"].split(",")))
-            scratch = self._scratch_of(lease.key)
-            if scratch is not None:
-                told[_TMPDIR] = scratch
-                if given.get("TMPDIR") == self._scratch:
-                    told["TMPDIR"] = scratch
+        scratch = self._scratch_of(lease.key)
+        if scratch is not None:
+            told.update({name: scratch for name in _TMPDIRS if given.get(name) == self._scratch})
         return {**told, **(lease.environment or {})}
 
     def forget(self, bag: int) -> None:
@@ -167,6 +165,20 @@ def _remove(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.chmod(_EXECUTABLE)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def scratch_of(worker: Mapping[str, str]) -> str | None:
+    """The folder for temporary files that is the pilot's own, and goes with it; None: there is none.
+
+    It is $SLURM_TMPDIR, which some sites have, or a $TMPDIR with the number of the pilot's job in it, as that
+    of PBS and Grid Engine.
+    """
+    slurm, folder = (worker.get(name) for name in _TMPDIRS)
+    ids = (worker.get(name, "").partition(".")[0] for name in _JOB_IDS)
+    if slurm or not folder:
+        return slurm
+    own = any(re.search(rf"(?<!\d){re.escape(each)}(?!\d)", folder) for each in ids if each)
+    return folder if own else None
 
 
 def of_slurm(element: Element, node: str, processors: int) -> dict[str, str]:

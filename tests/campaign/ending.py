@@ -11,7 +11,7 @@ from contextlib import closing
 
 from tests.campaign.credits import check_credits
 from tests.campaign.plan import Plan
-from tests.campaign.verifying import Finding, Told, Wrong, check_bag
+from tests.campaign.verifying import Finding, Told, Wrong, check_bag, forgotten
 from tests.campaign.world import BAG, World, words
 from tests.clusters.throwaway import ClusterError
 
@@ -34,14 +34,18 @@ def check_end(plan: Plan, world: World) -> Iterator[Finding]:
     for process in _left(lambda: [f"{each.pid} {' '.join(words(each))}" for each in world.ours()]):
         yield Finding(Wrong.LEAKED, f"process {process} lives on")
     attempts = world.lab.attempts(BAG, list(range(len(plan.tasks))))
-    yield from check_bag(plan, Told(results, attempts), world.effects.all(), world.killed)
-    yield from check_credits(world.lab.state / "journal.sqlite", world.sites)
+    effects = world.effects.all()
+    yield from check_bag(plan, Told(results, attempts), effects, world.killed, forgotten(effects, world.cuts))
+    records = [held for cluster in world.sites for held in cluster.records()]
+    yield from check_credits(world.lab.state / "journal.sqlite", records)
     yield from (Finding(Wrong.OTHER, trouble) for trouble in world.troubles)
     yield from _journal_is_whole(world)
     yield from _log_is_clean(world)
 
 
 def _nobody_waits(world: World) -> Iterator[Finding]:
+    if world.local_jobs is None:
+        return
     for name in _left(world.local_jobs.waiting):
         yield Finding(Wrong.OTHER, f"the local job {name} has not run")
     for line in world.local_jobs.disturbed():
@@ -49,10 +53,7 @@ def _nobody_waits(world: World) -> Iterator[Finding]:
 
 
 def _jobs(world: World) -> list[str]:
-    rows: list[str] = []
-    for _, cluster in world.sites:
-        rows += cluster.run(["squeue", "-h", "-o", "%j %i %T"]).splitlines()
-    return [row for row in rows if row.startswith("adaptor-")]
+    return [str(job) for cluster in world.sites for job in cluster.queue()]
 
 
 def _pilots(world: World) -> list[str]:

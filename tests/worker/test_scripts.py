@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from adaptor.batch_script import BatchScript
 from adaptor.protocol.messages import Ending, Lease, Orders
 from adaptor.resources import TaskSize
+from adaptor.worker.openings import AHEAD
+from adaptor.worker.scripts import scratch_of
 from tests.worker.fake_daemon import Harness, key, task
 
 
@@ -121,6 +124,37 @@ def test_an_element_has_a_part_of_slurm_tmpdir_of_its_own(harness: Harness, tmp_
         (line,) = (harness.output / f"sim-1_00{index}-n1.out").read_text().splitlines()
         assert line.split() == [f"{scratch}/10000000{number}.1"] * 2
     harness.daemon.until(lambda: not list(scratch.glob("1*")))
+
+
+def test_an_element_that_waits_leaves_the_file_as_it_is(harness: Harness) -> None:
+    """One processor: the files of others are opened ahead, those of elements at their start, as by slurmd."""
+    harness.started(ADAPTOR_PROCESSORS=1)
+    lines = ("echo $SLURM_ARRAY_TASK_ID; sleep 0.3; cat shared > seen-$SLURM_ARRAY_TASK_ID",)
+    given = script(harness, *lines, array=True, output=f"{harness.output}/shared")
+    os.makedirs(harness.output, exist_ok=True)
+    many = range(AHEAD)
+    leases = [msgspec.structs.replace(element(n, n), cwd=str(harness.output)) for n in many]
+    harness.lease(*leases, bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in many] == [0] * AHEAD
+    assert [(harness.output / f"seen-{n}").read_text() for n in many] == [f"{n}\n" for n in many]
+
+
+@pytest.mark.parametrize(
+    ("worker", "scratch"),
+    [
+        ({"SLURM_TMPDIR": "/local/7", "TMPDIR": "/tmp"}, "/local/7"),
+        ({"TMPDIR": "/var/tmp/pbs.12.server", "PBS_JOBID": "12.server"}, "/var/tmp/pbs.12.server"),
+        ({"TMPDIR": "/tmp/12.1.all.q", "JOB_ID": "12"}, "/tmp/12.1.all.q"),
+        ({"TMPDIR": "/scratch/job-12", "SLURM_JOB_ID": "12"}, "/scratch/job-12"),
+        ({"TMPDIR": "/scratch/user112", "SLURM_JOB_ID": "12"}, None),
+        ({"TMPDIR": "/tmp", "SLURM_JOB_ID": "12"}, None),
+        ({"SLURM_JOB_ID": "12"}, None),
+    ],
+)
+def test_the_folder_for_temporary_files_that_is_the_pilots_own(
+    worker: dict[str, str], scratch: str | None
+) -> None:
+    assert scratch_of(worker) == scratch
 
 
 def test_an_output_that_is_somebody_elses_is_refused(harness: Harness, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ TABLE = Options()
 
 def read_grid_engine(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
     """What these options ask for; later ones win."""
-    asked = ScriptOptions(ignored=ignored)
+    asked = ScriptOptions(ignored=ignored, append=True)  # as sge_shepherd opens the files of a job
     for each in given:
         if each.name in _OF_SITES:
             wish(asked, _OF_SITES[each.name], each)

@@ -135,6 +135,8 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
                 continue  # one chunk is on one node in any case
             case "nice" | "file":
                 continue
+            case "wd" if not value:  # of NCI: the job begins where it was submitted
+                asked.cwd = "."
             case other:
                 _one_resource(asked, given, other, value)
 

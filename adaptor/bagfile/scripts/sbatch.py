@@ -145,7 +145,10 @@ def _gpus(variable: str, *, each: bool = False) -> Follow:
 
 
 def _gres(asked: ScriptOptions, given: GivenOption) -> None:
-    if given.value.partition(":")[0] != "gpu" and "," not in given.value:
+    name = given.value.partition(":")[0]
+    if name in ("shard", "mps"):
+        raise ValueError(f"'{given.value}' is a part of a GPU; write `#ADAPTOR gpus=0.5`")
+    if name != "gpu" and "," not in given.value:
         raise Unsupported(f"'{given.value}': of generic resources only gpu is divided among tasks")
     asked.options["gpus"] = gres(given.value)
 

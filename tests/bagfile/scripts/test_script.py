@@ -130,6 +130,7 @@ def test_a_script_of_grid_engine() -> None:
     assert bag.cwd == "."
     script = bag.options["script"]
     assert script.dialect == "gridengine"
+    assert script.append, "Grid Engine writes behind what a file holds"
     told = {"JOB_NAME": "sim", "SGE_O_WORKDIR": "/here", "A": "1"}
     told |= {"SGE_TASK_FIRST": "1", "SGE_TASK_LAST": "51", "SGE_TASK_STEPSIZE": "50"}
     assert told.items() <= script.variables.items()
@@ -178,6 +179,11 @@ def test_options_of_grid_engine_are_ignored_by_name() -> None:
     bag = bag_of("#$ -hold_jid 7 -N sim -adds x y -cwd", ignore=("hold_jid", "adds"))
     assert bag.options["name"] == "sim"
     assert bag.cwd == "."
+
+
+def test_where_a_script_of_pbs_begins() -> None:
+    assert bag_of("#PBS -l ncpus=1").cwd == "/home/ada"
+    assert bag_of("#PBS -l ncpus=1,wd").cwd == "."
 
 
 def test_processes_of_a_chunk_share_its_processors() -> None:
@@ -257,6 +263,7 @@ def test_all_obstacles_come_in_one_message_with_the_line_that_gets_through() -> 
         "#SBATCH --nodes={node}",
         "#SBATCH --nodes=2",
         "#SBATCH --ntasks=N",
+        "#SBATCH --gres=shard:1",
         "#PBS -l select=2:ncpus=4",
         "#PBS -l nodes=1:ppn=NODES:$x",
     ],
