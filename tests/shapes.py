@@ -26,7 +26,7 @@ def shapes(types: Iterable[Any]) -> Shapes:
 
 
 def digest(types: Iterable[Any]) -> str:
-    """Eight letters that change with any of the shapes; docstrings, order and Python's names do not matter."""
+    """Eight letters that change with any of the shapes, and not with docstrings or the order of the types."""
     told = json.dumps(shapes(types), sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:8]
 
@@ -64,7 +64,7 @@ def _struct(info: inspect.StructType | inspect.NamedTupleType, found: Shapes) ->
 
 
 def misfits(before: Shapes, now: Shapes) -> list[str]:
-    """Why messages of the shapes before cannot be exchanged with those of now, by either side; none: they can.
+    """Why sides with the shapes before and with those of now do not understand each other; none: they do.
 
     Fields may have been added, behind the others and with a default.
     """

@@ -16,8 +16,9 @@ from adaptor.errors import AdaptorError, UsageError
 from adaptor.protocol.decoding import decoded
 
 PROTOCOL = "1-c6f09407"
-"""The shapes of all questions and answers, digested, which `python -m tests.api.golden` writes here. The number
-before it is raised by hand where a message of the same shape gets another meaning."""
+"""A digest of the shapes of all questions and answers, written by `python -m tests.api.golden`.
+
+The number before it is raised by hand if a message of the same shape gets another meaning."""
 
 A = TypeVar("A")
 _Context = TypeVar("_Context")

@@ -213,8 +213,8 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     Returns whether one was running.
 
     Raises:
-        AdaptorError: the configuration cannot be used, so that the daemon goes on; it runs on another machine;
-            it does not end; or none can be started.
+        AdaptorError: the configuration cannot be used, so that the daemon goes on; the daemon runs on another
+            machine, or does not end; none can be started.
     """
     from adaptor.config.loading import config_path, load_config
 
@@ -254,7 +254,8 @@ FORCED_GRACE = 10.0
 def end_daemon(*, force: bool) -> int | None:
     """End the process that holds the lock, whether it answers or not; its process id; None: the lock is free.
 
-    By SIGTERM; `force`: then by SIGKILL. Pilots and tasks go on, and the next daemon continues from the journal.
+    By SIGTERM; `force`: then by SIGKILL. Pilots and tasks go on, and the next daemon continues from the
+    journal.
 
     Raises:
         AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
@@ -289,10 +290,10 @@ def end_daemon(*, force: bool) -> int | None:
 
 def daemon_lines(daemon: api.DaemonView) -> list[str]:
     """Which daemon runs, whatever its version."""
+    who = f"daemon on {daemon.host} (process {daemon.pid}), version {printable(daemon.version)}"
     unfinished = "" if daemon.unfinished is None else f", {plural(daemon.unfinished, 'unfinished bag')}"
-    workers = plural(daemon.workers, "worker")
     return [
-        f"daemon on {daemon.host} (process {daemon.pid}), version {printable(daemon.version)}, {workers}{unfinished}",
+        f"{who}, {plural(daemon.workers, 'worker')}{unfinished}",
         f"since {clock(daemon.started)}, state in {printable(daemon.state_directory)}",
     ]
 
@@ -302,8 +303,8 @@ def version_lines(daemon: api.DaemonView) -> list[str]:
     if daemon.version == __version__:
         return []
     return [
-        f"it has version {printable(daemon.version)}, this command {__version__}; to go on with this one: adaptor"
-        " daemon restart"
+        f"it has version {printable(daemon.version)}, this command {__version__}; to go on with this one:"
+        " adaptor daemon restart"
     ]
 
 

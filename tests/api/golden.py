@@ -3,10 +3,10 @@
     python -m tests.api.golden
 
 records anew, in `answers.json` beside this file: one answer a line. A change of it is a change of what users
-and their programs see; say which in the commit. It writes what the messages look like, too: `PROTOCOL` into
+and their programs see; say which in the commit. It writes what messages look like, too: `PROTOCOL` into
 `adaptor/api/question.py`, and those of workers into `tests/protocol/worker_shapes.json`. Workers of the last
-version meet the daemon of the next one, so a change that these cannot bear is refused without `--end-workers`:
-they are then told to leave.
+version meet the daemon of the next one, so it refuses a change that one of both does not understand. With
+`--end-workers` it does not: such workers leave, and what they run starts again.
 """
 
 from __future__ import annotations

@@ -61,9 +61,9 @@ def test_answers() -> None:
 
 def test_failures() -> None:
     assert encode_answer(api.Failure("no", usage=True)) == REFUSED
-    with pytest.raises(UsageError, match="^no$"):
+    with pytest.raises(UsageError, match=r"^no$"):
         decode_answer(api.Stop(), REFUSED)
-    with pytest.raises(AdaptorError, match="^no$"):
+    with pytest.raises(AdaptorError, match=r"^no$"):
         decode_answer(api.Stop(), b"\x91\x81\xa7message\xa2no")
 
 

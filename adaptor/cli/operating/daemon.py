@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 import click
@@ -19,7 +20,7 @@ from adaptor.cli.daemon_process import (
     stop_daemon,
     version_lines,
 )
-from adaptor.cli.operating.daemon_install import install
+from adaptor.cli.operating.daemon_install import install, restart_service
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import (
     clock,
@@ -87,13 +88,9 @@ def start(config: str | None, until_idle: bool, drop_sites: bool, as_json: bool)
     Example:
       adaptor daemon start --config cluster.yaml
     """
-    try:
-        started = ensure_daemon(config, until_idle, drop_sites=drop_sites)
-    except VanishedSitesError as gone:
-        if as_json or not _is_terminal():
-            raise
-        click.confirm(f"{printable(str(gone))}\ngo on without it now?", abort=True, err=True)
-        started = ensure_daemon(config, until_idle, drop_sites=True)
+    started = _asking_about_sites(
+        lambda drop: ensure_daemon(config, until_idle, drop_sites=drop), drop_sites, as_json
+    )
     _print_running("started" if started else "already running", "started", started, as_json)
 
 
@@ -142,8 +139,21 @@ def restart(config: str | None, drop_sites: bool, as_json: bool) -> None:
     Example:
       adaptor daemon restart
     """
-    restarted = restart_daemon(config, drop_sites=drop_sites)
+    restarted = restart_service(config is not None or drop_sites) or _asking_about_sites(
+        lambda drop: restart_daemon(config, drop_sites=drop), drop_sites, as_json
+    )
     _print_running("restarted" if restarted else "started", "restarted", restarted, as_json)
+
+
+def _asking_about_sites(start: Callable[[bool], bool], drop_sites: bool, as_json: bool) -> bool:
+    """What `start` returns, which may drop sites; on a terminal the user may say so after all."""
+    try:
+        return start(drop_sites)
+    except VanishedSitesError as gone:
+        if as_json or not _is_terminal():
+            raise
+        click.confirm(f"{printable(str(gone))}\ngo on without it now?", abort=True, err=True)
+        return start(True)
 
 
 def _print_running(told: str, key: str, value: bool, as_json: bool) -> None:

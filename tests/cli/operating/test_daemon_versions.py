@@ -1,4 +1,4 @@
-"""A daemon of another version: it is shown, reloaded, ended and followed by one of this version, all else refused."""
+"""A daemon of another version: it is shown, reloaded, ended, followed by ours; all else is refused."""
 
 from __future__ import annotations
 
