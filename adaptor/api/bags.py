@@ -22,6 +22,9 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     spec: BagSpec
     budget: Annotated[float | None, Option("credits that the bag may cost at most", CREDITS)] = None
     tasks: list[TaskInput]
+    taken: list[TaskNumber] = []
+    """Numbers that the bag does not get: its output folder would be another user's
+    (`outputs.names.numbers_of_others`)."""
 
 
 class TakenOver(msgspec.Struct, frozen=True):

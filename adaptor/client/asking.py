@@ -38,6 +38,13 @@ _PAUSE = 0.1
 """Seconds until a connection is tried again that was refused, or closed in its handshake."""
 
 
+TAKE_OVER = (
+    f"this command of version {__version__} can only show, reload and end it. To go on with this version:"
+    " adaptor daemon restart (pilots and tasks continue)"
+)
+"""What can be done about a daemon of another version."""
+
+
 class NoAnswerError(AdaptorError):
     """The daemon is running and did not answer in time."""
 
@@ -229,11 +236,7 @@ def _decoded(question: api.Question[A], data: bytes) -> A:
 
 def other_version(daemon: api.DaemonView) -> str:
     """What to tell of a daemon of another version, with the way out."""
-    return (
-        f"the daemon on {daemon.host} (process {daemon.pid}) has version {daemon.version}; this command of"
-        f" version {__version__} can only show, reload and end it. To go on with this version: adaptor daemon"
-        " restart (pilots and tasks continue)"
-    )
+    return f"the daemon on {daemon.host} (process {daemon.pid}) has version {daemon.version}; {TAKE_OVER}"
 
 
 def _exchange(connected: socket.socket, channel: Channel, until: float) -> list[bytes]:

@@ -27,6 +27,7 @@ from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import ANSWER_TIMEOUT, DaemonConnection, NoAnswerError, Outage
 from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.outputs.names import numbers_of_others
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
@@ -95,7 +96,8 @@ class Client:
             NoDaemonError, NoAnswerError: no daemon answers.
         """
         at_once = len(tasks) if _linked(tasks) else BATCH
-        given = BagInput(spec=spec, budget=budget, tasks=list(tasks[:at_once]))
+        taken = numbers_of_others(spec.output)
+        given = BagInput(spec=spec, budget=budget, tasks=list(tasks[:at_once]), taken=taken)
         bag = self.ask(api.Submit(given, open=True, key=new_key())).bag
         self.append(bag, tasks[at_once:])
         return bag

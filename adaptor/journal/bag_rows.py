@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
+from itertools import count
 
 import msgspec
 
@@ -69,12 +70,18 @@ class AppendedTasks(msgspec.Struct, frozen=True):
     """Whether they had been appended before, by the same key."""
 
 
-def insert_bag(db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool, key: str) -> int:
-    """Write a bag without tasks; its id. The caller has begun a transaction."""
+def insert_bag(
+    db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool, key: str, taken: Collection[int] = ()
+) -> int:
+    """Write a bag without tasks; its id, none of those `taken`. The caller has begun a transaction."""
+    id = None  # the next one
+    if taken:
+        row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'bag'").fetchone()
+        id = next(free for free in count(1 if row is None else row[0] + 1) if free not in taken)
     row = db.execute(
-        "INSERT INTO bag (spec, name, tasks, submitted, waiting, open, client_key)"
-        " VALUES (x'', ?, 0, ?, 0, ?, ?)",
-        (spec.name, now, open, key or None),
+        "INSERT INTO bag (id, spec, name, tasks, submitted, waiting, open, client_key)"
+        " VALUES (?, x'', ?, 0, ?, 0, ?, ?)",
+        (id, spec.name, now, open, key or None),
     )
     bag = int(row.lastrowid or 0)
     spec = msgspec.structs.replace(spec, output=spec.output.replace("{bag}", str(bag)))

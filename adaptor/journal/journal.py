@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -86,6 +86,7 @@ class Journal:
         open: bool = False,
         key: str = "",
         gated: bool = False,
+        taken: Collection[int] = (),
     ) -> int:
         """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
 
@@ -95,13 +96,14 @@ class Journal:
             open: whether tasks may be appended later.
             key: the client's name for this submission, which no other bag has; empty: none.
             gated: all tasks are blocked, because the bag runs after others.
+            taken: ids that it does not get.
 
         Raises:
             UsageError: a task names a parent that cannot be, or an id that is taken.
         """
         new = tasks if isinstance(tasks, TaskRows) else task_rows(tasks)
         with self.transaction() as db:
-            bag = insert_bag(db, spec, now, open=open, key=key)
+            bag = insert_bag(db, spec, now, open=open, key=key, taken=taken)
             insert_tasks(db, bag, new, gated=gated)
             if also is not None:
                 also(db, bag)

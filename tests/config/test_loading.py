@@ -19,7 +19,7 @@ from adaptor.config.loading import (
     remember_config,
 )
 from adaptor.config.schema import BUILT_IN, Config, DaemonConfig, LimitsConfig
-from adaptor.errors import ConfigError
+from adaptor.errors import AdaptorError, ConfigError
 from adaptor.units import Duration
 
 FULL = """\
@@ -343,5 +343,5 @@ def test_the_file_of_the_last_daemon_is_remembered(
 
 
 def test_a_note_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"nowhere/{LAST}: cannot be written: No such file"):
+    with pytest.raises(AdaptorError, match=f"nowhere/{LAST}: cannot be written: No such file"):
         remember_config(tmp_path / "nowhere", tmp_path / "site.yaml", [])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.api import TaskInput
+from adaptor.bag_spec import BagSpec
 from adaptor.errors import JournalError, UnknownBagError
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag
@@ -44,6 +46,16 @@ def test_a_decision_may_take_the_place_of_an_earlier_one(tmp_path: Path) -> None
     rows = world.journal.connection.execute("SELECT time, text FROM decision").fetchall()
     assert rows == [(2.0, "2 tasks wait")]
     world.close()
+
+
+def test_a_bag_gets_the_next_number_that_is_not_taken(tmp_path: Path) -> None:
+    """The folder of the default name would be another user's."""
+    spec = BagSpec(name="b", cwd="/", output="/work/adaptor-{bag}", environment={})
+    with closing(Journal(tmp_path)) as journal:
+        taken: list[set[int]] = [{1, 2, 4}, set(), {1, 2}, {6}]
+        numbers = [journal.add_bag(spec, [TaskInput("true")], 1.0, taken=each) for each in taken]
+        assert numbers == [3, 4, 5, 7]
+        assert journal.bag_spec(7).output == "/work/adaptor-7"
 
 
 def test_a_bag_that_is_not_there(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from adaptor.cli.printing import (
     printable,
     readable,
 )
-from adaptor.client.asking import OtherVersionError, ask, other_version
+from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
 from adaptor.errors import UsageError, VanishedSitesError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.units import format_size
@@ -184,7 +184,7 @@ def status(as_json: bool) -> None:
         return
     print_lines(daemon_lines(view))
     if upkeep is None:
-        click.echo(other_version(view))
+        click.echo(TAKE_OVER)
     else:
         print_lines([*_upkeep_lines(upkeep), *version_lines(view)])
     print_lines(config_lines(view))

@@ -74,7 +74,14 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
     awaits = _awaited_bags(core, spec)
     id = core.journal.add_bag(
-        spec, new.rows, now, with_budget, open=question.open, key=question.key, gated=bool(awaits)
+        spec,
+        new.rows,
+        now,
+        with_budget,
+        open=question.open,
+        key=question.key,
+        gated=bool(awaits),
+        taken=set(given.taken),
     )
     if with_budget is not None:
         core.broker.keep_apart(id)
