@@ -34,6 +34,9 @@ from adaptor.option_kinds import (
 from adaptor.resources import TaskGpus, TaskSize
 from adaptor.units import LARGEST
 
+Section = Literal["Tasks", "Size of each task", "Limits", "Places and times", "Output", "Cost", "More"]
+"""Options of one section stand together on the help page; those of `More` only on the long one."""
+
 
 class Option(msgspec.Struct, frozen=True):
     """Makes a field of `BagSpec` or `BagInput` an option that people set.
@@ -51,6 +54,8 @@ class Option(msgspec.Struct, frozen=True):
     """Other words for `#ADAPTOR` lines."""
     default: str = ""
     """The default in words; empty: the field's default says it."""
+    section: Section = "More"
+    """Of the help page."""
 
 
 MOST = 1_000_000_000
@@ -90,26 +95,45 @@ class TaskKind(msgspec.Struct, frozen=True):
 class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What all tasks of a bag share; times are epoch seconds, durations seconds, memory bytes."""
 
-    name: Annotated[str, Option("name of the bag", LABEL, default="the file's name")]
-    cpus: Annotated[AtLeast1, Option("processors of each task, all on one node")] = 1
+    name: Annotated[str, Option("name of the bag", LABEL, default="the file's name", section="Output")]
+    cpus: Annotated[
+        AtLeast1, Option("processors of each task, all on one node", section="Size of each task")
+    ] = 1
     memory: Annotated[
         Size | Literal["auto"] | None,
-        Option("memory of each task: 4G, or auto for what earlier bags needed", MEMORY_OR_AUTO, key="mem"),
+        Option(
+            "memory of each task: 4G, or auto for what earlier bags needed",
+            MEMORY_OR_AUTO,
+            key="mem",
+            section="Size of each task",
+        ),
     ] = None
     gpus: Annotated[
         TaskGpus | None,
-        Option("GPUs of each task: 2, a100:1, or 0.5 where two tasks share one", GPUS),
+        Option(
+            "GPUs of each task: 2, a100:1, or 0.5 where two tasks share one",
+            GPUS,
+            section="Size of each task",
+        ),
     ] = None
     nodes: Annotated[
         AtLeast1,
-        Option("nodes of each task: 2 or more are whole nodes, of which each has the cpus, mem and gpus"),
+        Option(
+            "nodes of each task: 2 or more are whole nodes, of which each has the cpus, mem and gpus",
+            section="Size of each task",
+        ),
     ] = 1
     bind: Annotated[
         Literal["yes", "no"], Option("whether each task is bound to its processors: yes or no")
     ] = "yes"
     time: Annotated[
         float | None,
-        Option("how long a task is expected to take, such as 10m", DURATION, default="learned"),
+        Option(
+            "how long a task is expected to take, such as 10m",
+            DURATION,
+            default="learned",
+            section="Size of each task",
+        ),
     ] = None
     kind: Annotated[
         str | None,
@@ -121,9 +145,13 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     timeout: Annotated[
         TimeLimit | None,
-        Option("after how long a task is ended: 30m, or 300% of what a task is expected to take", TIME_LIMIT),
+        Option(
+            "after how long a task is ended: 30m, or 300% of what a task is expected to take",
+            TIME_LIMIT,
+            section="Limits",
+        ),
     ] = None
-    retries: Annotated[AtLeast0, Option("how often a failed task is tried again")] = 0
+    retries: Annotated[AtLeast0, Option("how often a failed task is tried again", section="Limits")] = 0
     on_oom: Annotated[
         float | None,
         Option(
@@ -141,6 +169,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             MOST_FAILS,
             key="max-fails",
             synonyms=("max_fails",),
+            section="Limits",
         ),
     ] = None
     canary: Annotated[
@@ -153,10 +182,16 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             key="max-running",
             synonyms=("max_running",),
             default="no limit",
+            section="Limits",
         ),
     ] = None
     priority: Annotated[
-        Priority, Option("bags with a larger one go first among those of the same user", PRIORITY)
+        Priority,
+        Option(
+            "bags with a larger one go first among those of the same user",
+            PRIORITY,
+            section="Places and times",
+        ),
     ] = 0
     requeue_on: Annotated[
         tuple[ExitCode, ...],
@@ -185,11 +220,12 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Option("extra attempts of a running task on idle processors at the end of the bag; 0 for none"),
     ] = 1
     deadline: Annotated[
-        float | None, Option("when the bag must be done: 12h, or 2026-11-22T08:00", INSTANT)
+        float | None,
+        Option("when the bag must be done: 12h, or 2026-11-22T08:00", INSTANT, section="Places and times"),
     ] = None
-    prefer: Annotated[Preference | None, Option("how much is bought at a time: cheap, balanced or fast")] = (
-        None
-    )
+    prefer: Annotated[
+        Preference | None, Option("how much is bought at a time: cheap, balanced or fast", section="Cost")
+    ] = None
     allocation: Annotated[
         Allocation,
         Option("where its tasks run: explicit (formal requests), transparent (donated nodes) or mixed"),
@@ -209,6 +245,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             key="site",
             synonyms=("sites",),
             default="any",
+            section="Places and times",
         ),
     ] = ()
     notify: Annotated[
@@ -217,6 +254,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             "who is told of its end, pause and first failure: channels of the configuration, or @FILE",
             LISTENERS,
             default="`notify.default` of the configuration",
+            section="Output",
         ),
     ] = ()
     after: Annotated[
@@ -225,6 +263,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             "bags that must be done before it starts, by their numbers; if one fails, its tasks fail",
             NUMBERS,
             default="none",
+            section="Places and times",
         ),
     ] = ()
     after_any: Annotated[
@@ -237,9 +276,17 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             default="none",
         ),
     ] = ()
-    cwd: Annotated[str, Option("folder in which the tasks run", PATH, default="the current folder")]
+    cwd: Annotated[
+        str, Option("folder in which the tasks run", PATH, default="the current folder", section="Output")
+    ]
     output: Annotated[
-        str, Option("folder for the tasks' output", PATH, default="adaptor-BAG in the folder of the tasks")
+        str,
+        Option(
+            "folder for the tasks' output",
+            PATH,
+            default="adaptor-BAG in the folder of the tasks",
+            section="Output",
+        ),
     ]
     output_files: Annotated[
         Literal["each", "packed", "none"],

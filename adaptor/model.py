@@ -127,8 +127,6 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     partition with the most processors in service."""
     closed: Mapping[str, str] = {}
     """The partitions that start no jobs at the moment, with the scheduler's reason."""
-    default_limit: float | None = None
-    """Seconds of a job that names no limit; None: the scheduler does not say."""
     loses_age: bool = True
     """Whether a request that is withdrawn and made anew loses its place: in a queue by submission, or where
     waiting raises the priority of a job."""

@@ -118,11 +118,13 @@ def _text_seconds(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A short text for people: `8.2s`, `4m 10s`, `1h 30m`, `2d 3h`, `unlimited`."""
+    """A short text for people: `6ms`, `8.2s`, `4m 10s`, `1h 30m`, `2d 3h`, `unlimited`."""
     if math.isinf(seconds):
         return "unlimited"
     if seconds < 0:
         return "-" + format_duration(-seconds)
+    if 0 < seconds < 0.0995:
+        return f"{max(1, round(1000 * seconds))}ms"
     if seconds < 9.95 and seconds != int(seconds):
         return f"{seconds:.1f}s"
     whole = round(seconds)

@@ -89,7 +89,8 @@ def test_a_duration_for_people_is_near_and_can_be_typed_back(seconds: int) -> No
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0, "0s"), (0.04, "0.0s"), (8.2, "8.2s"), (9.96, "10s"), (59.6, "1m"), (250, "4m 10s"),
+        (0, "0s"), (0.04, "40ms"), (0.00001, "1ms"), (0.0996, "0.1s"),
+        (8.2, "8.2s"), (9.96, "10s"), (59.6, "1m"), (250, "4m 10s"),
         (5400, "1h 30m"), (3599.7, "1h"), (183600, "2d 3h"), (math.inf, "unlimited"), (-90, "-1m 30s"),
     ],
 )  # fmt: skip

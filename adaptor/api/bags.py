@@ -12,7 +12,7 @@ from adaptor.api.question import Question
 from adaptor.api.tasks import TaskInput, TaskNumber
 from adaptor.bag_spec import AtLeast0, BagSpec, Option, Priority
 from adaptor.forecast.record import Record
-from adaptor.guard_rails import MostFails
+from adaptor.guard_rails import MostFails, TimeLimit
 from adaptor.option_kinds import CREDITS
 
 
@@ -20,7 +20,9 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     """A new bag."""
 
     spec: BagSpec
-    budget: Annotated[float | None, Option("credits that the bag may cost at most", CREDITS)] = None
+    budget: Annotated[
+        float | None, Option("credits that the bag may cost at most", CREDITS, section="Cost")
+    ] = None
     tasks: list[TaskInput]
     taken: list[TaskNumber] = []
     """Numbers that the bag does not get: its output folder would be another user's
@@ -147,7 +149,7 @@ class GetLatestBags(Question[Bags], frozen=True):
     nothing = Bags([])
 
     running: int = 50
-    ended: int = 5
+    ended: int = 20
 
 
 class Pause(Question[list[int]], frozen=True):
@@ -177,6 +179,13 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
     """0: no limit any more."""
     retries: AtLeast0 | None = None
     max_fails: MostFails | None = None
+    time: float | None = None
+    """Seconds that a task is expected to take."""
+    timeout: TimeLimit | None = None
+    deadline: float | None = None
+    """Epoch seconds."""
+    sites: tuple[str, ...] | None = None
+    notify: tuple[str, ...] | None = None
 
 
 class Forget(Question[int], frozen=True):

@@ -56,17 +56,6 @@ class PlannedRequest(msgspec.Struct, frozen=True):
     reason: str
 
 
-class PlainArray(msgspec.Struct, frozen=True):
-    """When an array of one plain job per task would be done."""
-
-    site: str
-    limit: float
-    """Of each job, seconds."""
-    limit_of: str
-    """Who says so: `scheduler` (its default), `initial_tr` of the site, or `time`, what the user expects."""
-    end: TimeInterval
-
-
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """What would become of a bag if it were submitted now."""
 
@@ -84,7 +73,6 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     choices: list[Configuration] = []
     """As a quote would offer them: the cheapest slots, then the fastest if these are others. Empty: no price
     is set, nothing is known of how long tasks take, or the extra `quotes` is not installed."""
-    arrays: list[PlainArray]
     earlier: list[str] = []
     """What earlier bags of the same kinds say, a sentence each."""
     problems: dict[str, str]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from adaptor.api import BagInput
-from adaptor.bag_spec import BagSpec, Option
+from adaptor.bag_spec import BagSpec, Option, Section
 from adaptor.did_you_mean import did_you_mean
 from adaptor.option_kinds import Kind, choice, integer
 from adaptor.units import shortened
@@ -30,6 +30,7 @@ class BagOption(msgspec.Struct, frozen=True, kw_only=True):
     help: str
     default: str
     """In words; `none` where it has none."""
+    section: Section
 
 
 def options_of(struct: type[msgspec.Struct]) -> Iterator[BagOption]:
@@ -49,6 +50,7 @@ def options_of(struct: type[msgspec.Struct]) -> Iterator[BagOption]:
                     kind=option.kind or _implied_kind(hints[field.name]),
                     help=option.help,
                     default=option.default or ("none" if field.default is None else str(field.default)),
+                    section=option.section,
                 )
 
 

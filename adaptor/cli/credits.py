@@ -12,12 +12,13 @@ from adaptor.cli.options import BagReader, config_option, json_option, selector_
 from adaptor.cli.printing import Columns, NumberCell, duration, plural, print_json, print_lines, table
 from adaptor.cli.sentences import amount, credit_line
 from adaptor.errors import UsageError
+from adaptor.journal.selectors import RECENT
 from adaptor.option_kinds import INSTANT
 from adaptor.units import format_instant
 
 
 @click.command()
-@selector_argument("[SEL]", default="all")
+@selector_argument("[SEL]", default="recent")
 @click.option(
     "--settle",
     "site",
@@ -29,6 +30,8 @@ from adaptor.units import format_instant
 @json_option
 def credits(selector: str, site: str | None, ended: str | None, config: str | None, as_json: bool) -> None:
     """Show credits: used, reserved and left, per site and per bag.
+
+    Of the unfinished bags and the newest 20, unless SEL says others.
 
     A credit is a processor-hour unless the configuration sets another price. `wasted` is the part of
     `used` that paid for idle slots, killed attempts and losing replicas.
@@ -58,6 +61,8 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
         click.echo("no credits used yet")
         return
     print_lines(table([*found.sites, *found.bags], _COLUMNS))
+    if selector == "recent" and len(found.bags) >= RECENT:
+        click.echo("earlier bags: adaptor credits all")
     print_lines(map(_price, found.prices))
     print_lines(map(_removed, found.removed))
 

@@ -82,7 +82,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> str:
-    """`2 pilots: 1 running (6 processors), 1 queued, start predicted 14:03:22`."""
+    """`2 pilots: 1 running (6 processors), 1 queued, expected to start by 14:03:22`."""
     running = [pilot for pilot in pilots if pilot.state == "running"]
     queued = [pilot for pilot in pilots if pilot.state in ("queued", "submitting")]
     parts = []
@@ -93,7 +93,7 @@ def pilots_line(pilots: Sequence[api.PilotRecord], now: float | None = None) -> 
         parts.append(f"{len(queued)} queued")
         starts = [pilot.predicted_start for pilot in queued if pilot.predicted_start is not None]
         if starts:
-            parts.append(f"start predicted {clock(min(starts), now)}")
+            parts.append(f"expected to start by {clock(min(starts), now)}")
     total = len(running) + len(queued)
     return f"{plural(total, 'pilot')}: {', '.join(parts)}" if parts else "no pilots"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 import click
@@ -10,7 +10,7 @@ import click
 from adaptor import api
 from adaptor.cli.printing import clock, duration, plural, printable
 from adaptor.forecast.estimate import Estimate
-from adaptor.forecast.record import Record, Share
+from adaptor.forecast.record import Record
 from adaptor.outputs.finding import Outputs, tail
 
 
@@ -99,25 +99,16 @@ def _lateness(ahead: api.ForecastView) -> str:
     return f", about {duration(ahead.end.value - ahead.deadline)} late"
 
 
-def record_line(record: Record) -> str:
-    """`forecasts so far: of 23 forecasts 20 (68 to 96 %) held for the end and 21 (…) for the cost …`."""
-    told = "no record yet"
-    if record.end is not None:
-        cost = f" for the end and {_share(record.cost)} for the cost" if record.cost is not None else ""
-        made = plural(record.bags, "forecast")
-        told = f"of {made} {_share(record.end)} held{cost}, with 95 % confidence"
-    return f"forecasts so far: {told}{_not_counted(record.not_counted)}"
+JUDGED = 20
+"""Bags from which on the accuracy of forecasts is told: of fewer it says little."""
 
 
-def _share(share: Share) -> str:
-    """`21 (73 to 98 %)`."""
-    return f"{share.held} ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
-
-
-def _not_counted(reasons: dict[str, int]) -> str:
-    """`; not counted: 2 cancelled, 1 budget changed`; empty where all are."""
-    words = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-    return f"; not counted: {words}" if words else ""
+def record_lines(record: Record) -> Iterator[str]:
+    """`forecast accuracy: of 23 bags, 20 ends and 21 costs within their intervals`; nothing for few bags."""
+    if record.end is not None and record.bags >= JUDGED:
+        costs = f" and {record.cost.held} costs" if record.cost is not None else ""
+        held = f"{record.end.held} ends{costs} within their intervals"
+        yield f"forecast accuracy: of {plural(record.bags, 'bag')}, {held}"
 
 
 def first_forecast_lines(first: api.FirstForecastView) -> list[str]:

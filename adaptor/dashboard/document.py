@@ -38,10 +38,19 @@ def asset(name: str) -> str:
 
 def live_document() -> str:
     """The page that asks its server; all addresses are relative, for proxies put paths before them."""
-    links = "".join(f'<link rel="stylesheet" href="static/{name}">' for name in (COMMON_STYLE, *_STYLES))
-    scripts = "".join(f'<script src="static/{name}" defer></script>' for name in _SCRIPTS)
-    icon = '<link rel="icon" href="static/icon.svg" type="image/svg+xml">'
-    return _document("Request Adaptor", f"{icon}{links}{scripts}", "")
+    return _document("Request Adaptor", _linked(""), "")
+
+
+def bag_document(page: Page) -> str:
+    """The page of one bag, one folder below the page that links to it, with its data inside."""
+    return _document(page.head.title, _linked("../"), _data(page))
+
+
+def _linked(above: str) -> str:
+    files = f"{above}static"
+    links = "".join(f'<link rel="stylesheet" href="{files}/{name}">' for name in (COMMON_STYLE, *_STYLES))
+    scripts = "".join(f'<script src="{files}/{name}" defer></script>' for name in _SCRIPTS)
+    return f'<link rel="icon" href="{files}/icon.svg" type="image/svg+xml">{links}{scripts}'
 
 
 def static_document(page: Page) -> str:
@@ -55,10 +64,13 @@ def static_document(page: Page) -> str:
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}"><style>{style}</style>'
     )
+    return _document(page.head.title, head, f"{_data(page)}<script>{code}</script>")
+
+
+def _data(page: Page) -> str:
     # In JSON, "<" only stands inside texts, where its escape means the same: no text ends the element.
     data = joined(sections(page)).decode().replace("<", "\\u003c")
-    body = f'<script type="application/json" id="data">{data}</script><script>{code}</script>'
-    return _document(page.head.title, head, body)
+    return f'<script type="application/json" id="data">{data}</script>'
 
 
 def _digest(text: str) -> str:

@@ -125,7 +125,8 @@ class Gatherer:
         )  # fmt: skip
 
     def _page(self, ask: Asker, head: Head, sites: list[api.SiteView], seen: api.Picture) -> Page:
-        bags = ask(api.GetLatestBags()).bags
+        latest = ask(api.GetLatestBags())
+        bags = latest.bags
         pilots = ask(api.GetPilots(ended=True, since=head.now - RECENT))[-_PILOTS:]
         selector = ",".join(str(bag.id) for bag in bags)
         credits = _credits(ask, selector)
@@ -140,6 +141,7 @@ class Gatherer:
             head=head,
             sites=sites,
             bags=[BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)],
+            others=latest.others,
             queues=site_pictures(seen.queues, self._past, pilots, sites, head.now),
             pilots=pilots,
             strips=strips(found.activity, seen.running, pilots),

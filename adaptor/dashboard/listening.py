@@ -19,9 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adaptor.dashboard.access import PageGuard
-from adaptor.dashboard.document import ASSETS, asset, live_document
+from adaptor.dashboard.document import ASSETS, asset, bag_document, live_document
 from adaptor.dashboard.feed import Feed
-from adaptor.dashboard.page import joined
+from adaptor.dashboard.page import Page, joined
 from adaptor.errors import AdaptorError
 from adaptor.protocol.state_directory import private_directory
 
@@ -31,13 +31,16 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 def application(
     feed: Feed,
     metrics: Callable[[str], tuple[bytes, str]],
+    report: Callable[[int], Page],
     *,
     token: str | None,
     hosts: Collection[str] = (),
     base: str = "",
 ) -> ASGIApp:
-    """The application behind its guard. `metrics` gets what a scraper accepts, takes time, and
-    raises AdaptorError."""
+    """The application behind its guard.
+
+    `metrics` gets what a scraper accepts, `report` a bag. Both take time, and raise AdaptorError.
+    """
 
     async def document(_: Request) -> Response:
         return HTMLResponse(live_document())
@@ -56,6 +59,13 @@ def application(
             _events(feed), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
         )
 
+    async def bag(request: Request) -> Response:
+        try:
+            page = await asyncio.to_thread(report, request.path_params["number"])
+        except AdaptorError as error:
+            return PlainTextResponse(str(error), 404)
+        return HTMLResponse(bag_document(page))
+
     async def openmetrics(request: Request) -> Response:
         try:
             content, kind = await asyncio.to_thread(metrics, request.headers.get("accept", ""))
@@ -66,6 +76,7 @@ def application(
     routes = [
         Route("/", document),
         Route("/static/{name}", file),
+        Route("/bag/{number:int}", bag),
         Route("/page.json", page),
         Route("/events", events),
         Route("/metrics", openmetrics),

@@ -102,6 +102,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     head: Head
     sites: list[api.SiteView]
     bags: list[BagRow]
+    others: int = 0
+    """Bags that are not shown."""
     totals: api.Totals | None = None
     """Of a report."""
     queues: list[SitePicture]

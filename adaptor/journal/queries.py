@@ -91,7 +91,8 @@ def _bags(reading: QueryContext, question: api.GetBags) -> api.Bags:
 
 @reads(api.GetLatestBags)
 def _latest(reading: QueryContext, question: api.GetLatestBags) -> api.Bags:
-    return api.Bags(latest(reading.db, question, reading.live))
+    found = latest(reading.db, question, reading.live)
+    return api.Bags(found, others=count(reading.db) - len(found))
 
 
 @reads(api.GetTasks)

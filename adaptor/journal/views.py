@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -176,7 +177,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "bag": bag.id,
             "name": given.name or given.id,
             "state": "running" if state == TaskState.LEASED.value else state,
-            "command": command if isinstance(command, str) else msgspec.json.encode(command).decode(),
+            "command": command if isinstance(command, str) else shlex.join(command),
             "attempt": row["attempt"] or 0,
             "retries": min(row["charged"], max(0, row["attempts"] - 1)),
             "stdout": stdout,

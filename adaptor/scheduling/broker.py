@@ -221,7 +221,9 @@ class Broker:
         bag = self.state.bags.get(bag_id)
         if bag is None or bag.ended:
             return False
-        bag.spec = self.state.changes.specs[bag_id] = spec
+        self.learn_kinds(bag, spec, bag.earlier)
+        if spec.aims:
+            self.keep_apart(bag_id)
         self.state.changes.by_user[bag_id] = "options changed"
         dispatch(self.state, now)
         return True

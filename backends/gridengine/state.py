@@ -107,7 +107,6 @@ def queue_state(seen: GridSeen, queue: GridQueue) -> QueueState:
             site=site,
             jobs=[_wanting(job_row(job, seen, site), job, seen, site) for job in seen.jobs],
             reservations=seen.reservations,
-            default_limit=None if math.isinf(queue.seconds) else queue.seconds,
             unknown=sorted({_UNKNOWN.format(job.state) for job in seen.jobs if state_of(job) == "unknown"}),
         )
     )

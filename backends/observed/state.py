@@ -26,8 +26,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Other than the one that the site itself uses."""
     whole_nodes: bool = False
     """Whether a node that is partly in use takes no request of ours."""
-    default_limit: float | None = None
-    """Seconds of a job that names none."""
     loses_age: bool = True
     memory_step: int = 1
     unknown: Sequence[str] = ()
@@ -46,7 +44,6 @@ def queue_state(seen: Observation) -> QueueState:
         pending=(*_coming_reservations(seen), *_pending(seen)),
         nodes=seen.site.machines,
         default_memory=seen.site.default_memory,
-        default_limit=seen.default_limit,
         loses_age=seen.loses_age,
         owners={id: job.user for job in seen.jobs if job.user for id in job.elements},
         limits={

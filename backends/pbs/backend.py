@@ -216,7 +216,6 @@ class PbsBackend:
             queues=terms.queues,
             reservations=[held for held in terms.reservations if held.queue != terms.site.name],
             whole_nodes=whole_nodes,
-            default_limit=terms.default_limit,
             loses_age=terms.server.loses_age,
         )
 

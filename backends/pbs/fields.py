@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from backends.numbers import clock_seconds, utc_time, whole
+from backends.numbers import utc_time, whole
 from backends.observed.rows import Amounts
 
 _SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
@@ -23,12 +23,6 @@ def parse_time(text: str) -> float:
     if text.isdecimal():
         return float(whole(text))
     return utc_time(text)
-
-
-def default_seconds(values: Mapping[str, str]) -> float | None:
-    """Of a job that names no walltime, by the attributes of a queue or server; None: these do not say."""
-    given = values.get("resources_default.walltime")
-    return None if given is None else clock_seconds(given)
 
 
 def parse_size(text: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -87,18 +86,6 @@ class PbsTerms(PbsAnswers, frozen=True, kw_only=True):
         if not self.site.queue.started:
             return f"queue {self.site.queue.name} is stopped"
         return ""
-
-    @property
-    def default_limit(self) -> float | None:
-        """Seconds of a job that names no walltime; None: PBS does not say.
-
-        In the order of "Default resources" (PBS Administrator's Guide): what queue and server give, then what
-        they allow at most.
-        """
-        givers = (self.site.queue, self.server)
-        given = [each.default_seconds for each in givers if each.default_seconds is not None]
-        found = [*given, *(each.max_seconds for each in givers if each.max_seconds < math.inf)]
-        return found[0] if found else None
 
 
 def ask(dialect: PbsDialect, *, jobs: bool = False) -> PbsAnswers:

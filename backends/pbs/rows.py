@@ -145,8 +145,6 @@ class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue or the server allows; `math.inf` where it sets no limit."""
 
     name: str
-    default_seconds: float | None = None
-    """Of a job that names none; None: not told."""
     max_processors: float = math.inf
     """Of one job; as the next two."""
     max_nodes: float = math.inf

@@ -36,7 +36,7 @@ from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import SlurmShape, misfit, shape_of
 from backends.slurm.questions import SharedCluster, SlurmReading
 from backends.slurm.queue import SlurmSeen, queue_state
-from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
+from backends.slurm.rows import NodeRow, Partition, find_partition
 from backends.slurm.submitting import (
     accepted_id,
     arguments_of,
@@ -202,7 +202,6 @@ class SlurmBackend:
             jobs=seen.jobs,
             reservations=seen.other_reservations(own_reservation(self._site)),
             tiers={partition.name: partition.tier for partition in partitions.values()},
-            default_limit=default_limit(partitions.get(site.name)),
             whole_nodes=self._gives_whole_nodes(partitions.get(site.name)),
             details=seen.job_details.found,
             wanted_licenses=self._cluster.licenses,

@@ -328,7 +328,6 @@ def _partition(line: str) -> Partition:
         default=values["Default"] == "YES",
         state=values["State"],
         max_time=parse_limit(values["MaxTime"]),
-        default_time=parse_limit(values.get("DefaultTime", "NONE")),
         max_nodes=None if most == "UNLIMITED" else parse_count(most),
         processors=parse_count(values["TotalCPUs"]),
         nodes=parse_count(values["TotalNodes"]),

@@ -38,8 +38,6 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     tiers: Mapping[str, int] = {}
     """Each partition's tier; those with a higher one are considered first."""
     whole_nodes: bool = False
-    default_limit: float | None = None
-    """Seconds of a job that names none."""
     details: Mapping[str, JobDetail] = {}
     """Of jobs, by their ids."""
     wanted_licenses: Mapping[str, int] = {}
@@ -62,7 +60,6 @@ def queue_state(seen: SlurmSeen) -> QueueState:
             jobs=rows,
             reservations=seen.reservations,
             whole_nodes=seen.whole_nodes,
-            default_limit=seen.default_limit,
             loses_age=seen.ordering.loses_age,
             memory_step=2**20,
             unknown=seen.unknown,

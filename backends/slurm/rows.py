@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import msgspec
@@ -79,8 +78,6 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     max_time: float
     """Seconds; may be `math.inf`."""
-    default_time: float = math.inf
-    """Seconds of a job that names none; `math.inf`: as many as it may have."""
     max_nodes: int | None
     processors: int
     nodes: int
@@ -99,14 +96,6 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     default_memory: str = ""
     """MiB for each processor, or `UNLIMITED`; empty: as the cluster says."""
     most_memory: str = ""
-
-
-def default_limit(partition: Partition | None) -> float | None:
-    """Seconds of a job that names no limit: `DefaultTime`, else `MaxTime` (slurm.conf(5)); None: no limit."""
-    if partition is None:
-        return None
-    found = min(partition.default_time, partition.max_time)
-    return None if math.isinf(found) else found
 
 
 def find_partition(partitions: Iterable[Partition], name: str | None) -> Partition | None:

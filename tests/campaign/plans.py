@@ -115,7 +115,6 @@ class Bags:
             "tasks": tasks,
             "took": end - submitted,
             "plan": [_after(plan["end"], key, submitted) for key in ("low", "value", "high")],
-            "array": [_after(array["end"], "value", submitted) for array in plan["arrays"]],
             "asked": [(each["p"], each["tr"]) for each in plan["requests"]],
             "withheld": plan["withheld"],
             "made": [(each["p"], each["tr"]) for each in first],

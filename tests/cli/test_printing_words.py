@@ -47,7 +47,7 @@ def test_the_pilots_in_a_line() -> None:
         pilot_view(3, state="submitting", predicted_start=None),
     ]
     assert pilots_line(pilots, now).startswith(
-        "3 pilots: 1 running (6 processors), 2 queued, start predicted "
+        "3 pilots: 1 running (6 processors), 2 queued, expected to start by "
     )
     assert pilots_line(pilots[:1], now) == "1 pilot: 1 running (6 processors)"
     assert pilots_line([], now) == "no pilots"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pytest
-
 from adaptor.api import FirstForecastView, ForecastView
 from adaptor.api.fields import Estimate
 from adaptor.cli.printing import clock
-from adaptor.cli.sentences import end_words, first_forecast_lines, forecast_line, record_line
+from adaptor.cli.sentences import end_words, first_forecast_lines, forecast_line, record_lines
 from adaptor.forecast.record import Record, Share
 
 AT = 1_700_000_000.0
@@ -41,26 +39,11 @@ def record(bags: int = 23, **not_counted: int) -> Record:
     )
 
 
-def test_the_record_in_one_line() -> None:
-    told = (
-        "forecasts so far: of 23 forecasts 20 (68 to 96 %) held for the end and 21 (73 to 98 %) for the cost,"
-        " with 95 % confidence"
-    )
-    assert record_line(record()) == told
-    assert record_line(record(cancelled=2, budget_changed=1)) == (
-        f"{told}; not counted: 1 budget changed, 2 cancelled"
-    )
-
-
-@pytest.mark.parametrize(
-    ("not_counted", "told"),
-    [
-        ({}, "forecasts so far: no record yet"),
-        ({"retried": 1}, "forecasts so far: no record yet; not counted: 1 retried"),
-    ],
-)
-def test_where_no_bag_counts_there_is_no_record(not_counted: dict[str, int], told: str) -> None:
-    assert record_line(Record(bags=0, cost=None, end=None, not_counted=not_counted)) == told
+def test_the_record_in_one_line_from_twenty_bags_on() -> None:
+    told = "forecast accuracy: of 23 bags, 20 ends and 21 costs within their intervals"
+    assert list(record_lines(record(cancelled=2))) == [told]
+    assert list(record_lines(record(bags=19))) == []
+    assert list(record_lines(Record(bags=0, cost=None, end=None, not_counted={"retried": 1}))) == []
 
 
 def test_what_was_forecast_when_and_what_came() -> None:
@@ -109,8 +92,8 @@ def test_an_end_is_told_to_the_minute_where_that_is_enough() -> None:
 
 
 def test_a_record_of_bags_that_do_not_pay_is_one_of_ends() -> None:
-    told = record_line(Record(bags=23, cost=None, end=record().end, not_counted={}))
-    assert told == "forecasts so far: of 23 forecasts 20 (68 to 96 %) held, with 95 % confidence"
+    told = list(record_lines(Record(bags=23, cost=None, end=record().end, not_counted={})))
+    assert told == ["forecast accuracy: of 23 bags, 20 ends within their intervals"]
     unpaid = first(cost=None, final_end=AT + 50, end_held=True)
     assert first_forecast_lines(unpaid) == [
         f"first forecast, at {clock(AT)}, with 30 of 1,200 tasks done:"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -18,6 +20,7 @@ from adaptor.dashboard.listening import application
 from adaptor.dashboard.numbers import NumbersReader
 from adaptor.dashboard.openmetrics import encoded
 from adaptor.dashboard.page import Page, sections
+from adaptor.errors import UnknownBagError
 from tests.cli.fake_control import DEADLINE
 from tests.dashboard.told import NOW, Told
 
@@ -26,12 +29,22 @@ def gather(told: Told) -> Gatherer:
     return Gatherer(told, lambda: NOW, lambda: NOW, "a title")
 
 
+def report(bag: int) -> Page:
+    if bag != 7:
+        raise UnknownBagError(bag)
+    page = gather(Told()).gather()
+    return msgspec.structs.replace(page, head=msgspec.structs.replace(page.head, title="</script>bag 7"))
+
+
 @pytest.fixture
 def client() -> TestClient:
     told = Told()
     reader = NumbersReader(told, lambda: NOW)
     app = application(
-        Feed(gather(told).gather), lambda accept: encoded(reader.read(), reader.ended, accept), token=None
+        Feed(gather(told).gather),
+        lambda accept: encoded(reader.read(), reader.ended, accept),
+        report,
+        token=None,
     )
     return TestClient(app, base_url="http://localhost:1")
 
@@ -52,6 +65,20 @@ def test_the_data_are_the_page(client: TestClient) -> None:
     told = client.get("/page.json").json()
     assert set(told) == set(Page.__struct_fields__)
     assert told["bags"][0]["bag"]["done"] == 4
+
+
+def test_each_bag_has_a_page_with_its_data_inside(client: TestClient) -> None:
+    found = client.get("/bag/7")
+    assert "unsafe-inline" not in found.headers["content-security-policy"]
+    assert "</script>bag 7" not in found.text, "a name is data"
+    assert re.findall(r'(?:src|href)="(.*?)"', found.text.replace('href="#bags"', "")), "its files"
+    for name in re.findall(r'(?:src|href)="\.\./(.*?)"', found.text):
+        assert client.get(f"/{name}").status_code == 200
+    (data,) = re.findall(r'id="data">(.*?)</script>', found.text, re.DOTALL)
+    assert json.loads(data)["bags"][0]["bag"]["id"] == 7
+    unknown = client.get("/bag/8")
+    assert (unknown.status_code, unknown.headers["content-type"][:10]) == (404, "text/plain")
+    assert client.get("/bag/x").status_code == 404
 
 
 def test_the_metrics_are_what_both_parsers_read(client: TestClient) -> None:

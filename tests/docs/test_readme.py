@@ -1,29 +1,25 @@
-"""The tables of the README name every command, each in the table of its section in `adaptor --help`."""
+"""The README is a page that is read in a minute, and each command on it exists."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
+import click
 
 from adaptor.cli.main import program
 from tests.source_tree import ROOT
 
-SECTIONS = program.sections
-COMMANDS = {name for section in SECTIONS.values() for name in section}
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def table(heading: str) -> set[str]:
-    """The commands in the first column of the table below the heading."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"^##+ {heading}\n(.*?)^(?:##|\Z)", text, re.MULTILINE | re.DOTALL)
-    assert found, f"README.md has no heading {heading}"
-    cells = re.findall(r"^\| (`.*?) \| ", found[1], re.MULTILINE)
-    return {
-        re.sub("^adaptor ", "", code).split()[0] for cell in cells for code in re.findall(r"`([^`]+)`", cell)
-    }
+def test_it_is_read_in_a_minute_or_two() -> None:
+    assert len(README.splitlines()) <= 110
+    assert len(README.split()) <= 1000
+    assert README.index("![") < 800, "the picture comes first"
 
 
-@pytest.mark.parametrize("section", SECTIONS)
-def test_a_command_stands_in_the_table_of_its_section_only(section: str) -> None:
-    assert table(section) & COMMANDS == set(SECTIONS[section])
+def test_each_command_on_it_exists() -> None:
+    context = click.Context(program)
+    named = set(re.findall(r"\badaptor ([a-z]+)", README))
+    assert named
+    assert named <= {*program.list_commands(context), "of"}

@@ -59,7 +59,7 @@ def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
     made = first(priced, bag)
     assert TASKS / 4 <= made["finished"] <= TASKS / 2
     assert made["tasks"] == TASKS
-    assert "forecasts so far" not in priced.run("status").stdout
+    assert "forecast accuracy" not in priced.run("status").stdout
     priced.kill_daemon()
     priced.release()
     priced.run("daemon", "start")

@@ -16,7 +16,6 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import forecast
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
-from adaptor.forecast.plain_array import array_end
 from adaptor.model import Limits, QueueState, RunningJob
 from adaptor.resources import Node, TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
@@ -169,12 +168,3 @@ def test_tasks_of_which_few_fit_on_a_node_get_few_slots() -> None:
     few, more = (end_of(known(at=each, finished=alike(100))) for each in (shaped, counted))
     assert few.value > 1.1 * more.value
     assert few.holds(160 * 600 / 4)
-
-
-def test_a_plain_array_runs_no_more_at_the_same_time_than_the_bag() -> None:
-    bag = known(160, finished=alike(100))
-    few = msgspec.structs.replace(bag, at_once=4)
-    ends = [array_end(each, each.sites[0], 1200.0) for each in (bag, few)]
-    assert ends[0] is not None
-    assert ends[1] is not None
-    assert ends[1].value > 3 * ends[0].value

@@ -15,12 +15,13 @@ import click
 import msgspec
 
 from adaptor.api import BagInput, TaskInput
-from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
+from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Section
 from adaptor.bagfile.options import OPTIONS, BagOption
 from adaptor.bagfile.parameters import read_axes
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
 from adaptor.bagfile.scripts.getopt import is_script
 from adaptor.bagfile.template import expand
+from adaptor.cli.option_sections import SectionedCommand, SectionedOption
 from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
@@ -298,6 +299,8 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         multiple=option.kind.several,
         callback=checked,
         shell_complete=lambda _ctx, _param, begun: [w for w in option.kind.words if w.startswith(begun)],
+        cls=SectionedOption,
+        section=option.section,
     )
 
 
@@ -305,7 +308,7 @@ BEHIND = "adaptor.behind"
 """Key of a context's `meta`: the words behind `--`, where there is one."""
 
 
-class WithWords(click.Command):
+class WithWords(SectionedCommand):
     """A command whose words behind `--` are those of another program, however they look."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -316,10 +319,14 @@ class WithWords(click.Command):
         return super().parse_args(ctx, args)
 
 
+def _sectioned(section: Section, *names: str, **settings: Any) -> Callable[[Any], Any]:
+    return click.option(*names, cls=SectionedOption, section=section, **settings)
+
+
 def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--resume`: the parameter `resume`."""
     help = "Leave out tasks that an earlier bag of this name and folder has done, or still has to run."
-    return click.option("--resume", is_flag=True, help=help)(command)
+    return _sectioned("More", "--resume", is_flag=True, help=help)(command)
 
 
 _OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")
@@ -327,9 +334,12 @@ _OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")
 _FILE = click.argument("file", metavar="[FILE|-]", required=False)
 _ARGUMENTS = click.argument("arguments", metavar="[ARGUMENT]... [-- WORD...]", nargs=-1)
 _LISTS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--json-lines", is_flag=True, help="FILE is JSON Lines, whatever its name."),
-    click.option("--template", metavar="LINE", help="A shell line with {parameters}, instead of FILE."),
-    click.option(
+    _sectioned("More", "--json-lines", is_flag=True, help="FILE is JSON Lines, whatever its name."),
+    _sectioned(
+        "Tasks", "--template", metavar="LINE", help="A shell line with {parameters}, instead of FILE."
+    ),
+    _sectioned(
+        "Tasks",
         "-P",
         "--param",
         "parameters",
@@ -338,17 +348,23 @@ _LISTS: tuple[Callable[[Any], Any], ...] = (
         help="Values of a parameter: a,b,c or 1:100 or 1:100:5 or @FILE (one per line); +NAME=VALUES goes"
         " along with the parameter before it.",
     ),
-    click.option(
-        "--csv", metavar="FILE", help="For --template: a task per row; the first row names the parameters."
+    _sectioned(
+        "More",
+        "--csv",
+        metavar="FILE",
+        help="For --template: a task per row; the first row names the parameters.",
     ),
 )
 _SCRIPTS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--array", metavar="INDICES", help="Of a batch script: 1-1000:2%50, as for sbatch."),
-    click.option(
+    _sectioned("Tasks", "--array", metavar="INDICES", help="Of a batch script: 1-1000:2%50, as for sbatch."),
+    _sectioned(
+        "More",
         "--ignore",
         metavar="NAME",
         multiple=True,
         help="Submit a batch script without what this option of it asks for.",
     ),
 )
-_NO_ENV = click.option("--no-env", is_flag=True, help="Do not pass this shell's environment to the tasks.")
+_NO_ENV = _sectioned(
+    "More", "--no-env", is_flag=True, help="Do not pass this shell's environment to the tasks."
+)

@@ -62,29 +62,29 @@ def _bag_option(key: str, metavar: str, help: str) -> Callable[[Callable[..., An
 @click.option(
     "--max-running", type=click.IntRange(min=0), metavar="N", help="Tasks that run at the same time; 0: all."
 )
+@_bag_option("time", "DURATION", "How long a task is expected to take.")
+@_bag_option("timeout", "DURATION|N%", "After how long a task is ended that starts from now on.")
+@_bag_option("deadline", "TIME", "When the bag must be done: 12h, or 2026-11-22T08:00.")
+@_bag_option("site", "SITES", "Sites that may run it, separated by commas.")
+@_bag_option("notify", "WHO", "Who is told of its end, pause and first failure.")
 @_bag_option("retries", "N", "How often a failed task runs again.")
 @_bag_option("max-fails", "N|N%", "At how many failed tasks the bag pauses.")
 @config_option
 @json_option
-def change(
-    selector: str,
-    priority: int | None,
-    max_running: int | None,
-    retries: int | None,
-    max_fails: Any,
-    config: str | None,
-    as_json: bool,
-) -> None:
+def change(selector: str, site: tuple[str, ...], config: str | None, as_json: bool, **options: Any) -> None:
     """Change options of bags that have not ended.
 
+    What tasks need is changed by `adaptor retry`, for failed and cancelled ones.
+
     \b
-    Example:
+    Examples:
       adaptor change 7 --priority 10 --max-running 50
+      adaptor change last --time 20m --site hpc
     """
-    if (priority, max_running, retries, max_fails) == (None, None, None, None):
-        raise UsageError("nothing to change; give --priority, --max-running, --retries or --max-fails")
     bags = selected(selector)
-    wanted = api.ChangeOptions(bags, priority, max_running, retries, max_fails)
+    wanted = api.ChangeOptions(bags, **options, sites=site)
+    if wanted == api.ChangeOptions(bags):
+        raise UsageError("nothing to change; adaptor change --help lists what can be changed")
     _steer(wanted, bags, "changed", "ended", config, as_json)
 
 

@@ -10,26 +10,26 @@ import msgspec
 from adaptor import api
 from adaptor.cli.bags.bag_input import bag_options
 from adaptor.cli.bags.quote import places_of
+from adaptor.cli.option_sections import SectionedCommand
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import clock, duration, layout, plural, print_json, print_lines, printable, table
 from adaptor.cli.sentences import amount, interval
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import NoDaemonError
 from adaptor.kinds.recognising import kinds_of
-from adaptor.units import format_duration
 
 
-@click.command(short_help="Show what would become of a bag if it were submitted now.")
+@click.command(cls=SectionedCommand, short_help="Show what would become of a bag if it were submitted now.")
 @bag_options
 @config_option
 @json_option
 def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Show what would become of a bag if it were submitted now; submits nothing.
 
-    The requests that would be made now, when they would start by the time limits of the queue, when
-    the bag would be done (an interval that holds with 90 %), and what an array of one plain job per
-    task would get on this queue. Where somebody has set a price: its credits and, with --time or
-    earlier bags of its kind, the cheapest and the fastest slots, for which `quote` buys a sample.
+    The requests that would be made now, when they would start by the time limits of the queue, and when
+    the bag would be done (an interval that holds with 90 %). Where somebody has set a price: its credits
+    and, with --time or earlier bags of its kind, the cheapest and the fastest slots, for which `quote`
+    buys a sample.
 
     \b
     Examples:
@@ -43,6 +43,8 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
         print_json(found)
         return
     print_lines(plan_lines(found))
+    if spec.time is None and not found.earlier:
+        click.echo("how long a task takes is not known; --time DURATION says it, and the requests fit better")
 
 
 def _read(question: api.GetPlan, config: str | None) -> api.PlanView:
@@ -77,12 +79,12 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
         )
     for site, why in found.withheld.items():
         yield f"{site}: no request now: {printable(why)}"
-    hours = f"{found.work.low / 3600:,.1f} to {found.work.high / 3600:,.1f} processor-hours"
+    work = f"{duration(found.work.low)} to {duration(found.work.high)} of processor time"
     credits = ""
     if found.credits is not None:
         low, high = amount(found.credits.low), amount(found.credits.high)
         credits = f", {low} to {high} credits and what is wasted"
-    yield f"{plural(found.tasks, 'task')}: {hours}{credits}"
+    yield f"{plural(found.tasks, 'task')}: {work}{credits}"
     if found.choices:
         yield "slots that a quote would offer, without their wait in the queue:"
         names = ("cheapest", "fastest") if len(found.choices) > 1 else ("only",)
@@ -94,10 +96,3 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
             ],
         )
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"
-    for array in found.arrays:
-        ends = interval(array.end, found.now)
-        limit = f"{format_duration(array.limit)} ({_LIMIT_OF[array.limit_of]})"
-        yield f"an array of {plural(found.tasks, 'job')} of {limit} at {array.site} would be done {ends}"
-
-
-_LIMIT_OF = {"scheduler": "the scheduler's default", "initial_tr": "initial_tr", "time": "--time"}

@@ -24,7 +24,7 @@ from adaptor.cli.printing import (
     table,
     write_whole,
 )
-from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_line, title, used_words
+from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_lines, title, used_words
 from adaptor.private_files import PRIVATE
 
 SHORT = 20
@@ -75,7 +75,7 @@ def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> 
     if found.first_forecast is not None:
         print_lines(first_forecast_lines(found.first_forecast))
     if found.forecast_record is not None:
-        click.echo(record_line(found.forecast_record))
+        print_lines(record_lines(found.forecast_record))
     print_lines(f"advice: {printable(line)}" for line in found.advice)
 
 

@@ -134,8 +134,9 @@ def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:
 
 def _print_bag(found: _Tasks, *, every: bool) -> None:
     bag = found.bag
-    sums = found.reader.get(api.GetTaskSums(bag.id)) if bag.failed else None
-    print_lines(summary_lines(bag, sums, found.outputs))
+    if found.numbers is None:
+        sums = found.reader.get(api.GetTaskSums(bag.id)) if bag.failed else None
+        print_lines(summary_lines(bag, sums, found.outputs))
     few = not every and found.numbers is None
     tasks = list(islice(found.shown(_FEW if few else None), None if every else SHORT + 1))
     more = not every and len(tasks) > SHORT

@@ -20,7 +20,7 @@ from adaptor.cli.printing import (
     printable,
     table,
 )
-from adaptor.cli.sentences import forecast_line, pause_lines, pilot_notes, record_line
+from adaptor.cli.sentences import forecast_line, pause_lines, pilot_notes
 from adaptor.client.asking import OtherVersionError, ask
 
 
@@ -37,7 +37,7 @@ def status(selector: str, as_json: bool) -> None:
     """
     reader = BagReader()
     try:
-        found = reader.get(api.GetBags(selector, record=True))
+        found = reader.get(api.GetBags(selector, record=as_json))
     except OtherVersionError:
         if not as_json:
             print_lines(daemon_lines(ask(api.GetDaemon())))
@@ -52,9 +52,6 @@ def status(selector: str, as_json: bool) -> None:
     _print_bags(bags)
     if selector == "recent" and found.others:
         click.echo(f"{plural(found.others, 'earlier bag')}: adaptor status all")
-    record = found.record
-    if record and record.bags and any(bag.forecast is not None for bag in bags):
-        click.echo(record_line(record))
     if daemon is not None:
         where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
         click.echo(f"{where}; {pilots_line(pilots)}")
@@ -70,7 +67,7 @@ def _print_bags(bags: list[api.BagView]) -> None:
         return
     print_lines(table(bags, _COLUMNS))
     for bag in bags:
-        if bag.forecast is not None:
+        if bag.forecast is not None and not bag.paused:
             click.echo(f"bag {bag.id}: {forecast_line(bag.forecast)}")
         print_lines(pause_lines(bag))
 

@@ -83,7 +83,7 @@ def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -
     tell_submitted(question, answer, as_json=as_json)
 
 
-@click.command(name="open", short_help="Open a bag to which tasks are appended later.")
+@click.command(name="open", cls=WithWords, short_help="Open a bag to which tasks are appended later.")
 @open_bag_options
 @config_option
 @json_option

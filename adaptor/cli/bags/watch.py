@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import click
 
@@ -13,8 +14,10 @@ from adaptor import api
 from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
-from adaptor.cli.printing import clock, pilots_line, print_json, print_lines
+from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
 from adaptor.cli.sentences import counts, end_words, pilot_notes, summary, tell_halted, title
+from adaptor.client.asking import ask
+from adaptor.errors import AdaptorError
 
 
 @click.command()
@@ -84,34 +87,50 @@ def _narrated(snapshots: Iterable[Overview]) -> Iterator[Overview]:
         yield snapshot
 
 
-def display(snapshots: Iterable[Overview]) -> Iterator[Overview]:
-    """Pass the snapshots on, and show each: a bar for every bag, a line for its numbers, one for pilots."""
+EXPLAINED = 3
+"""Bags of which nothing runs whose newest reason is shown."""
+
+
+def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None = None) -> Iterator[Overview]:
+    """Pass the snapshots on, and show each.
+
+    It shows the bar and the numbers of every bag, its end, the pilots, and why nothing of it runs.
+    `explain` returns the newest reason of a bag, by its number.
+    """
     from rich.console import Group  # slow to import
     from rich.live import Live
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn
     from rich.text import Text
 
-    bars = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TextColumn("{task.fields[counts]}", markup=False),
-    )
-    rows: dict[int, TaskID] = {}
-    with Live(bars, refresh_per_second=4) as live:
+    from adaptor.cli.bags.progress import bag_lines
+
+    with Live(refresh_per_second=4) as live:
         for snapshot in snapshots:
-            for bag in snapshot.bags:
-                if bag.id not in rows:
-                    rows[bag.id] = bars.add_task(title(bag), total=bag.tasks, counts="")
-                ended = bag.done + bag.failed + bag.cancelled
-                bars.update(rows[bag.id], completed=ended, counts=counts(bag))
-            # Ends have lines of their own: beside the numbers they would leave no room for the bar.
-            running = [(bag.id, bag.forecast) for bag in snapshot.bags if bag.state == "running"]
-            ahead = [(bag, end_words(each, snapshot.time)) for bag, each in running if each]
-            ends = [f"bag {bag}: {words}" for bag, words in ahead if words]
-            below = [*ends, pilots_line(snapshot.pilots), *pilot_notes(snapshot.pilots)]
-            live.update(Group(bars, Text("\n".join(below))), refresh=snapshot.ended)
+            width, ascii_only = live.console.width, live.console.options.ascii_only
+            bars = [line for bag in snapshot.bags for line in bag_lines(bag, width, ascii_only=ascii_only)]
+            # A display that stays behind says nothing of pilots that are about to leave.
+            below = [] if snapshot.ended else _below(snapshot, explain or _newest_reason)
+            live.update(Group(*bars, *map(Text, below)), refresh=snapshot.ended)
             yield snapshot
+
+
+def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
+    going = [bag for bag in snapshot.bags if bag.state == "running" and not bag.paused]
+    for bag in going:
+        if bag.forecast is not None and (words := end_words(bag.forecast, snapshot.time)):
+            yield f"bag {bag.id}: {words}"
+    yield pilots_line(snapshot.pilots)
+    yield from pilot_notes(snapshot.pilots)
+    for bag in [bag for bag in going if not bag.running][:EXPLAINED]:
+        if reason := explain(bag.id):
+            yield f"bag {bag.id} waits: {printable(reason)}"
+
+
+def _newest_reason(bag: int) -> str:
+    """Why nothing of a bag runs; empty: nothing was decided yet, or the daemon is busy."""
+    with suppress(AdaptorError):
+        if lines := ask(api.GetWhy(bag, None, 1, [])).lines:
+            return lines[-1].text
+    return ""
 
 
 STEP = 10

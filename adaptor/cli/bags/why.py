@@ -77,6 +77,7 @@ def _follow(reader: BagReader, question: api.GetWhy, last: int) -> None:
 
 def _print(lines: list[api.Explanation]) -> None:
     for line in lines:
-        subject = f"{line.site} {line.subject}" if line.subject != line.site else line.site
-        where = f"{subject}: " if subject else ""
-        click.echo(f"{clock(line.time)} {where}{line.kind}: {printable(line.text)}")
+        subject = line.subject if line.subject != line.site else ""
+        place = " ".join(filter(None, (line.site, subject)))
+        parts = [place, line.kind] if not line.text.startswith(f"{subject} is {line.kind}") else []
+        click.echo(f"{clock(line.time)} {': '.join([*filter(None, parts), printable(line.text)])}")

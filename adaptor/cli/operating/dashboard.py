@@ -90,6 +90,7 @@ def dashboard(
 
 def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
     from adaptor.client.reading import PAGE_TIMEOUT, Reader
+    from adaptor.dashboard.document import report_page
     from adaptor.dashboard.feed import Feed
     from adaptor.dashboard.gathering import Gatherer
     from adaptor.dashboard.listening import application
@@ -102,6 +103,7 @@ def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
     return application(
         Feed(gatherer.gather, gatherer.gather_soon, longer=lambda: gatherer.pause),
         lambda accept: encoded(reader.read(), reader.ended, accept),
+        lambda bag: report_page(Reader(time.time, PAGE_TIMEOUT).get, bag, time.time()),
         token=token,
         hosts=names,
         base=base,

@@ -171,7 +171,6 @@ def _planned(
         work=found.work,
         credits=found.cost if priced else None,
         choices=list(offered),
-        arrays=list(found.arrays),
         problems=dict(problems),
     )
 

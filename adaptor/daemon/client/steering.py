@@ -8,7 +8,8 @@ import msgspec
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
-from adaptor.daemon.client.bags import ONE_NODE, largest_request, queues_of
+from adaptor.daemon.client.bags import ONE_NODE, check, largest_request, queues_of
+from adaptor.daemon.client.credits import check_deadline
 from adaptor.daemon.client.new_tasks import out_of_bounds, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.decisions.new_bags import check_times, impossible_tasks
@@ -35,8 +36,14 @@ async def _resume(running: RunningDaemon, question: api.Resume) -> list[int]:
 
 @answers(api.ChangeOptions)
 async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[int]:
+    """Raises UsageError: a value makes no sense for one of the bags; none is changed."""
     broker, now = running.core.broker, running.core.now()
     specs = {bag: changed_spec(running.core.journal.bag_spec(bag), question) for bag in question.bags}
+    check_deadline(question.deadline, now)
+    running.notifier.check(question.notify or ())
+    for spec in specs.values():
+        check(running, api.BagInput(spec=spec, tasks=[]))
+        check_times(spec, {})
     changed = [bag for bag, spec in specs.items() if broker.change_options(bag, spec, now)]
     return await _changed(running, changed)
 
@@ -51,13 +58,10 @@ async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
 
 def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     """The options of a bag after a change."""
-    changes = {
-        name: value
-        for name in ("priority", "retries", "max_fails")
-        if (value := getattr(wanted, name)) is not None
-    }
-    if wanted.max_running is not None:
-        changes["max_running"] = wanted.max_running or None
+    changes = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
+    del changes["bags"]
+    if wanted.max_running == 0:
+        changes["max_running"] = None
     return msgspec.structs.replace(spec, **changes)
 
 

@@ -31,6 +31,7 @@ from adaptor.journal.notice_rows import (
 )
 from adaptor.journal.views import bags
 from adaptor.model import TaskState
+from adaptor.notify.mail import ME, mail, sendmail
 from adaptor.notify.urls import MARK, read_urls, require_apprise
 from adaptor.private_files import write_private
 from adaptor.processes.python_commands import module_command
@@ -62,7 +63,11 @@ class Notifier:
             if name.startswith(MARK):
                 require_apprise()
                 read_urls(Path(name[1:]))
-            elif name not in self._notify.channels:
+            elif name in self._notify.channels:
+                continue
+            elif name == ME:
+                sendmail()
+            else:
                 known = ", ".join(self._notify.channels) or "none"
                 raise UsageError(f"there is no channel {name!r} for --notify; the configuration has: {known}")
 
@@ -136,7 +141,10 @@ class Notifier:
                 await run_program(self._hooks.on_bag_end, environment, float(self._hooks.timeout))
             else:
                 title, body = self._core.journal.read(title_and_body, bag, notice)
-                await self._post(self._urls(notice.channel), title, body)
+                if notice.channel == ME and ME not in self._notify.channels:
+                    await run_program(sendmail(), os.environ, SENDING, mail(title, body))
+                else:
+                    await self._post(self._urls(notice.channel), title, body)
         except JournalError:
             raise
         except (AdaptorError, OSError) as error:
@@ -177,18 +185,22 @@ _WORDS = 2000
 """Bytes of its output that are looked at, the last ones."""
 
 
-async def run_program(command: Sequence[str], environment: Mapping[str, str], limit: float) -> None:
-    """Run a program in a session of its own, without input, for `limit` seconds at most.
+async def run_program(
+    command: Sequence[str], environment: Mapping[str, str], limit: float, content: bytes = b""
+) -> None:
+    """Run a program in a session of its own, with `content` as its input, for `limit` seconds at most.
 
     Raises:
         AdaptorError: it cannot be started, fails, or was ended with all that it had started.
     """
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
+        given.write(content)
+        given.seek(0)
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 env=dict(environment),
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=given,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,

@@ -20,9 +20,11 @@ const Sections = (() => {
     const parts = [["running", bag.running], ["waiting", bag.waiting], ["blocked", bag.blocked], ["failed", bag.failed], ["cancelled", bag.cancelled], ["retried", bag.retried]];
     const line = element("span", { className: "counts" }, element("b", { data: { field: "done" } }, Words.count(bag.done)), ` of ${Words.count(bag.tasks)} done`);
     for (const [name, count] of parts) {
-      if (count) line.append(", ", field(name, Words.count(count), name === "failed" ? "num bad" : "num"), ` ${name}`);
+      if (!count) continue;
+      const bad = name === "failed";
+      line.append(element("span", { className: bad ? "" : "more" }, ", ", field(name, Words.count(count), bad ? "num bad" : "num"), ` ${name}`));
     }
-    if (bag.mean_runtime !== null) line.append(`, ${Words.duration(bag.mean_runtime)} on average`);
+    if (bag.mean_runtime !== null) line.append(element("span", { className: "more" }, `, ${Words.duration(bag.mean_runtime)} on average`));
     return line;
   };
 
@@ -56,14 +58,34 @@ const Sections = (() => {
     return forecast.final_end === null ? told : `${told}; the end ${held[forecast.end_held]}${forecast.cost === null ? "" : `, the cost ${held[forecast.cost_held]}`}${forecast.not_counted ? ` (${forecast.not_counted})` : ""}`;
   };
 
-  const bags = (rows, now) => {
-    const shown = rows.map((row) => {
-      const bag = row.bag, note = bag.paused ? `pauses: ${bag.paused}` : first(row.first_forecast, now);
-      return element("div", { className: "bag", data: { bag: bag.id } },
-        element("span", { className: "name" }, element("b", {}, String(bag.id)), bag.name), bar(bag), end(bag, row.first_forecast, now),
-        counts(bag), spending(row), note ? element("span", { className: `note ${bag.paused ? "warn" : "muted"}` }, note) : null);
-    });
-    at("bags").replaceChildren(...(shown.length ? shown : [element("p", { className: "empty" }, "No bag was submitted yet: adaptor submit FILE")]));
+  const MANY = 6;  // Bags from which each has one line, and those that wait or have ended are folded.
+  const one = (row, now) => {
+    const bag = row.bag, note = bag.paused ? `pauses: ${bag.paused}` : first(row.first_forecast, now);
+    const words = [element("b", {}, String(bag.id)), bag.name];
+    const name = Page.known.head.static ? element("span", { className: "name" }, ...words) : element("a", { className: "name", href: `bag/${bag.id}` }, ...words);
+    return element("div", { className: "bag", data: { bag: bag.id } }, name, bar(bag), end(bag, row.first_forecast, now),
+      counts(bag), spending(row), note ? element("span", { className: `note ${bag.paused ? "warn" : "muted"}` }, note) : null);
+  };
+
+  const bags = (rows, others, now) => {
+    const many = rows.length > MANY, words = at("find").value.trim().toLowerCase();
+    at("find").hidden = !many;
+    at("bags").classList.toggle("many", many);
+    const found = rows.filter(({ bag }) => !words || `${bag.id} ${bag.name}`.toLowerCase().includes(words));
+    const groups = { going: [], wait: [], ended: [] };
+    for (const row of found) groups[row.bag.ended !== null ? "ended" : row.bag.running || row.bag.done || row.bag.paused ? "going" : "wait"].push(row);
+    const fold = (name) => {
+      const rows = groups[name].map((row) => one(row, now));
+      if (!many || words || name === "going" || rows.length < 2) return rows;
+      const before = at("bags").querySelector(`details[data-key="${name}"]`);
+      const folded = element("details", { data: { key: name } }, element("summary", {}, name === "wait" ? `${rows.length} wait` : `${rows.length} ended`), ...rows);
+      folded.open = Boolean(before && before.open);
+      return [folded];
+    };
+    const shown = ["going", "wait", "ended"].flatMap(fold);
+    if (others) shown.push(element("p", { className: "muted" }, `${Words.plural(others, "more bag")}: adaptor status all`));
+    const none = words ? `No bag is named ${words}` : "No bag was submitted yet: adaptor submit FILE";
+    at("bags").replaceChildren(...(shown.length ? shown : [element("p", { className: "empty" }, none)]));
   };
 
   const totals = (sums) => {

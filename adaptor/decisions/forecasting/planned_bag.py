@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Mapping
 
 import msgspec
 
-from adaptor.api import PlainArray, PlannedRequest
+from adaptor.api import PlannedRequest
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
@@ -23,8 +22,6 @@ from adaptor.decisions.snapshot import BagAhead, Snapshot
 from adaptor.extras import require_extra
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import forecast
-from adaptor.forecast.known import KnownBag
-from adaptor.forecast.plain_array import array_end
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
@@ -32,11 +29,6 @@ from adaptor.scheduling.state import SiteTerms
 
 _NEW = 1 << 40
 """The number of the bag: no real one is so high."""
-
-
-LimitOf = Literal["scheduler", "initial_tr", "time"]
-"""Who says how long the jobs of an array may take: the scheduler for jobs that name no limit, the site's
-`initial_tr` where the scheduler says nothing, or the user's `--time` where that is longer."""
 
 
 class NewBag(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +54,6 @@ class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
     """Processor-seconds of all tasks."""
     cost: Estimate
     """Credits; of a bag that shares its pilots, for the work alone where it is cheapest."""
-    arrays: tuple[PlainArray, ...]
 
 
 def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> PlannedBag:
@@ -86,8 +77,7 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     first = next(iter(snapshots.values()))
     ahead = BagAhead(_facts(broker), bool(broker.state.alone), new.beside)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
-    known = known_bag(msgspec.structs.replace(first, sites=sites), ahead)
-    found = forecast(known)
+    found = forecast(known_bag(msgspec.structs.replace(first, sites=sites), ahead))
     work = _times(found.work, new.spec.task.total_processors)
     price = min(
         in_credits(tariff_for(first.ledger, site, new.spec.task).price("explicit")) for site in sites.values()
@@ -98,7 +88,6 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
         end=found.end,
         work=work,
         cost=found.cost or _times(work, price / HOUR),
-        arrays=tuple(_arrays(known, new, terms)),
     )
 
 
@@ -204,19 +193,3 @@ def _request(site: str, submit: SubmitRequest) -> PlannedRequest:
     return PlannedRequest(
         site, crafted.request.p, crafted.request.tr, crafted.predicted_start, crafted.reason
     )
-
-
-def _arrays(known: KnownBag, new: NewBag, terms: Mapping[str, SiteTerms]) -> Sequence[PlainArray]:
-    """At each site, with the limit that users get who name none, or what the user says if that is longer."""
-    found = []
-    for site in known.sites:
-        default = site.queue.default_limit if site.queue is not None else None
-        said = new.spec.expected_at(site.name) or 0.0
-        limit_of: LimitOf = "initial_tr" if default is None else "scheduler"
-        limit = terms[site.name].initial_tr if default is None else default
-        if said > limit:
-            limit, limit_of = said, "time"
-        end = array_end(known, site, limit)
-        if end is not None:
-            found.append(PlainArray(site.name, limit, limit_of, end))
-    return found

@@ -15,7 +15,6 @@ from backends.base import SchedulerError
 from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
-    default_seconds,
     parse_amounts,
     parse_size,
     parse_time,
@@ -127,7 +126,6 @@ def _queue(record: PbsRecord, user: str, groups: Collection[str] | None) -> PbsQ
         submit_hosts=submit_hosts(values),
         min_processors=finite(least.get("ncpus", "0")),
         min_seconds=clock_seconds(least.get("walltime", "0")),
-        default_seconds=default_seconds(values),
         **_limits(values, user),
     )
 
@@ -144,7 +142,6 @@ def _server(record: PbsRecord, user: str) -> PbsServer:
         formula=values.get("job_sort_formula", ""),
         counts_eligible_time=values.get("eligible_time_enable") == "True",
         history=clock_seconds(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
-        default_seconds=default_seconds(values),
         **_limits(values, user),
     )
 

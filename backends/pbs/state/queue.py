@@ -107,8 +107,6 @@ class PbsSeen(msgspec.Struct, frozen=True, kw_only=True):
     reservations: Sequence[ReservationRow] = ()
     """Other than the one that the site itself uses."""
     whole_nodes: bool = False
-    default_limit: float | None = None
-    """Seconds of a job that names none."""
     loses_age: bool = True
 
 
@@ -122,7 +120,6 @@ def queue_state(seen: PbsSeen) -> QueueState:
             jobs=[_wanting(job_row(job, seen.now, seen.queues), job, needs) for job in seen.jobs],
             reservations=seen.reservations,
             whole_nodes=seen.whole_nodes,
-            default_limit=seen.default_limit,
             loses_age=seen.loses_age,
         )
     )

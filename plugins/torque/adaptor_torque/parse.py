@@ -20,7 +20,7 @@ import msgspec
 from backends.base import SchedulerError
 from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import Amounts
-from backends.pbs.fields import amounts_of, default_seconds, parse_size, parse_time
+from backends.pbs.fields import amounts_of, parse_size, parse_time
 from backends.pbs.records import PbsRecord, parse_long, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 
@@ -210,7 +210,6 @@ def queue(record: PbsRecord) -> PbsQueue:
         started=values["started"].lower() != "false",
         priority=whole(values.get("Priority", "0")),
         wants={} if needs is None else {"neednodes": needs},
-        default_seconds=default_seconds(values),
         **_limits(values),
     )
 
@@ -225,7 +224,6 @@ def server(record: PbsRecord) -> PbsServer:
         scheduling=values.get("scheduling", "True").lower() != "false",
         shows_all_jobs=values.get("query_other_jobs", "True").lower() != "false",
         history=finite(values.get("keep_completed", "0")),
-        default_seconds=default_seconds(values),
         **_limits(values),
     )
 

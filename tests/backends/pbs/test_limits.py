@@ -271,22 +271,3 @@ def test_what_can_be_donated_is_looked_at(donation: DonationConfig, found: list[
     site = SiteConfig(backend="pbs", partition="workq", donation=donation)
     about = [each for each in discover.check_site(site) if each.text.startswith("donation")]
     assert levels(about) == found
-
-
-def test_jobs_that_name_no_walltime_get_that_of_the_queue_the_server_or_the_longest() -> None:
-    known = terms("express")
-    queue, server = known.site.queue, known.server
-
-    def given(of_queue: float | None, of_server: float | None, longest: float) -> float | None:
-        site = msgspec.structs.replace(
-            known.site,
-            queue=msgspec.structs.replace(queue, default_seconds=of_queue, max_seconds=longest),
-        )
-        giver = msgspec.structs.replace(server, default_seconds=of_server, max_seconds=math.inf)
-        return msgspec.structs.replace(known, site=site, server=giver).default_limit
-
-    assert given(60.0, 600.0, 3600.0) == 60
-    assert given(None, 600.0, 3600.0) == 600
-    assert given(None, None, 3600.0) == 3600
-    assert given(None, None, math.inf) is None
-    assert (queue.default_seconds, server.default_seconds) == (600, 3600)

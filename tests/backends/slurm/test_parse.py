@@ -13,7 +13,6 @@ from backends.base import SchedulerError
 from backends.slurm import parse
 from backends.slurm.placing.gres import License, gres_counts
 from backends.slurm.questions import Questions
-from backends.slurm.rows import default_limit
 from tests.backends.slurm.answers import MARK
 
 Recorded = Callable[[str], str]
@@ -129,15 +128,6 @@ def test_partitions(recorded: Recorded) -> None:
     assert rows["batch"].default
     assert (rows["batch"].max_time, rows["batch"].processors, rows["batch"].tier) == (14400, 24, 10)
     assert (rows["short"].max_time, rows["short"].max_nodes, rows["short"].qos) == (600, None, "")
-
-
-def test_jobs_that_name_no_limit_get_the_default_or_the_longest(recorded: Recorded) -> None:
-    text = recorded("plain/partitions.txt")
-    default = parse.parse_partitions(text.replace("DefaultTime=NONE", "DefaultTime=01:30:00"))
-    none = parse.parse_partitions(text)
-    endless = parse.parse_partitions(text.replace("MaxTime=04:00:00", "MaxTime=UNLIMITED"))
-    assert [default_limit(rows[0]) for rows in (default, none, endless)] == [5400, 14400, None]
-    assert default_limit(None) is None
 
 
 def test_settings(recorded: Recorded) -> None:

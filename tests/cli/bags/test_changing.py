@@ -41,5 +41,23 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
     cli("change", "3", "--max-running", "0", "--retries", "2", "--max-fails", "5%")
     (asked,) = server.asked(api.ChangeOptions)
     assert asked == api.ChangeOptions([3], None, 0, 2, MostFails(share=0.05))
+    cli(
+        "change",
+        "3",
+        "--time",
+        "20m",
+        "--timeout",
+        "300%",
+        "--site",
+        "a,b",
+        "--notify",
+        "me",
+        "--deadline",
+        "12h",
+    )
+    asked = server.asked(api.ChangeOptions)[-1]
+    assert (asked.time, asked.sites, asked.notify) == (1200.0, ("a", "b"), ("me",))
+    assert asked.deadline is not None
+    assert asked.timeout is not None
     assert "nothing to change" in cli("change", "3").err
     assert "--max-fails" in cli("change", "3", "--max-fails", "0%").err

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import PlainArray, PlannedRequest, PlanView
+from adaptor.api import PlannedRequest, PlanView
 from adaptor.api.fields import Estimate
 from adaptor.budget.provisioning.site_offers import Configuration
 from tests.cli.invoking import Cli, Serve
@@ -23,14 +22,6 @@ PLAN = PlanView(
     end=Estimate(NOW + 1800, NOW + 3600, NOW + 7200),
     work=Estimate(3600.0, 7200.0, 10_800.0),
     credits=None,
-    arrays=[
-        PlainArray(
-            site="hpc",
-            limit=3600.0,
-            limit_of="scheduler",
-            end=Estimate(NOW + 8000, NOW + 9000, math.inf),
-        )
-    ],
     problems={"dead": "squeue hangs\x1b[31m"},
 )
 
@@ -61,12 +52,18 @@ def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: st
         ["hpc", "2", "10m", "now"],
     ]
     assert "far: no request now: 4 requests are in the system" in outcome.lines
-    assert "2 tasks: 1.0 to 3.0 processor-hours" in outcome.lines
+    assert "2 tasks: 1h to 3h of processor time" in outcome.lines
     assert any(line.startswith("done ") and " to " in line for line in outcome.lines)
-    assert outcome.lines[-1].startswith(
-        "an array of 2 jobs of 1h (the scheduler's default) at hpc would be done "
-    )
-    assert outcome.lines[-1].endswith("or later)")
+
+
+def test_where_nobody_knows_how_long_a_task_takes_an_option_for_it_is_named(
+    cli: Cli, serve: Serve, bag: str
+) -> None:
+    daemon = serve({api.GetPlan: PLAN})
+    assert "--time DURATION" in cli("plan", bag).lines[-1]
+    assert "--time" not in cli("plan", bag, "--time", "30m").out
+    daemon.answers[api.GetPlan] = msgspec.structs.replace(PLAN, earlier=["3 earlier tasks of fit took 4m"])
+    assert "--time" not in cli("plan", bag).out
 
 
 def test_credits_are_told_only_where_somebody_has_set_a_price(cli: Cli, serve: Serve, bag: str) -> None:
@@ -136,7 +133,6 @@ def test_without_a_daemon_the_scheduler_is_asked_from_here(cli: Cli, bag: str, t
     (request,) = found["requests"]
     assert (request["site"], request["p"]) == ("here", 2)
     assert found["end"]["low"] <= found["end"]["value"] <= found["end"]["high"]
-    assert [array["site"] for array in found["arrays"]] == ["here"]
     assert found["credits"] is None
     unknown = cli("plan", bag, "--site", "nowhere", "--config", str(config))
     assert unknown.code == 2

@@ -11,7 +11,7 @@ import msgspec
 from adaptor import api
 from adaptor.api import AttemptSpan, BagReport, TaskSums, Totals
 from adaptor.cli.bags.report import totals
-from adaptor.cli.sentences import first_forecast_lines, record_line
+from adaptor.cli.sentences import first_forecast_lines, record_lines
 from tests.cli.fake_control import NO_ADVICE, bag_view, pilot_view
 from tests.cli.invoking import Cli, Serve
 from tests.cli.test_sentences_forecasts import first, record
@@ -31,7 +31,7 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
         }
     )
     lines = cli("report").lines
-    assert lines[-3:] == [*first_forecast_lines(forecast), record_line(record())]
+    assert lines[-3:] == [*first_forecast_lines(forecast), *record_lines(record())]
     value = cli("report", "--json").value
     assert value["first_forecast"]["made"] == "2023-11-14T22:13:20.000Z"
     assert value["first_forecast"]["final_end"] == "2023-11-14T22:14:10.000Z"

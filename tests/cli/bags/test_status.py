@@ -7,8 +7,6 @@ from pathlib import Path
 from adaptor import api
 from adaptor.api import ErrorExample, ForecastView
 from adaptor.api.fields import Estimate
-from adaptor.cli.sentences import record_line
-from adaptor.forecast.record import Record
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 from tests.cli.test_sentences_forecasts import record
@@ -78,27 +76,24 @@ def test_status_as_json(cli: Cli, serve: Serve) -> None:
 AHEAD = ForecastView(cost=Estimate(0.9, 1.0, 1.2), end=Estimate(1.7e9, 1.7e9, 1.7e9 + 60), deadline=None)
 
 
-def test_a_forecast_is_shown_with_its_record(cli: Cli, serve: Serve) -> None:
+def test_a_forecast_is_shown_and_its_record_is_for_programs(cli: Cli, serve: Serve) -> None:
     found = api.Bags([bag_view(), running_bag(8, forecast=AHEAD)], record())
     server = serve({api.GetBags: found, api.GetPilots: []})
     outcome = cli("status")
     assert outcome.lines[3].startswith("bag 8: done ")
     assert ", will cost about 1 credits (0.9 to 1.2)" in outcome.lines[3]
-    assert outcome.lines[4] == record_line(record())
-    assert server.asked(api.GetBags) == [api.GetBags("recent", record=True)]
-    none = Record(bags=0, cost=None, end=None, not_counted={})
-    server.answers[api.GetBags] = api.Bags(found.bags, none)
-    assert "forecasts so far" not in cli("status").out, "there is none yet"
-    server.answers[api.GetBags] = found
+    assert "forecast accuracy" not in outcome.out
+    assert server.asked(api.GetBags) == [api.GetBags("recent", record=False)]
     value = cli("status", "--json").value
     assert value["forecast_record"]["bags"] == 23
     assert value["forecast_record"]["cost"]["held"] == 21
     assert value["forecast_record"]["not_counted"] == {}
 
 
-def test_a_record_is_not_shown_without_a_forecast(cli: Cli, serve: Serve) -> None:
-    serve({api.GetBags: api.Bags([bag_view()], record()), api.GetPilots: []})
-    assert "forecasts so far" not in cli("status").out
+def test_a_paused_bag_has_no_forecast(cli: Cli, serve: Serve) -> None:
+    paused = running_bag(8, forecast=AHEAD, paused="paused by you")
+    serve({api.GetBags: api.Bags([paused], None), api.GetPilots: []})
+    assert not any(line.startswith("bag 8: done") for line in cli("status").lines)
 
 
 def test_status_where_nothing_was_ever_submitted(cli: Cli) -> None:

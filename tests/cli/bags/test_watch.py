@@ -8,16 +8,40 @@ from adaptor import api
 from adaptor.api.fields import Estimate
 from adaptor.cli.bags.watch import display
 from adaptor.cli.follow import Overview
-from tests.cli.fake_control import running_bag
+from tests.cli.fake_control import pilot_view, running_bag
 
 AHEAD = api.ForecastView(cost=None, end=Estimate(1030.0, 1060.0, 1090.0), deadline=None)
+REASON = "the next free slot for 8 processors starts at 14:05"
 
 
+def shown(capsys: pytest.CaptureFixture[str], *snapshots: Overview) -> list[str]:
+    list(display(snapshots, lambda bag: REASON))
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("columns", ["112", "80", "50"])
 def test_a_forecast_leaves_room_for_the_bar(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "112")
-    list(display([Overview(1000.0, [running_bag(8, forecast=AHEAD)], [])]))
-    lines = capsys.readouterr().out.splitlines()
-    assert any("━━━━" in line for line in lines)
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = shown(capsys, Overview(1000.0, [running_bag(8, forecast=AHEAD)], []))
+    assert any("━━━━" in line and "%" in line for line in lines)
     assert any(line.startswith("bag 8: done ") for line in lines)
+
+
+def test_a_bag_of_which_nothing_runs_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    waits = Overview(1000.0, [running_bag(8, running=0)], [])
+    assert any(line.startswith("bag 8 waits: the next free slot") for line in shown(capsys, waits))
+    runs = Overview(1000.0, [running_bag(8, running=3)], [])
+    assert not any("waits" in line for line in shown(capsys, runs))
+
+
+def test_a_paused_bag_has_no_end_and_an_ended_one_no_pilots(capsys: pytest.CaptureFixture[str]) -> None:
+    pilots = [pilot_view(1, state="running")]
+    paused = running_bag(8, forecast=AHEAD, paused="paused by you", running=1)
+    assert not any(
+        "done " in line and line.startswith("bag 8:")
+        for line in shown(capsys, Overview(1000.0, [paused], pilots))
+    )
+    ended = running_bag(8, state="done", ended=1000.0, running=0)
+    assert not any("pilot" in line for line in shown(capsys, Overview(1000.0, [ended], pilots)))

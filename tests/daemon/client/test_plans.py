@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from adaptor import api
@@ -57,19 +56,3 @@ def test_pilots_and_other_bags_are_taken_account_of(site: FakeSite) -> None:
 def test_a_site_that_does_not_exist_is_an_error(site: FakeSite) -> None:
     with pytest.raises(UsageError, match="no site 'far'"):
         plan(site, BagSpec(name="b", cwd="/", output="/nowhere", environment={}, sites=("far",)))
-
-
-def test_the_array_has_the_limit_that_the_scheduler_gives_or_says_whose_it_is(
-    site: FakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def limit(time: float | None) -> tuple[float, str]:
-        (array,) = plan(site, msgspec.structs.replace(SPEC, time=time)).arrays
-        return array.limit, array.limit_of
-
-    initial = site.state.core.terms["here"].initial_tr
-    assert limit(None) == (initial, "initial_tr")
-    assert limit(2 * initial) == (2 * initial, "time")
-    seen = site.backend.queue_state()
-    answer = msgspec.structs.replace(seen, default_limit=1234.0)
-    monkeypatch.setattr(site.backend, "queue_state", lambda: answer)
-    assert limit(60.0) == (1234.0, "scheduler")

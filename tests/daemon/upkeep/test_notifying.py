@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pwd
 import socket
 import time
 from collections.abc import Iterator
@@ -254,6 +255,29 @@ def test_a_mail_is_received_by_an_smtp_server(tmp_path: Path) -> None:
     (mail,) = got
     assert mail["Subject"] == f"bag {bag} (b) is done"
     assert mail["To"] == "me@there.org"
+
+
+def test_where_no_channel_is_configured_me_is_mail_to_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptor.notify.mail._PLACES", str(tmp_path))
+    corner = Corner(tmp_path / "state", NotifyConfig(), HooksConfig())
+    with pytest.raises(UsageError, match="sendmail, which this machine lacks; write a channel"):
+        corner.notifier.check(("me",))
+    got = tmp_path / "got"
+    program = tmp_path / "sendmail"
+    program.write_text(f'#!/bin/sh\necho "$@" > {got}.arguments\ncat > {got}\n', encoding="utf-8")
+    program.chmod(0o700)
+    corner.notifier.check(("me",))
+    bag = ended(corner)
+    corner.send()
+    assert corner.states() == [(bag, "end", "me", "sent")]
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert Path(f"{got}.arguments").read_text().split() == ["-i", user]
+    mail = message_from_bytes(got.read_bytes())
+    assert (mail["To"], mail["Subject"]) == (user, f"bag {bag} (b) is done")
+    assert "1 of 1 task done" in mail.get_payload()
+    corner.site.journal.close()
 
 
 def test_a_file_of_urls_must_be_private(corner: Corner, tmp_path: Path, web: Web) -> None:

@@ -1,0 +1,67 @@
+"""What `adaptor watch` shows of each bag: its bar and its numbers, in one line or two by the width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from adaptor import api
+from adaptor.cli.printing import printable
+from adaptor.cli.sentences import counts
+
+_LONGEST, _SHORTEST = 40, 10
+"""Cells of a bar."""
+_WAITS = "bright_black"
+_NAME = 30
+"""Characters of a bag's name that are shown where there is room."""
+
+
+def bag_lines(bag: api.BagView, width: int, *, ascii_only: bool = False) -> Iterator[Text]:
+    """One bag in lines of at most `width` cells: its bar and its share in per cent are never left out."""
+    percent = f" {100 * _ended(bag) // max(1, bag.tasks):3}%"
+    numbers = counts(bag)
+    beside = width - len(percent) - max(len(numbers), _room_for_numbers(bag)) - 3
+    room = beside - _SHORTEST
+    name = printable(bag.name, _NAME)
+    head = f"bag {bag.id} {name}"
+    one_line = len(head) <= room
+    if not one_line:
+        head = printable(head, max(1, width - len(percent) - _SHORTEST - 1))
+        beside = width - len(percent) - 1
+    drawn = bar(bag, min(_LONGEST, beside - len(head)), ascii_only=ascii_only)
+    yield Text.assemble(head, " ", drawn, percent, *(["  ", numbers] if one_line else []))
+    if not one_line:
+        yield Text(printable(f"  {numbers}", width))
+
+
+def _room_for_numbers(bag: api.BagView) -> int:
+    """Characters that the numbers take in most moments of a bag: its bar keeps its length meanwhile."""
+    return 4 * len(f"{bag.tasks:,}") + len(" of  done,  running,  waiting, mean 59m 59s")
+
+
+def bar(bag: api.BagView, cells: int, *, ascii_only: bool = False) -> Text:
+    """The tasks of a bag in the colours of what became of them: done, failed or cancelled, running, waiting.
+
+    What has failed is seen even where it is less than a cell.
+    """
+    parts = (
+        (bag.done, "green"),
+        (bag.failed + bag.cancelled, "red"),
+        (bag.running, "blue"),
+        (bag.waiting + bag.blocked, _WAITS),
+    )
+    full, empty = ("#", "-") if ascii_only else ("━", "─")
+    total, reached, drawn = max(1, bag.tasks), 0, 0
+    text = Text()
+    for count, colour in parts:
+        reached += count
+        until = max(cells * reached // total, drawn + 1 if colour == "red" and count else drawn)
+        until = min(cells, until)
+        text.append((empty if colour == _WAITS else full) * (until - drawn), style=colour)
+        drawn = until
+    return text.append(empty * (cells - drawn), style=_WAITS)
+
+
+def _ended(bag: api.BagView) -> int:
+    return bag.done + bag.failed + bag.cancelled

@@ -1,0 +1,60 @@
+"""The help of a command with many options: in sections, the rarely used ones on a longer page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from adaptor.bag_spec import Section
+
+_ORDER: tuple[Section, ...] = ("Tasks", "Size of each task", "Limits", "Places and times", "Output", "Cost")
+_ALL = "adaptor.all-options"
+"""Key of a context's `meta`: whether the longer page is shown."""
+
+
+class SectionedOption(click.Option):
+    """An option that stands in a section of the help."""
+
+    def __init__(self, *args: Any, section: Section, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section: Section = section
+
+
+class SectionedCommand(click.Command):
+    """A command whose `--help` leaves out the options of `More`, which `--help-all` shows too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                help="Show all options and exit.",
+                callback=_show_all,
+            )
+        )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
+                section = param.section if isinstance(param, SectionedOption) else "Options"
+                found.setdefault(section, []).append(record)
+        shown = [*_ORDER, *(["More"] if ctx.meta.get(_ALL) else []), "Options"]
+        for section in shown:
+            if section in found:
+                with formatter.section(section):
+                    formatter.write_dl(found[section])
+        if "More" in found and not ctx.meta.get(_ALL):
+            formatter.write_paragraph()
+            formatter.write_text(f"{ctx.command_path} --help-all shows {len(found['More'])} more options.")
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()

@@ -1,0 +1,56 @@
+"""Bags that run are changed, and a change that makes no sense changes nothing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from adaptor import api
+from adaptor.guard_rails import TimeLimit
+from tests.daemon.client.test_bags import Daemon, play
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Daemon:
+    return Daemon(tmp_path / "state")
+
+
+def test_what_a_user_has_learned_of_a_bag_is_said_while_it_runs(daemon: Daemon) -> None:
+    async def scene() -> None:
+        bag = await daemon.open(4)
+        state = daemon.core.broker.state
+        state.learner(bag, "here")
+        deadline = time.time() + 3600
+        change = api.ChangeOptions(
+            [bag], time=90.0, timeout=TimeLimit(seconds=600.0), deadline=deadline, sites=("here",)
+        )
+        assert await daemon.ask(change) == [bag]
+        spec = daemon.core.journal.bag_spec(bag)
+        assert (spec.time, spec.deadline, spec.sites) == (90.0, deadline, ("here",))
+        assert state.learner(bag, "here").estimate == 90.0
+        assert bag in state.alone, "a bag with a deadline pays for its own pilots"
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sites": ("far",)}, "there is no site 'far'"),
+        ({"deadline": 1.0}, "in the past"),
+        ({"time": 900.0, "timeout": TimeLimit(seconds=60.0)}, "--timeout 1m would end tasks"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused(
+    daemon: Daemon, options: dict[str, object], message: str
+) -> None:
+    async def scene() -> None:
+        bag = await daemon.open(4)
+        before = daemon.core.journal.bag_spec(bag)
+        failure = await daemon.failure(api.ChangeOptions([bag], **options))  # type: ignore[arg-type]
+        assert message in failure.message
+        assert daemon.core.journal.bag_spec(bag) == before
+
+    play(scene)
