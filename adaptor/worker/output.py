@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import msgspec
@@ -227,11 +228,16 @@ class OutputFolder:
 
 
 class ScriptOutput:
-    """In place of an `OutputFolder`. Files that stay empty stay, as those of sbatch do."""
+    """In place of an `OutputFolder`. Files that stay empty stay, as those of sbatch do.
 
-    def __init__(self, script: BatchScript, node: str) -> None:
+    Elements that name the same file write behind each other, as slurmstepd lets them in both open modes.
+    """
+
+    def __init__(self, script: BatchScript, node: str, scratch: Callable[[AttemptKey], str | None]) -> None:
+        """`scratch`: the folder that an attempt finds as its $SLURM_TMPDIR; None: it has none."""
         self._script = script
         self._node = node
+        self._scratch = scratch
 
     def open(self, held: HeldTask) -> TaskFiles:
         """Open what an attempt starts with; missing folders are made.
@@ -247,6 +253,7 @@ class ScriptOutput:
             out, err = output_files(self._script, element, self._node)
             handles.append(self._open(out))
             handles.append(os.dup(handles[-1]) if err == out else self._open(err))
+            self._make_scratch(held.key)
         except BaseException:
             for handle in (cwd, *handles):
                 os.close(handle)
@@ -261,13 +268,26 @@ class ScriptOutput:
         """Its tasks are no calls."""
 
     def discarded(self, held: HeldTask) -> None:
-        """Nothing is left to do."""
+        """Remove what was made for it."""
+        self.ended(held.key, alone=True)
 
-    def ended(self, key: AttemptKey, *, alone: bool) -> None:
-        """Nothing is left to do."""
+    def ended(self, key: AttemptKey, *, alone: bool) -> None:  # noqa: ARG002
+        """Remove what is left in its $SLURM_TMPDIR."""
+        scratch = self._scratch(key)
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def tidy(self) -> None:
         """Nothing is left to do."""
+
+    def _make_scratch(self, key: AttemptKey) -> None:
+        scratch = self._scratch(key)
+        if scratch is None:
+            return
+        try:
+            os.makedirs(scratch, mode=0o700, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
+        except OSError as error:
+            raise cannot(f"{scratch}: the task's $SLURM_TMPDIR cannot be made", error) from error
 
     def _open(self, path: str) -> int:
         try:
@@ -277,7 +297,7 @@ class ScriptOutput:
             os.makedirs(above, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
             folder = open_folder(above, ours=False)
             try:
-                return open_output(name, folder, append=self._script.append)
+                return open_output(name, folder, append=True, empty=not self._script.append)
             finally:
                 os.close(folder)
         except (OSError, ValueError) as error:
