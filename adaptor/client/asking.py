@@ -45,6 +45,10 @@ TAKE_OVER = (
 """What can be done about a daemon of another version."""
 
 
+_agreed: set[Path] = set()
+"""State directories whose daemon has answered this program in its own `PROTOCOL`."""
+
+
 class NoAnswerError(AdaptorError):
     """The daemon is running and did not answer in time."""
 
@@ -120,7 +124,10 @@ class DaemonConnection:
             self.close()  # a late answer must not be taken for that to the next question
             raise
         if not may_ask:
-            raise OtherVersionError(other_version(_decoded(api.GetDaemon(), data)))
+            replaced = self._directory in _agreed
+            raise OtherVersionError(other_version(_decoded(api.GetDaemon(), data), replaced=replaced))
+        if channel.agreed:
+            _agreed.add(self._directory)
         return _decoded(question, data)
 
     def close(self) -> None:
@@ -234,9 +241,15 @@ def _decoded(question: api.Question[A], data: bytes) -> A:
         ) from error
 
 
-def other_version(daemon: api.DaemonView) -> str:
-    """What to tell of a daemon of another version, with the way out."""
-    return f"the daemon on {daemon.host} (process {daemon.pid}) has version {daemon.version}; {TAKE_OVER}"
+def other_version(daemon: api.DaemonView, *, replaced: bool = False) -> str:
+    """What to tell of a daemon of another version, with the way out; `replaced`: it follows one of ours."""
+    who = f"the daemon on {daemon.host} (process {daemon.pid}) has version {daemon.version}"
+    if not replaced:
+        return f"{who}; {TAKE_OVER}"
+    return (
+        f"{who} now, and this program still has version {__version__}: start the program again; its bags"
+        " continue"
+    )
 
 
 def _exchange(connected: socket.socket, channel: Channel, until: float) -> list[bytes]:

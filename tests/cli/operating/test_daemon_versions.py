@@ -16,7 +16,9 @@ import pytest
 
 from adaptor import __version__, api
 from adaptor.cli import daemon_process
+from adaptor.client.asking import DaemonConnection, OtherVersionError
 from adaptor.daemon import process
+from adaptor.errors import AdaptorError
 from adaptor.protocol.access import CLIENT_ACCESS
 from tests.api.other_daemon import OtherDaemon, recorded
 from tests.cli.invoking import Cli, Serve
@@ -57,7 +59,8 @@ def test_it_is_shown(cli: Cli, other: Callable[..., OtherDaemon]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["status", "status --json", "results 1", "submit tasks.bag", "cancel 1", "site list", "wait 1"]
+    "command",
+    ["status", "status --json", "results 1", "submit tasks.bag", "cancel 1", "site list", "wait 1", "why"],
 )
 def test_all_else_is_refused_with_the_way_out(
     cli: Cli, other: Callable[..., OtherDaemon], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -80,6 +83,21 @@ def test_status_shows_it(cli: Cli, other: Callable[..., OtherDaemon]) -> None:
     assert outcome.code == 1
     assert outcome.lines[0] == f"daemon on login1 (process {recorded_pid()}), version {EARLIER}, 3 workers"
     assert outcome.lines[1].startswith("since ")
+
+
+def test_a_program_that_outlives_its_daemons_version_is_told_so(state: Path) -> None:
+    """To have the daemon restarted in its version would be to go back."""
+    first = OtherDaemon(state, {}, protocol=api.PROTOCOL)
+    connection = DaemonConnection(state)
+    with pytest.raises(AdaptorError, match="was not recorded"):
+        connection.ask(api.Cancel([1]))
+    first.close()
+    following = OtherDaemon(state, recorded(), protocol="2-another")
+    with pytest.raises(OtherVersionError, match=r"start the program again; its bags continue") as told:
+        connection.ask(api.Cancel([1]))
+    assert "daemon restart" not in str(told.value)
+    connection.close()
+    following.close()
 
 
 def recorded_pid() -> int:
