@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class AdaptorError(Exception):
     """Base of every error that the command line shows without a traceback."""
@@ -25,6 +27,16 @@ class VanishedSitesError(ConfigError):
 
 class BagFileError(UsageError):
     """A bag's file is at fault; the message names the file and the line."""
+
+
+class ObstaclesError(BagFileError):
+    """Several lines of a batch script are at fault."""
+
+    def __init__(self, problem: str, lines: Sequence[str] = ()) -> None:
+        """`lines`: each obstacle, and the way out."""
+        super().__init__("\n  ".join((problem, *lines)))
+        self.problem = problem
+        self.lines = lines
 
 
 class UnknownBagError(UsageError):

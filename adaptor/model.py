@@ -211,6 +211,8 @@ PILOT_TRANSITIONS: dict[PilotState, frozenset[PilotState]] = {
 class TaskState(enum.Enum):
     """The life of a task. `TASK_TRANSITIONS` says what follows what."""
 
+    __hash__ = object.__hash__  # that of Enum is Python, and felt where a million tasks change
+
     WAITING = "waiting"
     LEASED = "leased"
     """At least one attempt is held by a worker."""

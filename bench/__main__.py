@@ -10,6 +10,7 @@ from bench import (
     crowd,
     donation,
     host_estimator,
+    limits,
     nodes,
     open_bags,
     page,
@@ -25,6 +26,7 @@ def main() -> None:
     show("Many short tasks", throughput.rows())
     show("Open bags", open_bags.rows())
     show("Many waiting tasks", crowd.rows())
+    show("A million tasks", limits.rows(*limits.SHORTER))
     show("The live page", page.rows())
     show("A worker", worker_start.rows())
     show("One planning step with 1,000 jobs in the queue", planning.rows())

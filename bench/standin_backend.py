@@ -22,6 +22,7 @@ class StandinBackend:
     slot_margin = 0
     can_release = False
     can_reshape = False
+    shrink_margin = None
 
     def __init__(self, processors: int) -> None:
         self._processors = processors

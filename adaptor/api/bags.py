@@ -57,6 +57,8 @@ class Submit(Question[Submitted], frozen=True):
     """As ClientKey; empty: none."""
     resume: bool = False
     """Whether tasks that earlier bags of this name have done, or still have to run, are left out."""
+    staged: TaskNumber = 0
+    """The number of its tasks if they came before, with Stage and this key; then `bag` has none."""
 
 
 class Close(Question[list[int]], frozen=True):

@@ -28,7 +28,7 @@ class Question(msgspec.Struct, Generic[A], frozen=True, tag=True):
     nothing: ClassVar[Any] = None
     """The answer where nothing was ever submitted; None: that is a failure."""
     takes_time: ClassVar[bool] = False
-    """Whether schedulers are asked, queues are planned, or events are awaited for it."""
+    """Whether schedulers are asked, queues are planned, events are awaited or many tasks changed for it."""
     writes: ClassVar[bool] = False
     """Whether the journal has to be written for it."""
 

@@ -21,10 +21,10 @@ class TaskInput(msgspec.Struct, frozen=True, array_like=True):
     environment: dict[str, str] | None = None
     id: str | None = None
     """By which other tasks of the bag name it in `after`."""
-    after: list[int | str] = []
+    after: tuple[int | str, ...] = ()
     """Numbers or ids of tasks of the bag that must be done before it starts; if one of them fails or is
     cancelled, so is this task."""
-    after_any: list[int | str] = []
+    after_any: tuple[int | str, ...] = ()
     """The same of tasks that must have ended, however."""
     call: bytes | None = None
     """A pickled call in place of the command, which is then its name for people; see `protocol.calls`."""
@@ -39,6 +39,21 @@ ClientKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 TaskNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class Stage(Question[int], frozen=True):
+    """Tasks of a bag that will be submitted with this key; how many came for it by now.
+
+    A part that is repeated counts once. No question sees them until the bag is submitted; if it never is,
+    they are forgotten.
+    """
+
+    writes = True
+
+    key: ClientKey
+    first: TaskNumber
+    """The number of the first of them."""
+    tasks: list[TaskInput]
 
 
 class Appended(msgspec.Struct, frozen=True):
@@ -102,7 +117,7 @@ class GetTasks(Question[list[TaskView]], frozen=True):
     states: list[str] = msgspec.field(default_factory=list)
     """Words of `TaskView.state`; empty: all. Waiting ones that a worker holds are among the running."""
     after: int = -1
-    limit: int = 10_000
+    limit: int = 2_000
 
 
 class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
@@ -171,6 +186,7 @@ class Cancel(Question[int], frozen=True):
     """Cancel the unfinished tasks of these bags, which take no more tasks."""
 
     writes = True
+    takes_time = True
 
     bags: list[int]
     tasks: list[TaskNumber] | None = None
@@ -183,6 +199,7 @@ class Retry(Question[int], frozen=True):
     """Put the failed and cancelled tasks of these bags back, with fresh retries."""
 
     writes = True
+    takes_time = True
 
     bags: list[int]
     tasks: list[TaskNumber] | None = None

@@ -31,8 +31,8 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: dict[str, str] | None = None
     name: str | None = None
     id: str | None = None
-    after: list[int | str] = []
-    after_any: list[int | str] = []
+    after: tuple[int | str, ...] = ()
+    after_any: tuple[int | str, ...] = ()
     cpus: AtLeast1 | None = None
     mem: str | int | None = None
     gpus: str | _Number | None = None

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import click
 from adaptor import api
 from adaptor.api import DaemonView
 from adaptor.api.question import A
+from adaptor.cli.login_node import check_place
 from adaptor.cli.printing import printable
 from adaptor.client.asking import (
     ANSWER_TIMEOUT,
@@ -33,7 +34,13 @@ from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
 
-def ensure_daemon(config: str | None, until_idle: bool = False, *, drop_sites: bool = False) -> bool:
+def ensure_daemon(
+    config: str | None,
+    until_idle: bool = False,
+    *,
+    drop_sites: bool = False,
+    sites: Collection[str] | None = None,
+) -> bool:
     """Start a daemon if none is running; True if one was started.
 
     If another command starts one at the same time, that one is used.
@@ -41,12 +48,19 @@ def ensure_daemon(config: str | None, until_idle: bool = False, *, drop_sites: b
     Args:
         until_idle: the new daemon ends by itself when all bags have ended.
         drop_sites: the new daemon goes on without sites that left the configuration.
+        sites: the sites of tasks that will be submitted (see `check_place`); None: no tasks will be.
 
     Raises:
+        LoginNodeError: tasks would run on a login node, and no site is named.
         AdaptorError: it could not be started.
     """
     until = time.monotonic() + PATIENCE
-    while find_daemon() is None:
+    while True:
+        daemon = find_daemon()
+        if sites is not None:
+            check_place(daemon, config, sites)
+        if daemon is not None:
+            break
         from adaptor.daemon.lock import LockHeldError
         from adaptor.daemon.process import start
 
@@ -109,7 +123,8 @@ def ask_starting(
     until_idle: bool = False,
 ) -> tuple[A, bool]:
     """The same, and True if it had to start a daemon, as `ensure_daemon` does; says nothing."""
-    started = ensure_daemon(config, until_idle)
+    sites = question.bag.spec.sites if isinstance(question, api.Submit) else None
+    started = ensure_daemon(config, until_idle, sites=sites)
 
     def again() -> None:
         nonlocal started

@@ -11,7 +11,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.printing import printable
-from adaptor.errors import AdaptorError
+from adaptor.errors import AdaptorError, ObstaclesError
 
 SOME_TASKS_FAILED = 3
 HALTED = 4
@@ -51,6 +51,8 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
             error.exit_code,
             arguments,
         )
+    except ObstaclesError as error:
+        return _told(error.problem, error.exit_code, arguments, error.lines)
     except AdaptorError as error:
         return _told(str(error), error.exit_code, arguments)
     except OSError as error:
@@ -62,9 +64,12 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
         return _told(problem, 1, arguments)
 
 
-def _told(message: str, code: int, arguments: Sequence[str]) -> int:
-    line = " ".join(message.split())
+def _told(message: str, code: int, arguments: Sequence[str], details: Sequence[str] = ()) -> int:
+    """`details`: lines below the message."""
+    line, *below = (" ".join(text.split()) for text in (message, *details))
     click.echo(f"adaptor: {printable(line)}", err=True)
+    for text in below:
+        click.echo(f"  {printable(text)}", err=True)
     if "--json" in arguments:
-        click.echo(json.dumps({"error": line}))
+        click.echo(json.dumps({"error": "; ".join((line, *below))}))
     return code

@@ -20,6 +20,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import cast
+
+import msgspec
 
 from adaptor import api
 from adaptor.api import LONGEST_POLL, BagInput, TaskInput
@@ -94,11 +97,8 @@ class Client:
             UsageError: no site could ever run it.
             NoDaemonError, NoAnswerError: no daemon answers.
         """
-        at_once = len(tasks) if _linked(tasks) else BATCH
-        given = BagInput(spec=spec, budget=budget, tasks=list(tasks[:at_once]))
-        bag = self.ask(api.Submit(given, open=True, key=new_key())).bag
-        self.append(bag, tasks[at_once:])
-        return bag
+        given = BagInput(spec=spec, budget=budget, tasks=list(tasks))
+        return self.ask(api.Submit(given, open=True, key=new_key())).bag
 
     def append(self, bag: int, tasks: Sequence[TaskInput]) -> list[int]:
         """Append tasks to an open bag; their numbers. With the return they are written down for good.
@@ -192,12 +192,17 @@ class Client:
     def ask(self, question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         """The daemon's answer to a question that may be repeated.
 
+        The tasks of a large new bag, which has a key, are sent in parts before it: it is there as a whole or
+        not at all, whoever ends in between. `timeout`: seconds for each part.
+
         Raises:
             UsageError: the question is at fault.
             NoDaemonError, NoAnswerError: no daemon answers.
             ClientClosedError: the client was closed.
             AdaptorError: the daemon could not serve it.
         """
+        if isinstance(question, api.Submit):
+            question = cast("api.Question[A]", self._staged(question, timeout))
         outage = Outage(self._patience, was_there=self._was_there or self._start is not None, say=self._say)
         while True:
             if self._closed.is_set():
@@ -217,6 +222,16 @@ class Client:
                 self._was_there = True
                 pause = outage.pause(silence)
             self._closed.wait(pause)
+
+    def _staged(self, question: api.Submit, timeout: float) -> api.Submit:
+        """Send the tasks of a large new bag; the question without them."""
+        tasks = question.bag.tasks
+        if not question.key or len(tasks) <= BATCH or question.resume or _linked(tasks):
+            return question
+        for begin in range(0, len(tasks), BATCH):
+            self.ask(api.Stage(question.key, begin, tasks[begin : begin + BATCH]), timeout)
+        without = msgspec.structs.replace(question.bag, tasks=[])
+        return msgspec.structs.replace(question, bag=without, staged=len(tasks))
 
 
 def _linked(tasks: Sequence[TaskInput]) -> bool:

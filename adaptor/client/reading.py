@@ -14,7 +14,7 @@ from adaptor.protocol.state_directory import state_directory
 
 PAGE_TIMEOUT = 10.0
 """Seconds for an answer of the daemon to the live page, or for the metrics."""
-PAGE = 10_000
+PAGE = 2_000
 """Tasks that are asked for at a time."""
 _HELD = {"waiting", "running"}
 

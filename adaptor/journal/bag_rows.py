@@ -21,13 +21,16 @@ unpack_task: Callable[[bytes], TaskInput] = msgspec.msgpack.Decoder(TaskInput).d
 _WAITING, _BLOCKED = TaskState.WAITING.value, TaskState.BLOCKED.value
 
 
+TaskRow = tuple[int, bytes, str | None, str, bytes | None]
+"""Of a task: its number, its packed input, its id, its state, its packed needs."""
+
+
 class TaskRows(msgspec.Struct, frozen=True):
     """New tasks of a bag as its journal writes them."""
 
     first: int
     """The number of the first."""
-    rows: list[tuple[int, bytes, str | None, str, bytes | None]]
-    """Of each: its number, its packed input, its id, its state, its packed needs."""
+    rows: list[TaskRow]
     links: dict[int, Links]
     """By task, the parents of those that have any."""
 
@@ -69,12 +72,17 @@ class AppendedTasks(msgspec.Struct, frozen=True):
     """Whether they had been appended before, by the same key."""
 
 
-def insert_bag(db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool, key: str) -> int:
-    """Write a bag without tasks; its id. The caller has begun a transaction."""
+def insert_bag(
+    db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool, key: str, id: int | None = None
+) -> int:
+    """Write a bag without tasks; its id. The caller has begun a transaction.
+
+    `id`: one that was kept for it (`journal.staging`); None: the next.
+    """
     row = db.execute(
-        "INSERT INTO bag (spec, name, tasks, submitted, waiting, open, client_key)"
-        " VALUES (x'', ?, 0, ?, 0, ?, ?)",
-        (spec.name, now, open, key or None),
+        "INSERT INTO bag (id, spec, name, tasks, submitted, waiting, open, client_key)"
+        " VALUES (?, x'', ?, 0, ?, 0, ?, ?)",
+        (id, spec.name, now, open, key or None),
     )
     bag = int(row.lastrowid or 0)
     spec = msgspec.structs.replace(spec, output=spec.output.replace("{bag}", str(bag)))
@@ -90,19 +98,38 @@ def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool
     rows = new.rows
     if gated:
         rows = [(number, packed, id, _BLOCKED, needs) for number, packed, id, _, needs in rows]
+    insert_rows(db, bag, rows)
+    count_tasks(db, bag, len(rows), len(rows) if gated else len(new.links), linked=bool(new.links))
+    return AppendedTasks(new.first, len(rows), new.links)
+
+
+def insert_rows(db: sqlite3.Connection, bag: int, rows: Iterable[TaskRow]) -> None:
+    """Write tasks that their bag does not count yet; the caller has begun a transaction."""
     # Of 100,000 tasks, the bag's number in each row would be felt.
     db.executemany(
         f"INSERT INTO task (bag, number, input, id, state, needs) VALUES ({bag:d}, ?, ?, ?, ?, ?)",  # noqa: S608
         rows,
     )
-    total = len(new.rows)
-    blocked = total if gated else len(new.links)
+
+
+def take_staged(db: sqlite3.Connection, bag: int, total: int, *, gated: bool) -> None:
+    """Give a new bag the tasks that came before it; the caller has begun a transaction.
+
+    `gated` as of `insert_tasks`.
+    """
+    if gated:
+        db.execute("UPDATE task SET state = ? WHERE bag = ?", (_BLOCKED, bag))
+    count_tasks(db, bag, total, total if gated else 0)
+    db.execute("DELETE FROM staged WHERE bag = ?", (bag,))
+
+
+def count_tasks(db: sqlite3.Connection, bag: int, total: int, blocked: int, *, linked: bool = False) -> None:
+    """Count new tasks, of which so many are blocked, among those of their bag."""
     db.execute(
         "UPDATE bag SET tasks = tasks + ?1, waiting = waiting + ?2, blocked = blocked + ?3,"
         " linked = MAX(linked, ?4) WHERE id = ?5",
-        (total, total - blocked, blocked, bool(new.links), bag),
+        (total, total - blocked, blocked, linked, bag),
     )
-    return AppendedTasks(new.first, total, new.links)
 
 
 def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:

@@ -51,7 +51,7 @@ def note_user_change(db: sqlite3.Connection, bag: int, change: UserChange, now: 
 
 _TASK_UPDATE = (
     "UPDATE task SET state = ?, attempts = ?, charged = ?, result = COALESCE(?, result), error = ?,"
-    " event = COALESCE(?, event) WHERE bag = ? AND number = ?"
+    " event = COALESCE(? + number, event) WHERE bag = ? AND number BETWEEN ? AND ?"
 )
 
 _TALLY_UPDATE = (
@@ -70,9 +70,10 @@ def _task_row(change: TaskChange) -> tuple[object, ...]:
         change.charged,
         change.result,
         change.error,
-        change.event,
+        None if change.event is None else change.event - change.task,
         change.bag,
-        change.task,
+        change.tasks[0],
+        change.tasks[-1],
     )
 
 

@@ -23,6 +23,7 @@ from adaptor.journal.bag_rows import (
     insert_tasks,
     numbers_of,
     spec_of,
+    take_staged,
     task_rows,
     unpack_task,
 )
@@ -37,6 +38,7 @@ from adaptor.journal.database import (
     sync,
 )
 from adaptor.journal.forecast_rows import insert_forecast
+from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -106,7 +108,7 @@ class Journal:
     def add_bag(
         self,
         spec: BagSpec,
-        tasks: Sequence[TaskInput] | TaskRows,
+        tasks: Sequence[TaskInput] | TaskRows | StagedTasks,
         now: float,
         also: _Also | None = None,
         *,
@@ -117,7 +119,7 @@ class Journal:
         """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
 
         Args:
-            tasks: as they were given, or as `task_rows` has prepared them.
+            tasks: as they were given, as `task_rows` has prepared them, or as they came before (`stage`).
             also: gets the id and writes in the same transaction.
             open: whether tasks may be appended later.
             key: the client's name for this submission, which no other bag has; empty: none.
@@ -126,13 +128,26 @@ class Journal:
         Raises:
             UsageError: a task names a parent that cannot be, or an id that is taken.
         """
-        new = tasks if isinstance(tasks, TaskRows) else task_rows(tasks)
+        new = tasks if isinstance(tasks, TaskRows | StagedTasks) else task_rows(tasks)
         with self.transaction(durable=True) as db:
-            bag = insert_bag(db, spec, now, open=open, key=key)
-            insert_tasks(db, bag, new, gated=gated)
+            if isinstance(new, StagedTasks):
+                bag = insert_bag(db, spec, now, open=open, key=key, id=new.bag)
+                take_staged(db, bag, new.total, gated=gated)
+            else:
+                bag = insert_bag(db, spec, now, open=open, key=key)
+                insert_tasks(db, bag, new, gated=gated)
             if also is not None:
                 also(db, bag)
         return bag
+
+    def stage(self, key: str, first: int, tasks: Sequence[TaskInput], now: float) -> int:
+        """Write tasks of a bag that will be submitted with this key, `first` being the number of the first of
+        them, once; the number of tasks that came for it by now.
+
+        Raises UsageError: those before are not there, an id is taken, or tasks name each other.
+        """
+        with self.transaction() as db:
+            return stage(db, key, first, tasks, now)
 
     def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.

@@ -89,12 +89,14 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     bag.retried, bag.runtime, bag.first_done = retried, runtime, first_done
     bag.open, bag.events = bool(is_open), events
     _read_losses(db, bag)
-    tasks = db.execute(
-        "SELECT number, state, attempts, charged FROM task WHERE bag = ? ORDER BY number", (bag_id,)
+    # All others wait, and have never run.
+    others = db.execute(
+        "SELECT number, state, attempts, charged FROM task WHERE bag = ?"
+        " AND (state <> ? OR attempts <> 0 OR charged <> 0)",
+        (bag_id, TaskState.WAITING.value),
     )
-    for number, state, attempts, charged in tasks:
-        bag.restore(number, TaskState(state), attempts, charged)
-    bag.put_in_order()
+    bag.restore(others)
+    bag.fill()
     if linked:
         _read_links(db, bag)
     for parent in (*bag.spec.after, *bag.spec.after_any):

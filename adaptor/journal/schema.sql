@@ -32,6 +32,12 @@ CREATE TABLE appended (                     -- what was appended to bags: each a
     tasks       INTEGER NOT NULL,
     PRIMARY KEY (bag, client_key)
 ) WITHOUT ROWID;
+CREATE TABLE staged (                       -- tasks that came before their bag, which may never be submitted
+    bag         INTEGER PRIMARY KEY,        -- the number that it will have
+    client_key  TEXT NOT NULL UNIQUE,       -- as of the bag
+    tasks       INTEGER NOT NULL,
+    at          REAL NOT NULL               -- when the last of them came
+);
 CREATE INDEX bag_unended ON bag (id) WHERE ended IS NULL;
 CREATE TABLE forgotten (                    -- forgotten bags of which rows are left to be removed
     bag         INTEGER PRIMARY KEY,

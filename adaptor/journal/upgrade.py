@@ -1,8 +1,7 @@
 """The format of the journal's file: a new file gets the present one, an older file is migrated.
 
-`schema.sql` is the present format; `migrations/NNN.sql` makes format NNN of the one before it (none yet: 1
-is the first). SQLite keeps the number as the file's `user_version`, and changes it in the transaction that
-changes the tables.
+`schema.sql` is the present format; `migrations/NNN.sql` makes format NNN of the one before it. SQLite keeps
+the number as the file's `user_version`, and changes it in the transaction that changes the tables.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from adaptor.private_files import write_private
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = Path(__file__).parent
 """Of `schema.sql` and `migrations/`."""
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)

@@ -194,12 +194,19 @@ _ASIDE = words_of(
 
 def kinds_of(spec: BagSpec, tasks: Sequence[TaskInput]) -> tuple[TaskKind, ...]:
     """The kinds of a bag's tasks, the most frequent first."""
+    return kinds_by_sample(spec, tasks[:: sample_step(len(tasks))], len(tasks))
+
+
+def sample_step(total: int) -> int:
+    """Of so many tasks, each how manieth is looked at."""
+    return max(1, -(-total // LOOKED_AT))
+
+
+def kinds_by_sample(spec: BagSpec, sample: Sequence[TaskInput], total: int) -> tuple[TaskKind, ...]:
+    """The same by each `sample_step`th task of a bag of `total`."""
     if spec.kind is not None:
-        return (TaskKind(_key("named", spec.kind), spec.kind, len(tasks)),)
-    if not tasks:
-        return ()
-    step = -(-len(tasks) // LOOKED_AT)
-    counts = Counter(kind_of(spec, task) for task in tasks[::step])
+        return (TaskKind(_key("named", spec.kind), spec.kind, total),)
+    step, counts = sample_step(total), Counter(kind_of(spec, task) for task in sample)
     return tuple(TaskKind(key, name, count * step) for (key, name), count in counts.most_common(MOST_KINDS))
 
 

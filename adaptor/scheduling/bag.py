@@ -8,7 +8,8 @@ from __future__ import annotations
 import random
 from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 
 import msgspec
 
@@ -91,6 +92,8 @@ class Bag:
         """By site: what is known of earlier bags of the same kinds."""
         self.open = False
         """Whether tasks may still be appended."""
+        self.held_back = False
+        """Whether nothing of it starts while its many tasks are cancelled one part after another."""
         self.events = 0
         """The number of its last event: tasks that ended or were put back, and its close."""
         self.dependencies = Dependencies()
@@ -140,14 +143,22 @@ class Bag:
         return assumed_at(self.spec, self.earlier, site)
 
     @property
-    def waiting(self) -> deque[int]:
+    def waiting(self) -> Iterator[int]:
         """Tasks that wait, but for the suspects; in one line after another."""
         return self.lines.waiting
 
     def fill(self) -> None:
-        """Queue all tasks (of a new bag)."""
-        waiting = (task for task in range(self.total) if self.state(task) is TaskState.WAITING)
+        """Queue all tasks of a bag that wait, of which none is queued yet; the order is always the same."""
+        waiting = self._in_state(TaskState.WAITING)
+        if self.losses:
+            waiting = [*waiting]
+            self.suspects.extend(task for task in waiting if task in self.losses)
+            waiting = (task for task in waiting if task not in self.losses)
         self.lines.extend(self._in_order(waiting))
+
+    def _in_state(self, state: TaskState) -> Iterable[int]:
+        chosen = bytes(code == _CODES[state] for code in range(256))
+        return compress(range(self.total), self._states.translate(chosen))
 
     def block(self, dependencies: Dependencies, tasks: Iterable[int]) -> None:
         """Let these tasks (of a new bag, which are not queued yet) wait for others, or for bags."""
@@ -180,8 +191,11 @@ class Bag:
         blocked = list(added) if self.gated else sorted(task for task, link in links.items() if link)
         for task in blocked:
             self._set(task, TaskState.BLOCKED)
-        tasks = [task for task in added if self.state(task) is TaskState.WAITING]
+        tasks: Sequence[int] = added
+        if blocked:
+            tasks = [task for task in added if self.state(task) is TaskState.WAITING]
         if self.spec.order == "random":
+            tasks = list(tasks)
             random.Random(f"{self.id}:{added.start}").shuffle(tasks)  # noqa: S311 (a sample, no secret)
         self.lines.extend(tasks)
         return blocked
@@ -196,7 +210,7 @@ class Bag:
         """The tasks that wait for others, or for bags."""
         if not self._counts[TaskState.BLOCKED]:
             return []
-        return [task for task in range(self.total) if self.state(task) is TaskState.BLOCKED]
+        return [*self._in_state(TaskState.BLOCKED)]
 
     def unblock(self, task: int) -> None:
         """Queue a task that waits for nothing any more."""
@@ -208,11 +222,6 @@ class Bag:
         """Take no more tasks."""
         self.open = False
         self.events += 1
-
-    def put_in_order(self) -> None:
-        """Queue the waiting tasks in the order of the bag, which is the same after each restart."""
-        for line in self.lines:
-            line.waiting = deque(self._in_order(line.waiting))
 
     def waits_in(self, line: Line) -> int:
         """Tasks of a class that wait, suspects included."""
@@ -227,19 +236,23 @@ class Bag:
     def _in_order(self, tasks: Iterable[int]) -> Iterable[int]:
         if self.spec.order != "random":
             return tasks
-        places = list(range(self.total))
+        places = array("I", range(self.total))
         random.Random(self.id).shuffle(places)  # noqa: S311 (a sample, no secret)
         return sorted(tasks, key=places.__getitem__)
 
-    def restore(self, task: int, state: TaskState, attempts: int, charged: int) -> None:
-        """Set one task's state from the journal; call it in the order in which the tasks wait."""
-        self._set(task, state)
-        self._attempts[task] = attempts
-        if charged:
-            self.charged[task] = charged
-            self.failures += charged
-        if state is TaskState.WAITING:
-            self._line(task).append(task)
+    def restore(self, tasks: Iterable[tuple[int, str, int, int]]) -> None:
+        """Set what the journal says of tasks, before `fill`.
+
+        Of each: its number, the word for its state, its attempts, and its failures that were charged.
+        """
+        codes = {state.value: code for state, code in _CODES.items()}
+        for task, state, attempts, charged in tasks:
+            self._states[task] = codes[state]
+            self._attempts[task] = attempts
+            if charged:
+                self.charged[task] = charged
+                self.failures += charged
+        self._counts = {state: self._states.count(code) for state, code in _CODES.items()}
 
     def has(self, task: int) -> bool:
         """Whether there is such a task; a worker may speak of others."""
@@ -397,12 +410,13 @@ class Bag:
     def cancel(self, tasks: Iterable[int] | None = None) -> list[int]:
         """Cancel unfinished tasks (None: all); returns their numbers. Live attempts stay until released."""
         unfinished = [task for task in self._known(tasks) if not self.state(task).ended]
+        waiting = [task for task in unfinished if self.state(task) is TaskState.WAITING]
+        self.lines.drop(task for task in waiting if task not in self.losses)
         for task in unfinished:
             self._move(task, TaskState.CANCELLED)
-        self.lines.keep(lambda task: not self.state(task).ended)
+            self.progress.pop(task, None)
+            self.hasty.pop(task, None)
         self.suspects = deque(task for task in self.suspects if not self.state(task).ended)
-        self.progress.clear()
-        self.hasty.clear()
         return unfinished
 
     def _known(self, tasks: Iterable[int] | None) -> Iterable[int]:
@@ -438,14 +452,23 @@ class Bag:
         for task in again:
             self.failures -= self.charged.pop(task, 0)
             self.losses.forget(task)
-            self._set(task, TaskState.BLOCKED)
+        if not (self.awaits or self.dependencies):
+            for task in again:
+                self._move(task, TaskState.WAITING)
+            self.lines.extend(again)
+        else:
+            self._retry_linked(again)
+        return again
+
+    def _retry_linked(self, again: list[int]) -> None:
+        for task in again:
+            self._move(task, TaskState.BLOCKED)
         for task in again:
             if self.awaits or self.dependencies.waits(task, self.state):
                 self.dependencies.watch(task, self.state)
         for task in again:
             if not (self.awaits or self.dependencies.waits(task, self.state)):
                 self.unblock(task)
-        return again
 
     def _change_needs(self, task: int, needs: OwnNeeds) -> None:
         # What ran on several nodes cannot go on as a task on one.

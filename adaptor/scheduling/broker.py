@@ -7,6 +7,7 @@ writes the changes first, then sends the orders. Times are epoch seconds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape
@@ -146,8 +147,11 @@ class Broker:
     def refuse(self, bag: Bag, reasons: Mapping[int, str]) -> None:
         """End new tasks as failed, before those that wait for them are looked at: nothing can run them."""
         for task, why in reasons.items():
-            bag.end(task, TaskState.FAILED)
-            self.state.note(bag, task, error=why)
+            self._refuse(bag, task, why)
+
+    def _refuse(self, bag: Bag, task: int, why: str) -> None:
+        bag.end(task, TaskState.FAILED)
+        self.state.note(bag, task, error=why)
 
     def give_up(self, bag_id: int, why: str, size: TaskSize | None = None) -> int:
         """End the waiting tasks of a bag as failed; returns their number. Those that run go on.
@@ -157,10 +161,9 @@ class Broker:
         bag = self.state.bags.get(bag_id)
         if bag is None:
             return 0
-        waiting = [
-            task for task in (*bag.waiting, *bag.suspects) if size is None or bag.sizes.of(task) == size
-        ]
-        self.refuse(bag, dict.fromkeys(waiting, why))
+        waiting = [task for task in chain(bag.waiting, bag.suspects) if size in (None, bag.sizes.of(task))]
+        for task in waiting:
+            self._refuse(bag, task, why)
         if size is not None:
             bag.lines.let_go_of(size)
         self.state.forget_if_over(bag)
@@ -180,7 +183,7 @@ class Broker:
         await_retried(self.state, bag)
         if bag.spoilers:
             return 0
-        losses = {task: bag.losses.of(task) for task in range(bag.total) if task in bag.losses}
+        losses = bag.losses.by_task()
         again = bag.retry(tasks, needs)
         if again and needs is not None:
             self.state.changes.needs.append(NeedsChanged(bag.id, again, needs))

@@ -71,10 +71,11 @@ class WorkerDied(msgspec.Struct, frozen=True):
 
 
 class TaskChange(msgspec.Struct, frozen=True):
-    """A task's state after the step."""
+    """The state of a task after the step, or of several with consecutive numbers that changed alike."""
 
     bag: int
     task: int
+    """The number of the first."""
     state: TaskState
     attempts: int
     charged: int
@@ -83,7 +84,27 @@ class TaskChange(msgspec.Struct, frozen=True):
     error: str | None = None
     """Why the task failed, if the end of the attempt does not say it."""
     event: int | None = None
-    """The number of this change among the events of the bag; None: clients are not told of it."""
+    """The number of this change among the events of the bag, of the first task; None: clients are not told of
+    it. Those of the others follow."""
+    count: int = 1
+    """The number of tasks."""
+
+    @property
+    def tasks(self) -> range:
+        return range(self.task, self.task + self.count)
+
+    def with_next(self, change: TaskChange) -> TaskChange | None:
+        """This change and the next one as one; None: they are not alike, or do not follow each other."""
+        count = self.count
+        if self.result is not None or change.task != self.task + count:
+            return None
+        follows = msgspec.structs.replace(
+            self,
+            task=self.task + count,
+            event=None if self.event is None else self.event + count,
+            count=change.count,
+        )
+        return msgspec.structs.replace(self, count=count + change.count) if follows == change else None
 
 
 class MemoryRaised(msgspec.Struct, frozen=True):
@@ -129,6 +150,14 @@ class Changes(msgspec.Struct):
 
     at_rest: bool = False
     """True if a bag whose counts changed has ended, or is paused and runs nothing: workers may be useless."""
+
+    def note(self, change: TaskChange) -> None:
+        """Add the change of a task; where many change alike, as in a cancelled bag, they are one change."""
+        together = self.tasks[-1].with_next(change) if self.tasks else None
+        if together is None:
+            self.tasks.append(change)
+        else:
+            self.tasks[-1] = together
 
     def __bool__(self) -> bool:
         return bool(self.attempts or self.tasks or self.tallies or self.guards or self.specs)

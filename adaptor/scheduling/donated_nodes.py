@@ -42,7 +42,7 @@ def take_for_donated(
         return None
     release = _Release(state, bag, worker, now)
     # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
-    for position, task in enumerate(islice(line.waiting, reach(state, bag, line, worker.site))):
+    for position, task in enumerate(line.waiting.head(reach(state, bag, line, worker.site))):
         if not line.admits(task, free):
             continue
         fate = bag.preempted_of(task)
@@ -145,7 +145,7 @@ def _demands_of_line(
     first = reach(state, bag, line, site)
     suspects = [task for task in islice(bag.suspects, first) if bag.lines.of(task) is line]
     if waiting > 0:
-        some = [task for task in islice(line.waiting, first) if task not in kept]
+        some = [task for task in line.waiting.head(first) if task not in kept]
         yield _demand(state, bag, line, site, waiting, some)
     elif suspects and bag.spec.allocation == "transparent":
         yield _demand(state, bag, line, site, 1, suspects)

@@ -28,7 +28,7 @@ def may_start(bag: Bag, worker: Worker) -> bool:
     has reported how the first ones ended: a worker reports failures after a second, and thousands of tasks
     may fail in one.
     """
-    if bag.guard.paused or not room_of(bag):
+    if bag.guard.paused or bag.held_back or not room_of(bag):
         return False
     if not under_canary(bag):
         return True

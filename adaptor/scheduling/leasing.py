@@ -9,7 +9,6 @@ a task wins.
 from __future__ import annotations
 
 import math
-from itertools import islice
 
 from adaptor.donation.fitting import held
 from adaptor.model import TaskState
@@ -76,8 +75,7 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     return all(
         state.learner_of(bag, site, line).mean is not None
         and all(
-            state.needs(bag, site, task) > left
-            for task in islice(line.waiting, reach(state, bag, line, site))
+            state.needs(bag, site, task) > left for task in line.waiting.head(reach(state, bag, line, site))
         )
         for bag, line in lines_of(bags)
     )
@@ -114,7 +112,7 @@ def _take_fitting(
     if worker.pilot in state.donated:
         return take_for_donated(state, bag, line, worker, room, now)
     rules, other = state.rules(worker.site), None
-    for position, task in enumerate(islice(line.waiting, reach(state, bag, line, worker.site))):
+    for position, task in enumerate(line.waiting.head(reach(state, bag, line, worker.site))):
         first = not bag.preempted or held(bag.preempted_of(task).times, rules)
         if (other is not None and not first) or not line.admits(task, room):
             continue

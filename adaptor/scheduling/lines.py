@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from adaptor.resources import Room, TaskSize
 from adaptor.scheduling.task_sizes import MOST, TaskSizes, class_of, classes_of
+from adaptor.scheduling.waiting_tasks import WaitingTasks
 
 LOOKAHEAD = 64
 """Tasks at the head of a line of different tasks among which one is looked for that fits."""
@@ -20,7 +22,7 @@ class Line:
         """`size`: of the class; None: of the next task."""
         self.number = number
         self.size = size
-        self.waiting: deque[int] = deque()
+        self.waiting = WaitingTasks()
         self.most = 0
         """The most tasks that have waited here at the same time."""
         self._sizes = sizes
@@ -64,6 +66,15 @@ class Line:
         self.waiting.appendleft(task)
         self._came(task)
 
+    def extend(self, tasks: Iterable[int]) -> None:
+        """Queue tasks in this order."""
+        if self._sizes.timed:
+            for task in tasks:
+                self.append(task)
+            return
+        self.waiting.extend(tasks)
+        self.most = max(self.most, len(self.waiting))
+
     def remove(self, task: int) -> None:
         """Raises ValueError: it does not wait here."""
         self.waiting.remove(task)
@@ -71,18 +82,15 @@ class Line:
 
     def take(self, position: int) -> int:
         """Take the task at this position off the line."""
-        task = self.waiting[position]
-        del self.waiting[position]
+        task = self.waiting.take(position)
         self._went(task)
         return task
 
-    def keep(self, wanted: Callable[[int], bool]) -> None:
-        """Let only these tasks wait on."""
-        everything, self.waiting = self.waiting, deque()
-        self._times.clear()
-        for task in everything:
-            if wanted(task):
-                self.append(task)
+    def drop(self, tasks: Collection[int]) -> None:
+        """Take tasks that wait here off the line."""
+        self.waiting.drop(tasks.__contains__, len(tasks))
+        for task in tasks:
+            self._went(task)
 
     def _came(self, task: int) -> None:
         self.most = max(self.most, len(self.waiting))
@@ -143,11 +151,9 @@ class Lines:
         return any(line.waiting for line in self._all)
 
     @property
-    def waiting(self) -> deque[int]:
-        """The tasks of all lines; to be changed only where there is one line."""
-        if len(self._all) == 1:
-            return self._all[0].waiting
-        return deque(task for line in self._all for task in line.waiting)
+    def waiting(self) -> Iterator[int]:
+        """The tasks of all lines, one line after the other."""
+        return chain.from_iterable(line.waiting for line in self._all)
 
     def by_turn(self, *, in_file_order: bool) -> list[Line]:
         """The lines with waiting tasks, the one that is to be served next first.
@@ -164,13 +170,19 @@ class Lines:
 
     def extend(self, tasks: Iterable[int]) -> None:
         """Queue tasks in this order."""
+        if len(self._all) == 1 and not self._sizes.mixed:
+            self._all[0].extend(tasks)
+            return
         for task in tasks:
             self.of(task).append(task)
 
-    def keep(self, wanted: Callable[[int], bool]) -> None:
-        """Let only these tasks wait on."""
-        for line in self._all:
-            line.keep(wanted)
+    def drop(self, tasks: Iterable[int]) -> None:
+        """Take tasks that wait off their lines."""
+        by_line: dict[int, set[int]] = {}
+        for task in tasks:
+            by_line.setdefault(self.of(task).number, set()).add(task)
+        for number, some in by_line.items():
+            self._all[number].drop(some)
 
     def let_go_of(self, size: TaskSize) -> None:
         """No place is looked for that is larger than the next task, in the class of this size."""

@@ -62,12 +62,19 @@ class Losses:
         self._most = most
         self._attempts: dict[int, set[int]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._attempts)
+
     def __contains__(self, task: int) -> bool:
         return task in self._attempts
 
     def of(self, task: int) -> frozenset[int]:
         """The numbers of its attempts."""
         return frozenset(self._attempts.get(task, ()))
+
+    def by_task(self) -> dict[int, frozenset[int]]:
+        """The attempts of all tasks that have any."""
+        return {task: frozenset(attempts) for task, attempts in self._attempts.items()}
 
     def add(self, task: int, attempt: int) -> None:
         self._attempts.setdefault(task, set()).add(attempt)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from adaptor.resources import Room, TaskSize
 from adaptor.scheduling.bag import Bag
@@ -44,7 +43,7 @@ def places_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, roo
         return places_of(state, line.task, worker, room)
     if room.holds(line.task):
         return [worker]
-    some = islice(line.waiting, LOOKAHEAD) if line.mixed else ()
+    some = line.waiting.head(LOOKAHEAD) if line.mixed else ()
     return [worker] if any(room.holds(bag.sizes.of(task)) for task in some) else []
 
 
@@ -115,7 +114,7 @@ def those_for_gpus(state: SchedulingState, worker: Worker, turns: Iterable[Turn]
 
 def _has_time(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
     """True if a waiting task may start there as long as the pilot has left."""
-    tasks = islice(line.waiting, reach(state, bag, line, worker.site))
+    tasks = line.waiting.head(reach(state, bag, line, worker.site))
     if worker.pilot in state.donated:
         return any(fits_donated(state, bag, worker, task, now) for task in tasks)
     needs = min((state.needs(bag, worker.site, task) for task in tasks), default=float("inf"))

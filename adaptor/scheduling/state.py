@@ -416,7 +416,7 @@ class SchedulingState:
         if state.ended and bag.dependencies.has_children(task):
             self.ended_parents.append((bag, task))
         change = TaskChange(bag.id, task, state, bag.attempts(task), charged, result, error, event)
-        self.changes.tasks.append(change)
+        self.changes.note(change)
         self.touched[bag.id] = bag
 
     def forget_if_over(self, bag: Bag) -> None:

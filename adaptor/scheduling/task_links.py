@@ -77,7 +77,7 @@ def _with_numbers(index: int, task: TaskInput, total: int, numbers: Mapping[str,
         return task
     kinds = {"after": task.after, "after_any": task.after_any}
     found = {
-        kind: list(dict.fromkeys(_number(index, kind, parent, total, numbers) for parent in parents))
+        kind: tuple(dict.fromkeys(_number(index, kind, parent, total, numbers) for parent in parents))
         for kind, parents in kinds.items()
     }
     return msgspec.structs.replace(task, after=found["after"], after_any=found["after_any"])

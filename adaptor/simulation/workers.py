@@ -294,10 +294,9 @@ class SimulatedWorkers:
             if isinstance(attempt, AttemptEnd):
                 ends[attempt.key] = attempt.at
         for change in changes.tasks:
-            if change.state.ended:
-                key = AttemptKey(change.bag, change.task, change.result or 0)
-                at = ends.get(key, now)
-                self._events.append(TaskEnded(change.bag, change.task, change.state, at, change.error))
+            for task in change.tasks if change.state.ended else ():
+                at = ends.get(AttemptKey(change.bag, task, change.result or 0), now)
+                self._events.append(TaskEnded(change.bag, task, change.state, at, change.error))
 
     def _plan(
         self, at: float, what: int, worker: SimulatedWorker, do: Callable[[float], None], place: int = 0

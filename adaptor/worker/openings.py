@@ -131,9 +131,11 @@ class Openings:
     def prepare(self, many: Iterable[HeldTask]) -> None:
         """Begin to open the files of the attempts that start next, so that they need not wait for them.
 
-        Several at once: to wake a thread costs as much as to open the files.
+        Several at once: to wake a thread costs as much as to open the files. Not those of a script: what an
+        element shares with others is emptied at its start, and no earlier.
         """
-        heads = [(held, self._folder(held)) for held in islice(many, AHEAD)]
+        plain = (held for held in many if held.bag.script is None)
+        heads = [(held, self._folder(held)) for held in islice(plain, AHEAD)]
         fresh = [(held, folder) for held, folder in heads if held.key not in folder.prepared]
         if len(fresh) >= AHEAD // 2:
             for folder in dict.fromkeys(folder for _, folder in fresh):

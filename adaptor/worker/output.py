@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import msgspec
@@ -257,11 +258,16 @@ class OutputFolder:
 
 
 class ScriptOutput:
-    """In place of an `OutputFolder`. Files that stay empty stay, as those of sbatch do."""
+    """In place of an `OutputFolder`. Files that stay empty stay, as those of sbatch do.
 
-    def __init__(self, script: BatchScript, node: str) -> None:
+    Elements that name the same file write behind each other, as slurmstepd lets them in both open modes.
+    """
+
+    def __init__(self, script: BatchScript, node: str, scratch: Callable[[AttemptKey], str | None]) -> None:
+        """`scratch`: the folder for temporary files of an attempt; None: it has none of its own."""
         self._script = script
         self._node = node
+        self._scratch = scratch
         self._disk = _Patience()
 
     def open(self, held: HeldTask) -> TaskFiles:
@@ -278,6 +284,7 @@ class ScriptOutput:
             out, err = output_files(self._script, element, self._node)
             handles.append(self._open(out))
             handles.append(os.dup(handles[-1]) if err == out else self._open(err))
+            self._make_scratch(held.key)
         except BaseException:
             for handle in (cwd, *handles):
                 os.close(handle)
@@ -292,13 +299,26 @@ class ScriptOutput:
         """Its tasks are no calls."""
 
     def discarded(self, held: HeldTask) -> None:
-        """Nothing is left to do."""
+        """Remove what was made for it."""
+        self.ended(held.key, alone=True)
 
-    def ended(self, key: AttemptKey, *, alone: bool) -> None:
-        """Nothing is left to do."""
+    def ended(self, key: AttemptKey, *, alone: bool) -> None:  # noqa: ARG002
+        """Remove its folder for temporary files."""
+        scratch = self._scratch(key)
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def tidy(self) -> None:
         """Nothing is left to do."""
+
+    def _make_scratch(self, key: AttemptKey) -> None:
+        scratch = self._scratch(key)
+        if scratch is None:
+            return
+        try:
+            os.makedirs(scratch, mode=0o700, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
+        except OSError as error:
+            raise cannot(f"{scratch}: the task's folder for temporary files cannot be made", error) from error
 
     def _open(self, path: str) -> int:
         try:
@@ -308,7 +328,7 @@ class ScriptOutput:
             os.makedirs(above, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
             folder = open_folder(above, ours=False)
             try:
-                handle = open_output(name, folder, append=self._script.append)
+                handle = open_output(name, folder, append=True, empty=not self._script.append)
             finally:
                 os.close(folder)
             self._disk.taken()

@@ -177,10 +177,10 @@ def test_tasks_name_those_after_which_they_run() -> None:
     text = '{"command": "a", "id": "x"}\n{"command": "b", "after": ["x", 0], "after_any": ["x"]}'
     assert parse_json_lines(text, "f") == [
         TaskInput("a", id="x"),
-        TaskInput("b", after=["x", 0], after_any=["x"]),
+        TaskInput("b", after=("x", 0), after_any=("x",)),
     ]
     more = '{"command": "a", "id": "y", "after": ["x", 7]}'
-    assert parse_json_lines(more, "f", more=True) == [TaskInput("a", id="y", after=["x", 7])]
+    assert parse_json_lines(more, "f", more=True) == [TaskInput("a", id="y", after=("x", 7))]
     with pytest.raises(BagFileError, match=r"^f:2: id: 'y' is that of another task"):
         parse_json_lines(f"{more}\n{more}", "f", more=True)
 

@@ -55,6 +55,7 @@ def test_a_bag_is_opened_filled_in_parts_and_closed(serve: Serve, monkeypatch: p
     server = serve(
         {
             api.Submit: api.Submitted(7),
+            api.Stage: lambda question: question.first + len(question.tasks),
             api.Append: appending(),
             api.Close: [7],
             api.Cancel: 1,
@@ -62,15 +63,29 @@ def test_a_bag_is_opened_filled_in_parts_and_closed(serve: Serve, monkeypatch: p
     )
     with Client() as client:
         assert client.open_bag(SPEC, [TRUE] * 3) == 7
-        assert client.append(7, [TRUE] * 5) == [1, 2, 3, 4, 5]
+        assert client.append(7, [TRUE] * 5) == [0, 1, 2, 3, 4]
         assert client.append(7, []) == []
         assert client.cancel(7, range(2)) == 1
         client.close_bag(7)
     (opened,) = server.asked(api.Submit)
-    assert (opened.open, len(opened.bag.tasks)) == (True, 2)
-    assert [len(each.tasks) for each in server.asked(api.Append)] == [1, 2, 2, 1]
-    assert len({each.key for each in server.asked(api.Append)} | {opened.key}) == 5
+    assert (opened.open, opened.bag.tasks, opened.staged) == (True, [], 3)
+    parts = [(each.key, each.first, len(each.tasks)) for each in server.asked(api.Stage)]
+    assert parts == [(opened.key, 0, 2), (opened.key, 2, 1)]
+    assert [len(each.tasks) for each in server.asked(api.Append)] == [2, 2, 1]
+    assert len({each.key for each in server.asked(api.Append)} | {opened.key}) == 4
     assert server.asked(api.Cancel) == [api.Cancel([7], [0, 1])]
+
+
+def test_tasks_that_name_each_other_are_submitted_at_once(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bags, "BATCH", 2)
+    server = serve({api.Submit: api.Submitted(7)})
+    linked = [*[TRUE] * 3, TaskInput("x", after=(0,))]
+    with Client() as client:
+        assert client.open_bag(SPEC, linked) == 7
+    (opened,) = server.asked(api.Submit)
+    assert (opened.bag.tasks, opened.staged) == (linked, 0)
 
 
 def test_an_append_that_got_no_answer_is_repeated_with_its_key(serve: Serve, state: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
-from adaptor.daemon.client.new_tasks import needs_of
+from adaptor.daemon.client.new_tasks import own_needs
 from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
@@ -138,7 +138,7 @@ class World:
         if crash:
             self.restart()
         elif not done.repeated:
-            needs = {done.first + place: own for place, own in needs_of(tasks).items()}
+            needs = {done.first + place: own for place, own in own_needs(tasks).needs.items()}
             self.broker.append(bag, done.tasks, self.now, done.links, needs)
             self.commit()
         return done.first

@@ -102,7 +102,7 @@ class AfterMachine(RuleBasedStateMachine):
             some = st.lists(st.integers(0, number - 1), max_size=2, unique=True) if number else st.just([])
             after, after_any = data.draw(some), data.draw(some)
             self.world.parents[bag][number] = (after, after_any)
-            tasks.append(TaskInput(f"task {number}", after=[*after], after_any=[*after_any]))
+            tasks.append(TaskInput(f"task {number}", after=(*after,), after_any=(*after_any,)))
         key = f"{bag}.{first}"
         assert self.world.append(bag, key, tasks, crash=crash) == first
         self.appends[bag][key] = (first, tasks)

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from adaptor.bag_spec import BagSpec
-from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
 
 SPEC = BagSpec(name="b", cwd="/", output="/o", environment={})
@@ -19,11 +18,12 @@ def bag(tasks: int, **options: object) -> Bag:
 
 def test_a_task_may_have_more_attempts_than_fit_into_16_bits() -> None:
     made = bag(1)
-    made.restore(0, TaskState.WAITING, 65_535, 0)
+    made.restore([(0, "waiting", 65_535, 0)])
+    made.fill()
     made.lines.of(0).take(0)
     assert made.lease(0) == made.attempts(0) == 65_536
     other = bag(1)
-    other.restore(0, TaskState.WAITING, 65_536, 0)
+    other.restore([(0, "waiting", 65_536, 0)])
     assert other.attempts(0) == 65_536
 
 
@@ -34,9 +34,8 @@ def test_a_random_order_is_the_same_after_a_restart() -> None:
     assert sorted(bag.waiting) == list(range(100))
     assert list(bag.waiting) != list(range(100))
     done = set(list(bag.waiting)[:40])
-    for task in range(100):
-        again.restore(task, TaskState.DONE if task in done else TaskState.WAITING, 1, 0)
-    again.put_in_order()
+    again.restore((task, "done" if task in done else "waiting", 1, 0) for task in range(100))
+    again.fill()
     assert list(again.waiting) == list(bag.waiting)[40:]
 
 

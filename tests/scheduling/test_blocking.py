@@ -22,7 +22,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def after(*parents: int, any: tuple[int, ...] = ()) -> TaskInput:
-    return TaskInput("x", after=[*parents], after_any=[*any])
+    return TaskInput("x", after=(*parents,), after_any=(*any,))
 
 
 def bag_of(world: World, *tasks: TaskInput, **options: object) -> int:
@@ -182,7 +182,7 @@ def test_tasks_that_are_appended_after_ended_ones(world: World) -> None:
     world.append(bag, "a", [TaskInput("x"), TaskInput("x", id="good")])
     world.join("w")
     run_all(world, 0)
-    world.append(bag, "b", [after(0), TaskInput("x", after=["good"]), after(any=(0,))])
+    world.append(bag, "b", [after(0), TaskInput("x", after=("good",)), after(any=(0,))])
     assert world.states(bag)[2:] == ["failed", "leased", "leased"] or world.states(bag)[2:] == [
         "failed",
         "leased",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
-from adaptor.model import Limits, PilotState, Request, TaskState
+from adaptor.model import Limits, PilotState, Request
 from adaptor.protocol.messages import Hello, Report
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -52,7 +52,7 @@ def test_a_bag_that_is_to_be_cheap_is_apart_again_when_it_is_retried_after_a_res
     broker = broker_with(1)
     spec = BagSpec(name="b", cwd="/", output="/o", environment={}, prefer="cheap")
     ended = Bag(2, spec, 1)
-    ended.restore(0, TaskState.FAILED, 1, 1)
+    ended.restore([(0, "failed", 1, 1)])
     assert broker.retry(ended, 0.0) == 1
     assert leased_in(broker, 6) == {1}
     broker.own_pilot(7, 2)

@@ -107,7 +107,7 @@ def state_of(replicas: int, paying: bool, finished: list[float]) -> tuple[Schedu
         state.alone.add(1)
     for task, wall in enumerate(finished, 8):
         state.finished(bag, "here", task, wall)
-        bag.waiting.remove(task)
+        bag.lines.of(task).remove(task)
         bag.lease(task)
         bag.end(task, bag.state(0).DONE)
     return state, bag
@@ -123,7 +123,7 @@ def worker(state: SchedulingState, pilot: int, free: int = 0, left: float = 1e6)
 
 
 def start(state: SchedulingState, bag: Bag, at: Worker, started: float) -> AttemptKey:
-    key = state.lease([at], bag, bag.waiting.popleft(), 1.0, started)
+    key = state.lease([at], bag, next(iter(bag.lines)).take(0), 1.0, started)
     at.held[key].started = started
     return key
 
@@ -153,7 +153,7 @@ def test_replicas_are_few_useful_and_paid(
     state.owners[1] = 1
     for elapsed in running:
         start(state, bag, busy, now - elapsed)
-    bag.waiting.clear()
+    bag.lines.drop([*bag.waiting])
     for number, (free, left) in enumerate(idle, 2):
         worker(state, number, free, left)
         if paying:
@@ -178,7 +178,7 @@ def test_the_one_that_has_run_longest_of_all_comes_first() -> None:
     start(state, bag, busy, 995.0)
     oldest = start(state, bag, busy, 900.0)
     start(state, bag, busy, 960.0)
-    bag.waiting.clear()
+    bag.lines.drop([*bag.waiting])
     worker(state, 2, free=1)
     (copy,) = copies(state, bag, 1000.0)
     assert copy.task == oldest.task
@@ -190,7 +190,7 @@ def test_a_paying_bag_uses_what_another_task_of_the_same_pilot_pays_for() -> Non
     state.owners.update({1: 1, 2: 1, 3: 1})
     slow = start(state, bag, late, 800.0)
     start(state, bag, other, 985.0)
-    bag.waiting.clear()
+    bag.lines.drop([*bag.waiting])
     worker(state, 3, free=1)
     assert copies(state, bag, 1000.0) == [], "its pilot would leave"
     mate = worker(state, 2, free=1)
@@ -301,7 +301,7 @@ def test_workers_of_a_site_that_the_configuration_no_longer_has_are_passed_over(
     key = start(state, bag, worker(state, 2), 900.0)
     gone.site, gone.awaited = "gone", True
     start(state, bag, gone, 900.0)
-    bag.waiting.clear()
+    bag.lines.drop([*bag.waiting])
     worker(state, 3, free=2)
     assert [copy.task for copy in copies(state, bag, 1000.0)] == [key.task]
 
@@ -319,8 +319,8 @@ def test_many_idle_workers_do_not_each_cost_a_look(
     monkeypatch.setattr(leasing, "copies", look)
     state, bag = state_of(1, False, [10.0])
     start(state, bag, worker(state, 0), 990.0)
-    while bag.waiting:
-        task = bag.waiting.popleft()
+    while bag.lines.any_waits:
+        task = next(iter(bag.lines)).take(0)
         bag.lease(task)
         bag.end(task, TaskState.DONE)
     idle = [worker(state, number, free=1) for number in range(1, workers)]

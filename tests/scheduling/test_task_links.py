@@ -12,7 +12,7 @@ Names = list[int | str]
 
 
 def task(id: str | None = None, after: Names | None = None, any: Names | None = None) -> TaskInput:
-    return TaskInput("x", id=id, after=after or [], after_any=any or [])
+    return TaskInput("x", id=id, after=tuple(after or ()), after_any=tuple(any or ()))
 
 
 def test_ids_and_numbers_become_numbers() -> None:

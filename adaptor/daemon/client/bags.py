@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 import msgspec
 
@@ -11,10 +10,10 @@ from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import budget_writer, check_deadline
 from adaptor.daemon.client.new_tasks import (
+    OwnNeedsOf,
     check_own_times,
-    name_of,
-    needs_of,
     out_of_bounds,
+    own_needs,
     own_sizes,
     prepared,
     reasons_of,
@@ -26,6 +25,8 @@ from adaptor.errors import UsageError
 from adaptor.journal.bag_rows import bag_of_key, end_of_bag
 from adaptor.journal.continuing import left_to_run
 from adaptor.journal.event_views import events
+from adaptor.journal.recovery import load_bag
+from adaptor.journal.staging import StagedTasks
 from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
 from adaptor.resources import OwnNeeds
@@ -49,25 +50,41 @@ async def submit(running: RunningDaemon, question: api.Submit) -> api.Submitted:
             return api.Submitted(0, taken_over)
         given = msgspec.structs.replace(given, tasks=left)
         question = msgspec.structs.replace(question, bag=given)
-    answer = await _new_bag(running, question)
+    try:
+        answer = await _new_bag(running, question)
+    except UsageError:
+        if question.staged:
+            running.retention.forget_staged(question.key)
+        raise
     return msgspec.structs.replace(answer, taken_over=taken_over)
+
+
+@answers(api.Stage)
+def stage(running: RunningDaemon, question: api.Stage) -> int:
+    """Take tasks of a bag that is submitted later; the number of those that came for it by now.
+
+    Raises:
+        UsageError: those before them are not there, an id is taken, or they run after each other.
+        JournalError: they are not written down.
+    """
+    return running.core.journal.stage(question.key, question.first, question.tasks, running.core.now())
 
 
 async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitted:
     """It is opened, gets its tasks, and is closed again unless it is to stay open."""
     given, core = question.bag, running.core
-    new = await prepared(
-        given.spec, given.tasks
-    )  # what is looked at below does not change before it is written
+    # What is looked at below does not change before it is written.
+    new = await prepared(core.journal, question)
     if question.key and (known := core.journal.read(bag_of_key, question.key)) is not None:
         return api.Submitted(known)
+    if new is None:
+        raise UsageError("the tasks that came for this bag are forgotten: submit it again")
     asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
     earlier = core.earlier.of(asked)
     spec = earlier.settled(asked, queues_of(running, asked).values())
-    given = msgspec.structs.replace(given, spec=spec)
-    if not given.tasks and not question.open:
+    if not new.own.total and not question.open:
         raise UsageError("a bag needs at least one task")
-    refused = check(running, given)
+    refused = check(running, spec, new.own)
     running.notifier.check(spec.notify)
     now = core.now()
     check_deadline(spec.deadline, now)
@@ -78,10 +95,13 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     )
     if with_budget is not None:
         core.broker.keep_apart(id)
-    bag = Bag(id, core.journal.bag_spec(id), len(given.tasks), needs_of(given.tasks))
-    bag.open, bag.awaits = question.open, awaits
-    bag.block(new.dependencies, range(bag.total) if awaits else new.rows.links)
-    bag.fill()
+    if isinstance(new.rows, StagedTasks):
+        bag = load_bag(core.journal, id)
+    else:
+        bag = Bag(id, core.journal.bag_spec(id), new.own.total, new.own.needs)
+        bag.open, bag.awaits = question.open, awaits
+        bag.block(new.dependencies, range(bag.total) if awaits else new.rows.links)
+        bag.fill()
     bag.earlier = earlier.tasks
     core.broker.refuse(bag, refused)
     core.broker.add_bag(bag, now, watched=True)
@@ -89,7 +109,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     for text in earlier.texts(asked, spec):
         core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
     running.wake_sites()
-    return api.Submitted(id, refused=len(refused), reasons=reasons_of(given.tasks, refused))
+    return api.Submitted(id, refused=len(refused), reasons=reasons_of(new.own, refused))
 
 
 @answers(api.Append)
@@ -104,7 +124,8 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
     core, tasks = running.core, question.tasks
     known = core.broker.state.bags.get(question.bag)
     gated = known is not None and known.gated
-    refused = {} if known is None else _impossible(running, known.spec, tasks)
+    own = own_needs(tasks)
+    refused = {} if known is None else _impossible(running, known.spec, own)
     done = core.journal.append(question.bag, question.key, tasks, gated=gated)
     if done.repeated or not done.tasks:
         return api.Appended(done.first, done.tasks)
@@ -115,8 +136,8 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
         done.tasks,
         core.now(),
         links=done.links,
-        needs={done.first + task: needs for task, needs in needs_of(tasks).items()},
-        refused={done.first + task: why for task, why in refused.items()},
+        needs={done.first + place: needs for place, needs in own.needs.items()},
+        refused={done.first + place: why for place, why in refused.items()},
     )
     if not bag.spec.kinds:  # its first tasks
         spec = msgspec.structs.replace(bag.spec, kinds=kinds_of(bag.spec, tasks))
@@ -125,7 +146,8 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
     # Else the next look at the queue is early enough.
     if bag.count(TaskState.WAITING) > 2 * before[0] or len(bag.lines) > before[1]:
         running.wake_sites()
-    return api.Appended(done.first, done.tasks, len(refused), reasons_of(tasks, refused, done.first))
+    reasons = reasons_of(own_needs(tasks, done.first), refused)
+    return api.Appended(done.first, done.tasks, len(refused), reasons)
 
 
 def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
@@ -184,12 +206,11 @@ async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> li
             until = 0.0
 
 
-def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
+def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, str]:
     """By task with needs of its own that no site could ever run: why.
 
     Raises UsageError: no site could ever run any task of the bag, or one contradicts itself.
     """
-    spec = given.spec
     unknown = [name for name in spec.sites if name not in running.sites]
     if unknown:
         known = ", ".join(running.sites)
@@ -203,8 +224,8 @@ def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
             )
     if problem := out_of_bounds(OwnNeeds(time=spec.time)):
         raise UsageError(problem)
-    refused = _impossible(running, spec, given.tasks)
-    if any(task.needs is None for task in given.tasks) or not given.tasks:
+    refused = _impossible(running, spec, own)
+    if not own.all:
         check_can_run(spec, queues_of(running, spec))
         largest, processors = largest_request(running, spec), spec.task.total_processors
         if processors > largest:
@@ -212,23 +233,23 @@ def check(running: RunningDaemon, given: api.BagInput) -> dict[int, str]:
                 f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise"
                 " `limits.max_proc` in the configuration, then: adaptor daemon reload"
             )
-    elif len(refused) == len(given.tasks):
-        raise UsageError(f"{name_of(0, given.tasks[0])}: {refused[0]}")
+    elif len(refused) == own.total:
+        raise UsageError(f"{own.name(0)}: {refused[0]}")
     check_times(spec, {name: running.core.terms[name].longest for name in _sites_of(running, spec)})
     return refused
 
 
-def _impossible(running: RunningDaemon, spec: BagSpec, tasks: Sequence[api.TaskInput]) -> dict[int, str]:
+def _impossible(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, str]:
     """By the place of a new task with needs of its own that no site could ever run: why.
 
     Raises UsageError: the needs of a task contradict each other, or the options of its bag.
     """
     if spec.allocation == "transparent" and (
-        spec.nodes > 1 or any(task.needs and (task.needs.nodes or 1) > 1 for task in tasks)
+        spec.nodes > 1 or any((needs.nodes or 1) > 1 for needs in own.needs.values())
     ):
         raise UsageError(ONE_NODE)
-    sizes = own_sizes(spec, tasks)
-    check_own_times(spec, tasks)
+    sizes = own_sizes(spec, own)
+    check_own_times(spec, own)
     return impossible_tasks(sizes, queues_of(running, spec), largest_request(running, spec))
 
 

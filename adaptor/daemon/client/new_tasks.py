@@ -1,20 +1,24 @@
-"""The tasks of a new bag, made ready for the journal and the broker; where they are many, in a thread.
+"""The tasks of a new bag, made ready for the journal and the broker.
 
-A bag of 100,000 tasks takes seconds, in which workers report and get leases.
+Large bags come in parts before they are submitted (`journal.staging`). Those whose tasks run after each other
+do not: they are made ready in a thread, since 100,000 tasks take seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import MOST, BagSpec, TaskKind
 from adaptor.errors import UsageError
-from adaptor.journal.bag_rows import TaskRows, task_rows
-from adaptor.kinds.recognising import kinds_of
+from adaptor.journal.bag_rows import TaskRows, read_needs, task_rows
+from adaptor.journal.journal import Journal
+from adaptor.journal.staging import StagedTasks, every, input_of, staged
+from adaptor.kinds.recognising import kinds_by_sample, kinds_of, sample_step
 from adaptor.resources import MOST_GPUS, MOST_LETTERS, OwnNeeds, TaskGpus, TaskSize
 from adaptor.scheduling.dependencies import Dependencies
 from adaptor.units import LARGEST, LONGEST, format_duration, format_size, shortened
@@ -23,24 +27,67 @@ _MANY = 2_000
 """Tasks that take some 20 ms."""
 
 
+class OwnNeedsOf(msgspec.Struct, frozen=True):
+    """What new tasks need that need something else than their bag says."""
+
+    total: int
+    """The number of new tasks."""
+    needs: Mapping[int, OwnNeeds]
+    """By the place of a task among them."""
+    name: Callable[[int], str]
+    """What the user calls the task at a place."""
+
+    @property
+    def all(self) -> bool:
+        """Whether there are new tasks, and each has needs of its own."""
+        return 0 < self.total == len(self.needs)
+
+
+def own_needs(tasks: Sequence[TaskInput], first: int = 0) -> OwnNeedsOf:
+    """`first`: the number that the first of these tasks has in its bag."""
+    return OwnNeedsOf(
+        len(tasks),
+        {place: task.needs for place, task in enumerate(tasks) if task.needs is not None},
+        lambda place: name_of(first + place, tasks[place]),
+    )
+
+
 class NewTasks(msgspec.Struct, frozen=True):
     """What the journal and the broker get."""
 
-    rows: TaskRows
+    rows: TaskRows | StagedTasks
     dependencies: Dependencies
     kinds: tuple[TaskKind, ...]
+    own: OwnNeedsOf
 
 
-async def prepared(spec: BagSpec, tasks: Sequence[TaskInput]) -> NewTasks:
-    """Raises UsageError: a task names a parent that cannot be, or an id that is taken."""
+async def prepared(journal: Journal, question: api.Submit) -> NewTasks | None:
+    """The tasks of a new bag; None: they came before it, and are not there any more.
+
+    Raises UsageError: a task names a parent that cannot be, or an id that is taken.
+    """
+    spec, tasks = question.bag.spec, question.bag.tasks
+    if question.staged:
+        there = journal.read(staged, question.key)
+        return None if there is None or there.total != question.staged else _staged(journal, spec, there)
     if len(tasks) < _MANY:
         return _prepared(spec, tasks)
     return await asyncio.to_thread(_prepared, spec, tasks)
 
 
+def _staged(journal: Journal, spec: BagSpec, there: StagedTasks) -> NewTasks:
+    sample = journal.read(every, there.bag, sample_step(there.total))
+    own = OwnNeedsOf(
+        there.total,
+        journal.read(read_needs, there.bag),
+        lambda number: name_of(number, journal.read(input_of, there.bag, number)),
+    )
+    return NewTasks(there, Dependencies(), kinds_by_sample(spec, sample, there.total), own)
+
+
 def _prepared(spec: BagSpec, tasks: Sequence[TaskInput]) -> NewTasks:
     rows = task_rows(tasks)
-    return NewTasks(rows, Dependencies.of_new(rows.links), kinds_of(spec, tasks))
+    return NewTasks(rows, Dependencies.of_new(rows.links), kinds_of(spec, tasks), own_needs(tasks))
 
 
 _MOST_REASONS = 5
@@ -54,11 +101,6 @@ _BOUNDS: dict[str, tuple[str, float, float]] = {
     "time": ("time", _SHORTEST_TIME, LONGEST),
 }
 """By field: the word that people write, the least and the most."""
-
-
-def needs_of(tasks: Sequence[TaskInput]) -> dict[int, OwnNeeds]:
-    """By task that has needs of its own."""
-    return {number: task.needs for number, task in enumerate(tasks) if task.needs is not None}
 
 
 def out_of_bounds(needs: OwnNeeds) -> str:
@@ -77,45 +119,44 @@ def out_of_bounds(needs: OwnNeeds) -> str:
     return ""
 
 
-def own_sizes(spec: BagSpec, tasks: Sequence[TaskInput]) -> dict[int, TaskSize]:
+def own_sizes(spec: BagSpec, own: OwnNeedsOf) -> dict[int, TaskSize]:
     """By task that has needs of its own: its size.
 
     Raises UsageError: its needs contradict each other, or cannot be meant.
     """
     known: dict[OwnNeeds, TaskSize] = {}
     sizes = {}
-    for number, needs in needs_of(tasks).items():
+    for place, needs in own.needs.items():
         if needs not in known:
             try:
                 if problem := out_of_bounds(needs):
                     raise ValueError(problem)
                 known[needs] = needs.over(spec.task)
             except ValueError as error:
-                raise UsageError(f"{name_of(number, tasks[number])}: {error}") from None
-        sizes[number] = known[needs]
+                raise UsageError(f"{own.name(place)}: {error}") from None
+        sizes[place] = known[needs]
     return sizes
 
 
-def check_own_times(spec: BagSpec, tasks: Sequence[TaskInput]) -> None:
+def check_own_times(spec: BagSpec, own: OwnNeedsOf) -> None:
     """Raises UsageError: the `timeout` of the bag would end a task before the time that it is to take."""
     limit = spec.timeout.seconds if spec.timeout is not None else None
     if limit is None:
         return
-    for number, needs in needs_of(tasks).items():
+    for place, needs in own.needs.items():
         if needs.time is not None and needs.time > limit:
             raise UsageError(
-                f"{name_of(number, tasks[number])}: --timeout {spec.timeout} would end it before the "
+                f"{own.name(place)}: --timeout {spec.timeout} would end it before the "
                 f"{format_duration(needs.time)} that it is to take: write a longer one"
             )
 
 
-def reasons_of(tasks: Sequence[TaskInput], refused: Mapping[int, str], first: int = 0) -> list[str]:
+def reasons_of(own: OwnNeedsOf, refused: Mapping[int, str]) -> list[str]:
     """One sentence for each of the first tasks that no site can run.
 
-    `refused`: why, by place among the new tasks; `first`: the number that the first of these has in its bag.
+    `refused`: why, by place among the new tasks.
     """
-    shown = sorted(refused)[:_MOST_REASONS]
-    return [f"{name_of(first + each, tasks[each])}: {refused[each]}" for each in shown]
+    return [f"{own.name(place)}: {refused[place]}" for place in sorted(refused)[:_MOST_REASONS]]
 
 
 def words_of(needs: OwnNeeds) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -10,8 +11,9 @@ from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.bags import ONE_NODE, check, largest_request, queues_of
 from adaptor.daemon.client.credits import check_deadline
-from adaptor.daemon.client.new_tasks import out_of_bounds, words_of
+from adaptor.daemon.client.new_tasks import out_of_bounds, own_needs, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
+from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.journal.recovery import load_bag
@@ -42,7 +44,7 @@ async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[i
     check_deadline(question.deadline, now)
     running.notifier.check(question.notify or ())
     for spec in specs.values():
-        check(running, api.BagInput(spec=spec, tasks=[]))
+        check(running, spec, own_needs([]))
         check_times(spec, {})
     changed = [bag for bag, spec in specs.items() if broker.change_options(bag, spec, now)]
     return await _changed(running, changed)
@@ -65,13 +67,57 @@ def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     return msgspec.structs.replace(spec, **changes)
 
 
+AT_ONCE = 5_000
+"""Tasks of a bag that one commit cancels or puts back."""
+_PAUSE = 0.002
+"""Seconds between two of them, in which others are answered."""
+
+
+def _numbers(bag: Bag, tasks: Iterable[int] | None) -> Sequence[int]:
+    return range(bag.total) if tasks is None else sorted(set(tasks))
+
+
+def _at_once(bag: Bag, tasks: Sequence[int]) -> bool:
+    """Whether these tasks are one part: those that run after each other are, since each decides on others."""
+    return len(tasks) <= AT_ONCE or bool(bag.dependencies)
+
+
+def _parts(tasks: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (tasks[begin : begin + AT_ONCE] for begin in range(0, len(tasks), AT_ONCE))
+
+
 @answers(api.Cancel)
 async def cancel(running: RunningDaemon, question: api.Cancel) -> int:
-    """Cancel unfinished tasks; their number. Raises JournalError."""
-    broker, tasks = running.core.broker, question.tasks
-    cancelled = sum(broker.cancel(bag, tasks, unstarted=question.unstarted) for bag in question.bags)
+    """Cancel unfinished tasks; their number.
+
+    Raises JournalError: not all of them are cancelled.
+    """
+    cancelled = 0
+    for bag in question.bags:
+        cancelled += await _cancel(running.core, bag, question)
     await running.core.commit()
     running.wake_sites()
+    return cancelled
+
+
+async def _cancel(core: Core, id: int, question: api.Cancel) -> int:
+    bag = core.broker.state.bags.get(id)
+    if bag is None:
+        return 0
+    if question.tasks is None:
+        core.broker.close(id)
+    numbers = _numbers(bag, question.tasks)
+    if _at_once(bag, numbers):
+        return core.broker.cancel(id, numbers, unstarted=question.unstarted)
+    cancelled = 0
+    bag.held_back = True
+    try:
+        for part in _parts(numbers):
+            cancelled += core.broker.cancel(id, part, unstarted=question.unstarted)
+            await core.commit()
+            await asyncio.sleep(_PAUSE)
+    finally:
+        bag.held_back = False
     return cancelled
 
 
@@ -92,13 +138,29 @@ async def retry(running: RunningDaemon, question: api.Retry) -> int:
     if needs is not None:
         for bag in bags:
             _check_needs(running, bag, bag.may_retry(question.tasks), needs)
-    again = sum(core.broker.retry(bag, core.now(), question.tasks, needs) for bag in bags)
-    await core.commit()
+    again = 0
+    for bag in bags:
+        again += await _retry(core, bag, question)
     if needs is not None and again:
         numbers = ", ".join(str(bag.id) for bag in bags)
         text = f"{counted(again, 'task')} of bag {numbers} put back with {words_of(needs)}"
         core.journal.explain(core.now(), "", "needs", text)
     running.wake_sites()
+    return again
+
+
+async def _retry(core: Core, bag: Bag, question: api.Retry) -> int:
+    numbers = _numbers(bag, question.tasks)
+    if _at_once(bag, numbers):
+        again = core.broker.retry(bag, core.now(), numbers, question.needs)
+        await core.commit()
+        return again
+    again = 0
+    for part in _parts(numbers):
+        bag = core.broker.state.bags.get(bag.id) or load_bag(core.journal, bag.id)
+        again += core.broker.retry(bag, core.now(), part, question.needs)
+        await core.commit()
+        await asyncio.sleep(_PAUSE)
     return again
 
 

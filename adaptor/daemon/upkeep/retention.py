@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -18,11 +19,14 @@ from adaptor.journal.forgetting import (
     last_written,
     shrink,
 )
+from adaptor.journal.staging import forget_staged, forget_stale
 
 log = logging.getLogger(__name__)
 
 INTERVAL = 60.0
 """Seconds between two looks for bags that are older than `keep`."""
+STALE = 3600.0
+"""Seconds without a further part after which a bag that comes in parts is not waited for."""
 _AT_ONCE = 20
 """Bags that one transaction takes away."""
 _LOOKED_AT = 200
@@ -87,9 +91,20 @@ class Retention:
         self._wake.set()
         return len(bags)
 
+    def forget_staged(self, key: str) -> None:
+        """Forget what came for a bag that is not submitted; the rows go soon. Raises JournalError."""
+        self._forget_staged(lambda db: forget_staged(db, key))
+
+    def _forget_staged(self, forget: Callable[[sqlite3.Connection], int]) -> None:
+        with self._core.journal.transaction() as db:
+            if forget(db):
+                self._dirty = True
+                self._wake.set()
+
     async def _forget_old(self, may_write: Callable[[], bool]) -> None:
         """Forget bags that ended before `keep`; those with a pilot in the system wait for its end."""
         forgotten = 0
+        self._forget_staged(lambda db: forget_stale(db, self._core.now() - STALE))
         while may_write() and (ready := self._old()):
             forgotten += self.forget(ready, old=True)
             await asyncio.sleep(_LEAST_PAUSE)

@@ -16,6 +16,7 @@ from adaptor.api import BagEvents, BagInput, TaskInput
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.commands import serve
+from adaptor.daemon.upkeep.retention import Retention
 from adaptor.guard_rails import TimeLimit
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Result
 from adaptor.resources import OwnNeeds, TaskSize
@@ -47,6 +48,7 @@ class Daemon:
             core=self.core,
             sites={"here": self.fake.state},
             notifier=SimpleNamespace(check=lambda _: None),
+            retention=Retention(self.core, None),
             stalled="",
             wake_sites=wake,
         )
@@ -76,7 +78,7 @@ class Daemon:
         hello = Hello(pilot=1, node="n", pid=1, version="1", processors=1, memory=1 << 30, deadline=now + 9e4)
         for task in tasks:
             known = broker.state.bags[bag]
-            known.waiting.remove(task)
+            known.lines.of(task).remove(task)
             broker.hello(f"w{task}", hello, "here", now)
             worker = broker.state.workers[f"w{task}"]
             key: AttemptKey = broker.state.lease([worker], known, task, 1.0, now)
@@ -246,7 +248,7 @@ def test_needs_that_cannot_be_meant_are_refused_wherever_they_come_from(
 def test_what_nothing_can_run_is_refused_by_task_when_it_is_appended(daemon: Daemon) -> None:
     async def scene() -> None:
         bag = await daemon.open(1)
-        large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=[2])
+        large, linked = TaskInput("x", needs=OwnNeeds(cpus=3)), TaskInput("x", after=(2,))
         told = await daemon.ask(api.Append(bag, "a", [TRUE, large, linked]))
         assert (told.first, told.tasks, told.refused) == (1, 3, 1)
         assert told.reasons == ["task 2: tasks of 3 cpus fit into no request: max_proc is 2"]
@@ -343,7 +345,7 @@ def test_needs_that_no_node_holds_put_no_task_back(daemon: Daemon) -> None:
         mixed = api.Retry([bag], None, OwnNeeds(nodes=2, gpus=0.5))
         assert "whole number" in (await daemon.failure(mixed)).message
         known = daemon.core.broker.state.bags[bag]
-        assert not known.waiting
+        assert not known.lines.any_waits
         assert known.sizes.of(0) == TaskSize()
 
     play(scene)

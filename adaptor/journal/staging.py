@@ -1,0 +1,90 @@
+"""The tasks of a large bag come in parts before it is submitted, and no question sees them until it is.
+
+They stand among the tasks of all bags, under the number that the bag will have, which `staged` keeps. If the
+bag is never submitted, they go as those of a forgotten bag do.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.api import TaskInput
+from adaptor.bag_spec import BagSpec
+from adaptor.errors import UsageError
+from adaptor.journal.bag_rows import insert_bag, insert_rows, numbers_of, task_rows, unpack_task
+
+
+class StagedTasks(msgspec.Struct, frozen=True):
+    """Tasks that came before their bag."""
+
+    bag: int
+    """The number that it will have."""
+    total: int
+
+
+def staged(db: sqlite3.Connection, key: str) -> StagedTasks | None:
+    """What came with this key; None: nothing, or it is forgotten, or its bag is submitted."""
+    row = db.execute("SELECT bag, tasks FROM staged WHERE client_key = ?", (key,)).fetchone()
+    return None if row is None else StagedTasks(*row)
+
+
+def stage(db: sqlite3.Connection, key: str, first: int, tasks: Sequence[TaskInput], now: float) -> int:
+    """Write one more part, once; the number of tasks by now. The caller has begun a transaction.
+
+    Raises UsageError: those before `first` are not there, an id is taken, or tasks name each other.
+    """
+    there = staged(db, key) or StagedTasks(0, 0)
+    if first < there.total:
+        return there.total  # it is repeated, since its answer was lost
+    if first > there.total:
+        raise UsageError("the tasks that came before these are forgotten, since no more came for a long time")
+    if any(task.after or task.after_any for task in tasks):
+        raise UsageError("tasks that run after others are submitted together, and not in parts")
+    bag = there.bag or _reserved(db)
+    new = task_rows(tasks, first, lambda ids: numbers_of(db, bag, ids))
+    insert_rows(db, bag, new.rows)
+    total = first + len(tasks)
+    db.execute("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)", (bag, key, total, now))
+    return total
+
+
+def _reserved(db: sqlite3.Connection) -> int:
+    """A number that no other bag ever gets."""
+    nothing = BagSpec(name="", cwd="", output="", environment={})
+    bag = insert_bag(db, nothing, 0.0, open=False, key="")
+    db.execute("DELETE FROM bag WHERE id = ?", (bag,))
+    return bag
+
+
+def forget_staged(db: sqlite3.Connection, key: str) -> int:
+    """Forget what came with this key; the number of bags, 0 or 1. The caller has begun a transaction.
+
+    The rows of the tasks go later (`journal.forgetting`).
+    """
+    return _forget(db, db.execute("SELECT bag FROM staged WHERE client_key = ?", (key,)).fetchall())
+
+
+def forget_stale(db: sqlite3.Connection, instant: float) -> int:
+    """The same for all of which nothing came since an instant (epoch seconds)."""
+    return _forget(db, db.execute("SELECT bag FROM staged WHERE at < ?", (instant,)).fetchall())
+
+
+def _forget(db: sqlite3.Connection, bags: list[tuple[int]]) -> int:
+    db.executemany("INSERT INTO forgotten (bag, cpus) VALUES (?, 0)", bags)
+    db.executemany("DELETE FROM staged WHERE bag = ?", bags)
+    return len(bags)
+
+
+def every(db: sqlite3.Connection, bag: int, step: int) -> list[TaskInput]:
+    """Each `step`th task of a bag, from the first on."""
+    (total,) = db.execute("SELECT MAX(number) + 1 FROM task WHERE bag = ?", (bag,)).fetchone()
+    return [input_of(db, bag, number) for number in range(0, total or 0, step)]
+
+
+def input_of(db: sqlite3.Connection, bag: int, task: int) -> TaskInput:
+    """One task as it was given."""
+    (packed,) = db.execute("SELECT input FROM task WHERE bag = ? AND number = ?", (bag, task)).fetchone()
+    return unpack_task(packed)
