@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import socket
 import time
@@ -31,7 +32,7 @@ from adaptor.client.asking import (
     ask,
 )
 from adaptor.client.bags import Client
-from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol.access import AccessError
 from adaptor.protocol.state_directory import state_directory
 
@@ -54,6 +55,7 @@ def ensure_daemon(
 
     Raises:
         LoginNodeError: tasks would run on a login node, and no site is named.
+        UsageError: one runs with another configuration than `config`.
         AdaptorError: it could not be started.
     """
     until = time.monotonic() + PATIENCE
@@ -79,11 +81,11 @@ def ensure_daemon(
                 err=True,
             )
         return True
-    if config is not None:
-        click.echo(
-            "adaptor: a daemon is already running with its own configuration; --config has no effect (after"
-            " an edit of its file: adaptor daemon reload)",
-            err=True,
+    if config is not None and str(Path(config).absolute()) != daemon.config_file:
+        running = printable(daemon.config_file or "no configuration")
+        raise UsageError(
+            f"the daemon runs with {running}, not with {config}; to go on with that one:"
+            f" adaptor daemon restart --config {shlex.quote(config)}"
         )
     return False
 

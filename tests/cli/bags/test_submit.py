@@ -232,8 +232,9 @@ def test_submit_starts_a_daemon_that_stays(cli: Cli, startable: list[Any], here:
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n")
     assert "started a daemon (stop it with: adaptor daemon stop)" in outcome.err
     assert startable[0] == (str(here / "my.yaml"), False)
-    outcome = cli("submit", "--template", "true", "--config", "my.yaml")
-    assert "with its own configuration" in outcome.err
+    outcome = cli("submit", "--template", "true", "--config", "other.yaml")
+    assert outcome.code == 2, "a daemon runs with another one"
+    assert "adaptor daemon restart --config" in outcome.err
     assert len(startable) == 2
 
 
