@@ -318,7 +318,8 @@ class ScriptOutput:
         try:
             os.makedirs(scratch, mode=0o700, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
         except OSError as error:
-            raise cannot(f"{scratch}: the task's folder for temporary files cannot be made", error) from error
+            what = f"{scratch}: the task's folder for temporary files cannot be made"
+            raise self._disk.cannot(what, error) from error
 
     def _open(self, path: str) -> int:
         try:

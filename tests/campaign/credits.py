@@ -63,9 +63,10 @@ def _budgets(db: _Journal) -> Iterator[Finding]:
 def _by_records(db: _Journal, records: Iterable[Held]) -> Iterator[Finding]:
     """The times that were charged are those of the scheduler, to a second, and so are the processors."""
     known = {held.tag: held for held in records}
-    for pilot, tag, state, p, started, ended in db.execute(
-        "SELECT id, tag, state, p, started, ended FROM pilot"
-    ):
+    pilots = db.execute("SELECT id, tag, state, p, started, ended FROM pilot").fetchall()
+    if known and not any(tag in known for _, tag, *_ in pilots):
+        yield Finding(Wrong.OTHER, f"of {len(pilots)} pilots none is in the records: {sorted(known)[:3]}")
+    for pilot, tag, state, p, started, ended in pilots:
         held = known.get(tag)
         if held is None or state == "vanished":
             continue  # it never came into the queue, or the scheduler has lost it in a crash of its own

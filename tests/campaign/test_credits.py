@@ -80,3 +80,8 @@ def test_what_differs_from_the_records_is_found(
     found = check_credits(journal(tmp_path, entries), records)
     assert len(found) == len(told)
     assert all(words in each.text for words, each in zip(told, found, strict=True))
+
+
+def test_records_of_other_requests_alone_are_no_proof(tmp_path: Path, entries: list[Entry]) -> None:
+    (found,) = check_credits(journal(tmp_path, entries), [Held("adaptor-y.1", 5.0, 1)])
+    assert found.wrong is Wrong.OTHER

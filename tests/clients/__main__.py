@@ -27,6 +27,10 @@ MODULES = {
 _HOOK = """
 import importlib.util, sys
 
+def backend(**options):
+    from adaptor.executor.joblib_backend import AdaptorBackend
+    return AdaptorBackend(**options)
+
 class Finder:
     \"\"\"Has joblib know the backend in the programs, too, that its tests start.\"\"\"
 
@@ -39,7 +43,7 @@ class Finder:
 
         def exec_module(module):
             load(module)
-            module.EXTERNAL_BACKENDS["adaptor"] = lambda: __import__("adaptor").register_joblib()
+            module.BACKENDS["adaptor"] = backend
 
         spec.loader.exec_module = exec_module
         return spec

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 _IMPORTS = "imports the executor from concurrent.futures"
 _POOL = "looks into the private threads and processes of a pool"
+_MANAGER = "passes on a multiprocessing manager, which only children of its process may talk to"
+_MEMMAP = "expects arrays as memory maps of files, which joblib makes for processes of this machine"
 _ONE_PROCESS = "has several tasks in a job: a job of the adaptor is one process"
 _CHILD = "expects that a job runs at once, as a child of this process"
 
@@ -21,7 +23,16 @@ LEFT_OUT: Mapping[str, Mapping[str, str]] = {
         "test_gh105829_should_not_deadlock_if_wakeup_pipe_full": _POOL,
         "test_crash_big_data": _POOL,
     },
-    "joblib": {},
+    "joblib": {
+        "test_error_capture": "looks into the private _workers of a pool",
+        "test_dispatch_multiprocessing": _MANAGER,
+        "test_initializer_context": _MANAGER,
+        "test_initializer_parallel": _MANAGER,
+        "test_nested_backend_in_sequential": "expects one job by default; ours, as in joblib's for dask, are all",
+        "test_auto_memmap_on_arrays_from_generator": _MEMMAP,
+        "test_memmapping_leaks": _MEMMAP,
+        "test_thread_bomb_mitigation": "a RecursionError that pickle cannot take comes as a CallError",
+    },
     "dask": {},
     "submitit": {
         "test_local_job": _ONE_PROCESS,

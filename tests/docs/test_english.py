@@ -35,6 +35,7 @@ PAGES = (
     "docs/how-it-decides.md",
     "docs/completion.md",
     "docs/backends.md",
+    "docs/releases.md",
     "docs/evidence.md",
 )
 """The pages that are written so; add one as soon as it is."""
