@@ -8,6 +8,13 @@ except ModuleNotFoundError:
     __version__ = "0+not.installed"
 
 
+__all__ = ["Executor", "__version__", "register_joblib"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> object:
     """What Python programs use, imported when asked for: command line and workers start without it."""
     if name == "Executor":

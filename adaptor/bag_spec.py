@@ -79,6 +79,8 @@ class Interpreter(msgspec.Struct, frozen=True):
     """Such as 3.12: calls that were pickled by one version are read by the same."""
     path: tuple[str, ...] = ()
     """Where it finds modules (`sys.path`)."""
+    initializer: bytes = b""
+    """A pickled call (`protocol.messages`) that each of its processes runs first; empty: none."""
 
 
 class TaskKind(msgspec.Struct, frozen=True):

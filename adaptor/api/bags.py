@@ -117,6 +117,8 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """`each`, `packed` or `none`, as in `BagSpec`."""
     paused: str = ""
     """Empty, or why nothing is started or bought for it, and what makes it go on."""
+    held_off: str = ""
+    """Why a site gets no request for its waiting tasks now, where requests have failed; empty: none has."""
     halted: bool = False
     """Whether it has paused by itself until its user lets it go on."""
     evidence: ErrorExample | None = None

@@ -148,6 +148,11 @@ def pause_lines(bag: api.BagView) -> list[str]:
     return [printable(bag.paused), *(f"  | {printable(line)}" for line in _told(bag).splitlines())]
 
 
+def held_off_lines(bag: api.BagView) -> list[str]:
+    """Nothing for a bag whose requests do not fail."""
+    return [f"bag {bag.id}: {printable(bag.held_off)}"] if bag.held_off else []
+
+
 def tell_halted(bags: Iterable[api.BagView]) -> None:
     """Say on standard error which bags have paused by themselves."""
     for bag in bags:

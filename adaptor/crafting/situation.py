@@ -171,6 +171,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Those of them that wait for a formal request: they were preempted on donated nodes too often."""
     running: int = 0
     """Tasks that a worker holds."""
+    coming: int = 0
+    """More tasks that programs are expected to append, as these end."""
     runtime: float
     """The estimated runtime in seconds of the longest of the waiting tasks."""
     shortest: float = 0.0

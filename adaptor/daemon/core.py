@@ -227,6 +227,7 @@ class Core:
                 call=None if grant.takes_part else task.call,
                 task=grant.task,
                 timeout=grant.timeout,
+                among=grant.among,
             )
             for grant, task in zip(grants, inputs, strict=True)
         ]

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from adaptor.backoff import Holdoff
 from adaptor.crafting.fits import why_no_node_holds
-from adaptor.crafting.situation import Demand, ShapeAt, TaskShape
+from adaptor.crafting.situation import Demand, ShapeAt, SiteRules, TaskShape
 from adaptor.decisions.actions import GiveUp
+from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.units import counted, format_clock
+
+Failures = tuple[ShapeHoldoffs, ShapeHoldoffs, ShapeHoldoffs]
 
 
 def why_held_off(site: SiteFacts, now: float) -> str:
@@ -22,22 +25,28 @@ def why_held_off(site: SiteFacts, now: float) -> str:
 
 def why_shape_held_off(site: SiteFacts, shape: TaskShape, now: float) -> str:
     """Why no request for tasks of a shape may be submitted yet in any partition; empty: one may."""
-    names = site.rules.limits.partitions
+    return why_failed(site.rules, (site.refused, site.stuck, site.fruitless), shape, now)
+
+
+def why_failed(rules: SiteRules, failures: Failures, shape: TaskShape, now: float) -> str:
+    """The same by the failures of requests: those refused, those withdrawn as stuck, those without a task."""
+    names = rules.limits.partitions
     if not names:
-        return _why_avoided(site, shape, "", now)
-    found = {name: _why_avoided(site, shape, name, now) for name in names}
+        return _why_avoided(failures, (shape, ""), now)
+    found = {name: _why_avoided(failures, (shape, name), now) for name in names}
     return "; ".join(f"{name}: {why}" for name, why in found.items()) if all(found.values()) else ""
 
 
 def avoided_partitions(site: SiteFacts, demands: Iterable[Demand], now: float) -> dict[ShapeAt, str]:
     """The partitions of a site in which requests for such tasks have failed lately, and how."""
     places = ((demand.shape, name) for demand in demands for name in site.rules.limits.partitions)
-    return {place: why for place in places if (why := _why_avoided(site, *place, now))}
+    failures = (site.refused, site.stuck, site.fruitless)
+    return {place: why for place in places if (why := _why_avoided(failures, place, now))}
 
 
-def _why_avoided(site: SiteFacts, shape: TaskShape, partition: str, now: float) -> str:
-    at = (shape, partition)
-    return next(_reasons(site.refused.of(at), site.stuck.of(at), site.fruitless.of(at), now), "")
+def _why_avoided(failures: Failures, at: ShapeAt, now: float) -> str:
+    refused, stuck, fruitless = (each.of(at) for each in failures)
+    return next(_reasons(refused, stuck, fruitless, now), "")
 
 
 def _reasons(refused: Holdoff, stuck: Holdoff, fruitless: Holdoff, now: float) -> Iterator[str]:

@@ -15,10 +15,11 @@ import msgspec
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
+from adaptor.crafting.situation import Reshape, SiteRules, TaskShape, Withdraw
 from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import End, GiveBack, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
+from adaptor.decisions.held_off import why_failed
 from adaptor.decisions.pilot_rules import covering_processors
 from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
@@ -183,6 +184,11 @@ class SiteMemory:
         """When formal requests are made again that are held off after failures; `math.inf`: none are."""
         ends = [end for backoffs in self._backoffs for end in backoffs.ends if end > now]
         return min(ends, default=math.inf)
+
+    def why_failed(self, shape: TaskShape, now: float) -> str:
+        """Why no request for tasks of a shape is made now, after failures; empty: one may be made."""
+        failures = (self.refusals.holdoffs, self.stuck.holdoffs, self.fruitless.holdoffs)
+        return why_failed(self.rules, failures, shape, now)
 
     # --- what a decision looks at ----------------------------------------------------------------
 

@@ -12,17 +12,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor as StandardExecutor
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
+
+import msgspec
 
 from adaptor import api
 from adaptor.api import SiteView
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Interpreter
-from adaptor.client.environment import captured
+from adaptor.executor import call_files
 from adaptor.executor.chunks import chunks, run_chunk
-from adaptor.executor.pickling import name_of, task_of
-from adaptor.executor.session import CallFuture, Session, client, ensure
+from adaptor.executor.pickling import LARGE, name_of, new_file, pickled, task_of
+from adaptor.executor.session import CallFuture, R, Session, client, ensure, inherited
 from adaptor.extras import require_extra
 from adaptor.option_kinds import DURATION, GPUS, LABEL, LABELS, MEMORY, Kind
+from adaptor.protocol.messages import INLINE, INPUT_FILE
+
+P = ParamSpec("P")
 
 
 def interpreter(command: str | Sequence[str] | None = None) -> Interpreter:
@@ -63,6 +68,8 @@ class Executor(StandardExecutor):
         name: str | None = None,
         output: str | os.PathLike[str] = DEFAULT_OUTPUT,
         python: str | Sequence[str] | None = None,
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
     ) -> None:
         """Open a bag; its calls run in the current folder.
 
@@ -77,16 +84,25 @@ class Executor(StandardExecutor):
             output: the folder for what calls print and for results of more than 64 KB; `{bag}` becomes the
                 number of the bag, and a relative one is in the current folder.
             python: the interpreter on the nodes, as a path or words; None: this one.
+            initializer: called in each Python process on the nodes before its first call; if it raises, the
+                executor is broken.
+            initargs: the arguments of the initializer.
 
         Raises:
             ValueError: an argument is out of its range.
+            TypeError: the initializer is not callable.
             UsageError: no site could ever run such a call, or calls would run on a login node.
             AdaptorError: cloudpickle or tblib is not installed; no daemon could be started.
         """
         require_extra("executor", "cloudpickle", "tblib")
         if max_workers is not None and max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        first = b"" if initializer is None else pickled((initializer, initargs, {}))
+        file = new_file() if len(first) > LARGE else ""
         here = Path.cwd()
+        payload = INPUT_FILE + file.encode() if file else first and INLINE + first
         spec = BagSpec(
             name=_parsed(LABEL, name or _program()),
             cpus=cpus,
@@ -100,8 +116,8 @@ class Executor(StandardExecutor):
             replicas=0,
             cwd=str(here),
             output=str(here / output),
-            environment=captured(os.environ)[0],
-            interpreter=interpreter(python),
+            environment=inherited(),
+            interpreter=msgspec.structs.replace(interpreter(python), initializer=payload),
         )
         ensure(spec.sites)
         with client() as asking:
@@ -109,7 +125,9 @@ class Executor(StandardExecutor):
             self._max_workers = max_workers or _most_at_once(spec, sites)
             bag = asking.open_bag(spec)
         folder = Path(spec.output.replace("{bag}", str(bag)))
-        self._session = Session(client, bag, folder)
+        if file:
+            call_files.write(folder, file, first)
+        self._session = Session(client, bag, folder, payload)
         self._end = weakref.finalize(self, self._session.close)
 
     @property
@@ -117,7 +135,7 @@ class Executor(StandardExecutor):
         """The number of its bag: `adaptor status`, `adaptor results` and `adaptor why` show more of it."""
         return self._session.bag
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CallFuture:
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> CallFuture[R]:
         """Have `fn(*args, **kwargs)` called; its future.
 
         The function and its arguments are pickled at once. What that raises, the future raises.
@@ -130,9 +148,9 @@ class Executor(StandardExecutor):
 
     def _submit(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> CallFuture:
+    ) -> CallFuture[Any]:
         """`name`: what people see of it."""
-        future = CallFuture(self._session.cancel)
+        future: CallFuture[Any] = CallFuture(self._session.cancel)
         try:
             task = task_of(name, (function, args, kwargs), self._session.folder)
         except Exception as error:
@@ -144,12 +162,12 @@ class Executor(StandardExecutor):
 
     def map(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., R],
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
-    ) -> Iterator[Any]:
+    ) -> Iterator[R]:
         """The results of `fn` for these arguments, in their order.
 
         Args:
@@ -174,7 +192,7 @@ class Executor(StandardExecutor):
         lists = chunks(zip(*iterables, strict=False), chunksize)
         name = name_of(fn)
 
-        def submitted(most: int | None) -> Iterator[CallFuture]:
+        def submitted(most: int | None) -> Iterator[CallFuture[Any]]:
             for many in islice(lists, most):
                 if chunksize == 1:
                     yield self._submit(name, fn, many[0], {})
@@ -183,6 +201,10 @@ class Executor(StandardExecutor):
 
         results = self._results(deque(submitted(buffersize)), submitted, deadline)
         return results if chunksize == 1 else chain.from_iterable(map(_popped, results))
+
+    def abort(self, futures: Iterable[CallFuture[Any]]) -> None:
+        """Cancel these futures, and end their calls, also those that run."""
+        self._session.abort(futures)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls, and close the bag.
@@ -198,8 +220,8 @@ class Executor(StandardExecutor):
 
     def _results(
         self,
-        pending: deque[CallFuture],
-        submitted: Callable[[int], Iterator[CallFuture]],
+        pending: deque[CallFuture[Any]],
+        submitted: Callable[[int], Iterator[CallFuture[Any]]],
         deadline: float | None,
     ) -> Iterator[Any]:
         """Of each future in turn, after which the next one is submitted; none stays referred to from here."""
@@ -211,7 +233,7 @@ class Executor(StandardExecutor):
             self._session.cancel_all(pending)
 
 
-def _first(pending: deque[CallFuture], left: float | None) -> Any:
+def _first(pending: deque[CallFuture[Any]], left: float | None) -> Any:
     """The result of the first future, which is taken out."""
     value = pending[0].result(left)
     pending.popleft()

@@ -15,6 +15,7 @@ from typing import Any
 from joblib.parallel import AutoBatchingMixin, ParallelBackendBase, register_parallel_backend
 
 from adaptor.executor.executor import Executor
+from adaptor.executor.session import CallFuture
 
 
 class AdaptorBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]
@@ -43,6 +44,7 @@ class AdaptorBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
         self._given = executor
         self._own: Executor | None = None
         self._options = options
+        self._pending: set[Future[Any]] = set()
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **_options: Any) -> int:
         self.parallel = parallel
@@ -63,6 +65,8 @@ class AdaptorBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
         self, func: Callable[[], Any], callback: Callable[[Future[Any]], Any] | None = None
     ) -> Future[Any]:
         future = self._executor.submit(func)
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
         if callback is not None:
             future.add_done_callback(callback)
         return future
@@ -72,10 +76,16 @@ class AdaptorBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:  # noqa: ARG002 (the next call is ready)
-        """After an exception: cancel what has not started."""
-        if self._own is not None:
-            self._own.shutdown(wait=False, cancel_futures=True)
-            self._own = None
+        """After a time-out, an exception or Ctrl-C: end the calls, also those that run."""
+        executor, pending = self._executor, list(self._pending)
+        if isinstance(executor, Executor):
+            executor.abort(future for future in pending if isinstance(future, CallFuture))
+        for future in pending:
+            future.cancel()
+
+    def terminate(self) -> None:
+        """A `Parallel` has ended; the executor stays for the next one."""
+        self.reset_batch_stats()
 
     @property
     def _executor(self) -> StandardExecutor:

@@ -6,6 +6,7 @@ import functools
 import pickle
 import secrets
 from collections.abc import Callable
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,15 @@ from adaptor.api import TaskEvent, TaskInput
 from adaptor.endings import ending
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
-from adaptor.protocol.messages import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
+from adaptor.protocol.messages import (
+    ERROR,
+    ERROR_OF_CHILDREN,
+    INLINE,
+    INPUT_FILE,
+    TEXT,
+    UNPREPARED,
+    VALUE,
+)
 
 
 class CallError(AdaptorError):
@@ -39,6 +48,8 @@ class CallOutcome(msgspec.Struct, frozen=True):
 
     value: Any = None
     error: BaseException | None = None
+    broken: bool = False
+    """Whether no other call can do better: the initializer has failed."""
 
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -53,20 +64,29 @@ def task_of(name: str, call: Call, folder: Path) -> TaskInput:
     Raises:
         Exception: what pickling raised; OSError: the file of a large call cannot be written.
     """
-    import cloudpickle
-
-    data = cloudpickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+    data = pickled(call)
     if len(data) < LARGE:
         return TaskInput(name, call=INLINE + data)
-    file = f"{secrets.token_hex(8)}.call"
+    file = new_file()
     call_files.write(folder, file, data)
     return TaskInput(name, call=INPUT_FILE + file.encode())
 
 
-def file_of(task: TaskInput) -> str:
-    """The file that a call is in; empty: it is in the task itself."""
-    call = task.call or b""
-    return call[1:].decode() if call[:1] == INPUT_FILE else ""
+def pickled(call: Call) -> bytes:
+    """Raises Exception: what pickling raised."""
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(call, pickle.HIGHEST_PROTOCOL))
+
+
+def new_file() -> str:
+    """A name for the file of one more call."""
+    return f"{secrets.token_hex(8)}.call"
+
+
+def file_of(payload: bytes | None) -> str:
+    """The file that a call is in; empty: it is in the payload itself."""
+    return payload[1:].decode() if payload and payload[:1] == INPUT_FILE else ""
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -89,7 +109,7 @@ def outcome_of(bag: int, event: TaskEvent, folder: Path) -> CallOutcome:
     except OSError as error:
         text = f"{where}: {error.filename or folder}: the result cannot be read: {error.strerror}"
         return CallOutcome(error=CallError(text))
-    except Exception as error:
+    except BaseException as error:  # whatever its own code raises, other futures go on
         made = CallError(f"{where}: the result cannot be unpickled: {type(error).__name__}: {error}")
         made.__cause__ = error
         return CallOutcome(error=made)
@@ -114,4 +134,9 @@ def _unpickled(answer: bytes, folder: Path) -> CallOutcome:
             error = CallError(line)
             error.__cause__ = RemoteTraceback(trace)
             return CallOutcome(error=error)
+        case kind if kind == UNPREPARED:
+            _, line, trace = content
+            broken = BrokenExecutor(f"the initializer failed: {line}")
+            broken.__cause__ = RemoteTraceback(trace)
+            return CallOutcome(error=broken, broken=True)
     raise ValueError(f"an answer of the kind {kind!r}: the daemon or the worker has another version")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from adaptor.api import TaskEvent, TaskInput
-from adaptor.cli.daemon_process import ensure_daemon
+from adaptor.cli.daemon_process import ensure_daemon, find_daemon
 from adaptor.client.bags import Client
+from adaptor.client.environment import captured
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
 from adaptor.executor.pickling import drop, file_of, outcome_of
+from adaptor.protocol.state_directory import state_directory
 
 _starting = threading.Lock()
 
@@ -29,19 +32,39 @@ def ensure(sites: Collection[str] | None = None) -> None:
         LoginNodeError: calls would run on a login node, and no site is named.
         AdaptorError: none could be started.
     """
+    if _in_task():
+        if find_daemon() is None:
+            raise AdaptorError(
+                f"no daemon answers at {state_directory()}, and a task starts none, which would use the node"
+                " beside its pilot; ADAPTOR_DIR names the daemon's state directory, which nodes must share"
+            )
+        return
     with _starting:  # not by two threads at once
         ensure_daemon(None, until_idle=True, sites=sites)
 
 
 def client() -> Client:
-    """A client that starts the daemon again where it has gone."""
-    return Client(start=ensure)
+    """A client that starts the daemon again where it has gone; a task waits for it instead."""
+    return Client(start=None if _in_task() else ensure)
 
 
-class CallFuture(Future[Any]):
+def _in_task() -> bool:
+    """Whether this process is part of a task, so that its daemon may be on another machine."""
+    return "ADAPTOR_TASK_ID" in os.environ
+
+
+def inherited() -> dict[str, str]:
+    """The environment of calls: this one's, and where their own executors find the daemon."""
+    return {**captured(os.environ)[0], "ADAPTOR_DIR": str(state_directory())}
+
+
+R = TypeVar("R")
+
+
+class CallFuture(Future[R]):
     """As `concurrent.futures.Future`; `cancel` asks the daemon whether the call has started."""
 
-    def __init__(self, on_cancel: Callable[[CallFuture], bool]) -> None:
+    def __init__(self, on_cancel: Callable[[CallFuture[Any]], bool]) -> None:
         super().__init__()
         self.task: int | None = None
         """The number of its task, once the daemon has it."""
@@ -49,7 +72,7 @@ class CallFuture(Future[Any]):
         """Whether it is on its way to the daemon, or there."""
         self.withdrawn = False
         """Whether it was cancelled before it was sent."""
-        self._on_cancel = on_cancel
+        self._ask_to_cancel = on_cancel
         self._lock = threading.Lock()
         self._notified = False
         """Whether those who wait know that it was cancelled, or that it has begun."""
@@ -58,7 +81,7 @@ class CallFuture(Future[Any]):
         """Cancel the call unless it has started; returns whether it is cancelled now."""
         if self.done():
             return self.cancelled()
-        return self._on_cancel(self)
+        return self._ask_to_cancel(self)
 
     def be_cancelled(self) -> None:
         """It is cancelled."""
@@ -86,16 +109,24 @@ _LOOK = 1.0
 class Session:
     """It ends once no call can join it and all have results."""
 
-    def __init__(self, connect: Callable[[], Client], bag: int, folder: Path) -> None:
-        """`connect` makes a client; `folder`: where the files of long calls and results are."""
+    def __init__(
+        self, connect: Callable[[], Client], bag: int, folder: Path, initializer: bytes = b""
+    ) -> None:
+        """
+        Args:
+            connect: makes a client.
+            folder: where the files of long calls and results are.
+            initializer: of the bag's interpreter; its file is removed at the end.
+        """
         self.bag = bag
         self.folder = folder
         self._connect = connect
+        self._initializer = initializer
         self._news = threading.Condition()
-        self._unsent: deque[tuple[CallFuture, TaskInput]] = deque()
-        self._on_the_way: list[CallFuture] = []
+        self._unsent: deque[tuple[CallFuture[Any], TaskInput]] = deque()
+        self._on_the_way: list[CallFuture[Any]] = []
         """Those in the message that the daemon has not answered yet."""
-        self._sent: dict[int, tuple[CallFuture, str]] = {}
+        self._sent: dict[int, tuple[CallFuture[Any], str]] = {}
         """By task: its future, and the file of its call."""
         self._early: dict[int, TaskEvent] = {}
         """Ends of tasks that came before the answer that gave the tasks their numbers."""
@@ -110,7 +141,7 @@ class Session:
 
     # --- for the threads of its user ------------------------------------------------------------
 
-    def submit(self, future: CallFuture, task: TaskInput) -> None:
+    def submit(self, future: CallFuture[Any], task: TaskInput) -> None:
         """Raises BrokenExecutor, or RuntimeError: it takes no more."""
         with self._news:
             if self._broken is not None:
@@ -120,7 +151,7 @@ class Session:
             self._unsent.append((future, task))
             self._news.notify_all()
 
-    def cancel(self, future: CallFuture) -> bool:
+    def cancel(self, future: CallFuture[Any]) -> bool:
         """Cancel a call unless it has started; returns whether it is cancelled now."""
         numbers = self._withdraw([future])
         if numbers and not self._cancel_waiting(numbers):
@@ -128,7 +159,7 @@ class Session:
         future.be_cancelled()
         return True
 
-    def cancel_all(self, futures: Iterable[CallFuture]) -> None:
+    def cancel_all(self, futures: Iterable[CallFuture[Any]]) -> None:
         """The same for many; their futures will tell what came of it."""
         many = [future for future in futures if not future.done()]
         numbers = self._withdraw(many)
@@ -137,6 +168,16 @@ class Session:
                 future.be_cancelled()
         if numbers:
             self._cancel_waiting(numbers)
+
+    def abort(self, futures: Iterable[CallFuture[Any]]) -> None:
+        """Cancel many, and end those that run."""
+        many = [future for future in futures if not future.done()]
+        numbers = self._withdraw(many)
+        if numbers:
+            with self._connect() as client:
+                client.cancel(self.bag, numbers)
+        for future in many:
+            future.be_cancelled()
 
     def close(self, *, cancel: bool = False) -> None:
         """Take no more calls; `cancel`: and cancel those that have not started."""
@@ -153,11 +194,11 @@ class Session:
         for thread in self._threads:
             thread.join()
 
-    def _open_futures(self) -> list[CallFuture]:
+    def _open_futures(self) -> list[CallFuture[Any]]:
         """All without a result; the caller holds the lock."""
         return [future for future, _ in (*self._unsent, *self._sent.values())] + self._on_the_way
 
-    def _withdraw(self, futures: Sequence[CallFuture]) -> list[int]:
+    def _withdraw(self, futures: Sequence[CallFuture[Any]]) -> list[int]:
         """Keep those from being sent that are not sent yet; returns the tasks of the others."""
         with self._news:
             for future in futures:
@@ -180,10 +221,10 @@ class Session:
                     self._number(batch, client.append(self.bag, [task for _, task in batch]))
                     del batch  # the next one may be long in coming
                 client.close_bag(self.bag)
-        except AdaptorError as error:
+        except BaseException as error:
             self._break(error)
 
-    def _next_batch(self) -> list[tuple[CallFuture, TaskInput]]:
+    def _next_batch(self) -> list[tuple[CallFuture[Any], TaskInput]]:
         """What has come together by now, once there is something; empty: nothing more will come."""
         with self._news:
             while True:
@@ -194,8 +235,8 @@ class Session:
                 if not threading.main_thread().is_alive():  # the program ends when its calls have ended
                     self._closing = True
 
-    def _take(self) -> list[tuple[CallFuture, TaskInput]]:
-        batch: list[tuple[CallFuture, TaskInput]] = []
+    def _take(self) -> list[tuple[CallFuture[Any], TaskInput]]:
+        batch: list[tuple[CallFuture[Any], TaskInput]] = []
         room = _MOST_BYTES
         while self._unsent and len(batch) < _MOST and room > 0:
             future, task = self._unsent.popleft()
@@ -203,18 +244,18 @@ class Session:
                 future.sending = True
                 batch.append((future, task))
                 room -= len(task.call or b"")
-            elif file := file_of(task):
+            elif file := file_of(task.call):
                 call_files.remove(self.folder, file)
         self._on_the_way = [future for future, _ in batch]
         return batch
 
-    def _number(self, batch: list[tuple[CallFuture, TaskInput]], numbers: list[int]) -> None:
+    def _number(self, batch: list[tuple[CallFuture[Any], TaskInput]], numbers: list[int]) -> None:
         early: list[TaskEvent] = []
         with self._news:
             self._on_the_way = []
             for (future, task), number in zip(batch, numbers, strict=True):
                 future.task = number
-                self._sent[number] = (future, file_of(task))
+                self._sent[number] = (future, file_of(task.call))
                 if number in self._early:
                     early.append(self._early.pop(number))
             self._news.notify_all()
@@ -227,8 +268,13 @@ class Session:
             with self._connect() as client:
                 for told in client.follow(self.bag):
                     self._settle_all(told.tasks)
+                    if self._broken is not None:
+                        client.cancel(self.bag)
+                        break
+            if file := file_of(self._initializer):
+                call_files.remove(self.folder, file)
             call_files.remove_folder(self.folder)
-        except AdaptorError as error:
+        except BaseException as error:
             self._break(error)
 
     def _settle_all(self, events: Iterable[TaskEvent]) -> None:
@@ -254,6 +300,8 @@ class Session:
                 future.set_exception(outcome.error)
             else:
                 future.set_result(outcome.value)
+            if outcome.broken and outcome.error is not None:
+                self._break(outcome.error)
 
     def _break(self, error: BaseException) -> None:
         """Nothing more can come: all futures say why."""

@@ -6,7 +6,6 @@ by their entry points.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -19,10 +18,10 @@ from typing import Any
 from submitit.core import core, utils
 from submitit.core.job_environment import JobEnvironment
 
+from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
-from adaptor.client.environment import captured
-from adaptor.executor.session import client, ensure
+from adaptor.executor.session import client, ensure, inherited
 from adaptor.guard_rails import TimeLimit
 from adaptor.option_kinds import MEMORY
 from adaptor.resources import TaskGpus
@@ -32,6 +31,8 @@ _JOB = "@BAG@_@TASK@"
 _MARK = re.compile("@(BAG|TASK)@")
 _FRESH = 0.5
 """Seconds."""
+_NEWS = 10_000
+"""Running tasks of a bag in one answer, at most."""
 _STATES = {"done": "COMPLETED", "failed": "FAILED", "cancelled": "CANCELLED"}
 
 
@@ -64,6 +65,10 @@ class AdaptorWatcher(core.InfoWatcher):
                         for task in told.tasks
                     }
                 since = {told.bag: told.last for told in found if told.more}
+            for bag in {parts(job)[0] for job in open_jobs}:
+                for task in asking.ask(api.GetTasks(bag, ["running"], limit=_NEWS)):
+                    if task.started is not None:  # else a worker holds it in reserve
+                        self._info_dict.setdefault(f"{bag}_{task.task}", {"jobState": "RUNNING"})
         self._asked = time.monotonic()
         self._finished |= {job for job in open_jobs if self.is_done(job, mode="cache")}
 
@@ -81,7 +86,7 @@ class AdaptorJob(core.Job[Any]):
 
 
 class AdaptorExecutor(core.PicklingExecutor):
-    """Parameters: `name`, `timeout_min`, `cpus_per_task`, `mem_gb`, `gpus_per_node`, and `site`."""
+    """Parameters: those of all of submitit's executors, `site`, and `setup`: shell lines before the job."""
 
     job_class = AdaptorJob
 
@@ -92,7 +97,7 @@ class AdaptorExecutor(core.PicklingExecutor):
 
     @classmethod
     def _valid_parameters(cls) -> set[str]:
-        return {"site"}
+        return {"site", "setup", "stderr_to_stdout"}
 
     @classmethod
     def affinity(cls) -> int:
@@ -132,7 +137,9 @@ class AdaptorExecutor(core.PicklingExecutor):
         paths = utils.JobPaths(self.folder, job_id=_JOB, task_id=0)
         folder, out, err = (_quoted(path) for path in (paths.folder, paths.stdout, paths.stderr))
         words = f"{shlex.quote(self._python)} -u -m submitit.core._submit {shlex.quote(str(self.folder))}"
-        return f"mkdir -p {folder} && exec {words} >> {out} 2>> {err}"
+        to = f">> {out} 2>&1" if self.parameters.get("stderr_to_stdout") else f">> {out} 2>> {err}"
+        begin = f"mkdir -p {folder} && exec {to} || exit"
+        return "\n".join([begin, *self.parameters.get("setup", ()), f"exec {words}"])
 
     def _num_tasks(self) -> int:
         return 1
@@ -185,7 +192,7 @@ def spec_of(parameters: Mapping[str, Any]) -> BagSpec:
         replicas=0,
         cwd=here,
         output=f"{here}/{DEFAULT_OUTPUT}",
-        environment=captured(os.environ)[0],
+        environment=inherited(),
     )
 
 

@@ -137,6 +137,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
 _NO_COLUMNS = (
     *("state", "sites", "cpus", "mean_runtime", "output", "output_files", "paused", "halted", "evidence"),
     "forecast",
+    "held_off",
 )
 
 

@@ -26,11 +26,12 @@ from adaptor.shortfalls import Shortfall
 INLINE, INPUT_FILE = b"v", b"V"
 """Of a call: the pickle of (function, arguments, keyword arguments), or the name of a file with it in the
 bag's output folder."""
-VALUE, ERROR, ERROR_OF_CHILDREN, TEXT = b"v", b"e", b"c", b"t"
+VALUE, ERROR, ERROR_OF_CHILDREN, TEXT, UNPREPARED = b"v", b"e", b"c", b"t", b"i"
 """Of an answer: the pickle of a value; of an exception; of the exception of a call whose child processes have
 ended, so that it may come from a signal to these; of three texts on an exception that cannot be pickled: its
-class, its first line, its traceback."""
-OWN_ERRORS = (ERROR, ERROR.upper(), TEXT, TEXT.upper())
+class, its first line, its traceback; of the same texts on the exception of the initializer, after which the
+process runs no call."""
+OWN_ERRORS = (ERROR, ERROR.upper(), TEXT, TEXT.upper(), UNPREPARED)
 """Errors that only the call itself can have caused. A capital letter: the name of a file
 follows, in the bag's output folder, which has the pickle."""
 
@@ -104,6 +105,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """What it needs; None: as its bag says."""
     timeout: float | None = None
     """Seconds after which it is ended; None: as its bag says."""
+    among: Count = 0
+    """It starts only while fewer attempts of its bag run at this worker; 0: no limit."""
 
 
 class Ending(enum.Enum):

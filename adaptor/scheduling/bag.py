@@ -21,6 +21,7 @@ from adaptor.scheduling.dependencies import Dependencies, Links
 from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
 from adaptor.scheduling.lines import Line, Lines
 from adaptor.scheduling.losses import Losses
+from adaptor.scheduling.refilling import Refilling
 from adaptor.scheduling.task_sizes import TaskSizes
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
@@ -92,6 +93,7 @@ class Bag:
         """By site: what is known of earlier bags of the same kinds."""
         self.open = False
         """Whether tasks may still be appended."""
+        self._refilling = Refilling(most=total)
         self.held_back = False
         """Whether nothing of it starts while its many tasks are cancelled one part after another."""
         self.events = 0
@@ -180,6 +182,7 @@ class Bag:
         Raises ValueError: the needs of a task contradict each other; nothing is added.
         """
         self.sizes.add(needs or {})
+        self._refilling.append(count, self.unfinished)
         links = links or {}
         added = range(self.total, self.total + count)
         self.total += count
@@ -283,6 +286,17 @@ class Bag:
     def active(self) -> bool:
         """Whether any of its tasks waits for a worker, or is held by one."""
         return bool(self._counts[TaskState.WAITING] or self._counts[TaskState.LEASED])
+
+    @property
+    def unfinished(self) -> int:
+        """Tasks that wait for a worker, or for others, or are held by a worker."""
+        states = (TaskState.WAITING, TaskState.LEASED, TaskState.BLOCKED)
+        return sum(self._counts[state] for state in states)
+
+    @property
+    def expected(self) -> int:
+        """Tasks that its program is expected to append."""
+        return self._refilling.expected(self.unfinished) if self.open else 0
 
     @property
     def ended(self) -> bool:

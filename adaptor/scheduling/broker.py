@@ -25,6 +25,7 @@ from adaptor.scheduling.demand import (
     groups_of,
     shapes_of,
     sharers_of,
+    waiting_shapes,
 )
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
@@ -224,6 +225,9 @@ class Broker:
         bag = self.state.bags.get(bag_id)
         if bag is None or bag.ended:
             return False
+        if spec.max_running != bag.spec.max_running:  # what waits in workers goes by the old one
+            for worker in self.state.workers.values():
+                recall_unstarted(self.state, worker, bag)
         self.learn_kinds(bag, spec, bag.earlier)
         if spec.aims:
             self.keep_apart(bag_id)
@@ -243,6 +247,10 @@ class Broker:
     def shapes(self, site: str) -> set[TaskShape]:
         """The shapes of the tasks in `demands`."""
         return shapes_of(self.state, site)
+
+    def waiting_shapes(self, bag: int) -> dict[str, set[TaskShape]]:
+        """By site at which they may run: the shapes of a bag's waiting tasks."""
+        return waiting_shapes(self.state, bag)
 
     def groups(self) -> tuple[TaskGroup, ...]:
         """The tasks to divide among the sites, by shape and by the sites at which they may run."""
@@ -383,7 +391,8 @@ class Broker:
             seen=now,
         )
         worker.until = min(hello.deadline, self.state.until.get(hello.pilot, hello.deadline))
-        worker.held = known.held if known else {}
+        if known is not None:
+            worker.held = known.held
         self.state.workers[id] = worker
         return set(worker.held)
 
@@ -412,7 +421,10 @@ class Broker:
         """Whether tasks wait that only `max-running` kept from other workers, which need not call first."""
         bags = (self.state.bags.get(bag) for bag in {result.key.bag for result in results})
         return any(
-            bag is not None and bag.spec.max_running is not None and bag.startable and room_of(bag)
+            bag is not None
+            and bag.spec.max_running is not None
+            and bag.startable
+            and room_of(self.state, bag)
             for bag in bags
         )
 

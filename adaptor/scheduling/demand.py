@@ -104,6 +104,15 @@ def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:
     return {_shape(state, bag, line) for bag, line in _classes(state) if bag.spec.allows(site)}
 
 
+def waiting_shapes(state: SchedulingState, bag: int) -> dict[str, set[TaskShape]]:
+    """By site at which they may run: the shapes of a bag's waiting tasks."""
+    found = state.bags.get(bag)
+    if found is None:
+        return {}
+    shapes = {_shape(state, found, line) for line in found.lines if found.startable_in(line)}
+    return {site: shapes for site in state.sites if found.spec.allows(site)}
+
+
 def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
     together: dict[tuple[TaskShape, tuple[str, ...]], list[Turn]] = defaultdict(list)
@@ -187,6 +196,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
         held=sum(_held(state, bag, line, site) for bag, line in turns),
         alone=alone,
         running=running,
+        coming=sum(_coming(bag, line) for bag, line in turns),
         runtime=max(estimates),
         shortest=min(estimates),
         bag=bag,
@@ -194,6 +204,12 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
         priority=max((each.spec.priority for each, line in turns if each.startable_in(line)), default=0),
         times=task_times(state, site, turns),
     )
+
+
+def _coming(bag: Bag, line: Line) -> int:
+    """Tasks of a class that its program is expected to append to the bag."""
+    expected = bag.expected if bag.startable else 0
+    return expected and round(expected * bag.startable_in(line) / bag.startable)
 
 
 def _held(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
@@ -220,7 +236,7 @@ def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
         return waiting + leased
     if len(bag.lines) == 1:
         return min(waiting + leased, bag.spec.max_running)
-    return leased + min(waiting, max(0, room_of(bag) - _served_before(bag, line)))
+    return leased + min(waiting, max(0, room_of(state, bag) - _served_before(bag, line)))
 
 
 def _served_before(bag: Bag, line: Line) -> int:

@@ -129,7 +129,7 @@ def donation_demands_of(state: SchedulingState, bag: Bag, site: str) -> Iterator
     if bag.spec.allocation == "explicit":
         return
     all_kept = kept_for_requests(bag, rules)
-    left = room_of(bag)
+    left = room_of(state, bag)
     for line in bag.lines:
         if line.task.nodes == 1:  # each donated node has its own pilot
             kept = {task for task in all_kept if bag.lines.of(task) is line}

@@ -21,14 +21,28 @@ QUICK_REQUEUES = 10
 """How often in a row a task may ask within `QUICK` seconds to be started again, before that is a failure."""
 
 
-def may_start(bag: Bag, worker: Worker) -> bool:
-    """True if one more attempt of a bag may start on a worker, regardless of processors and time there.
+def may_start(state: SchedulingState, bag: Bag, worker: Worker) -> bool:
+    """True if one more attempt of a bag may start on a worker, regardless of processors and time there."""
+    return may_hold(bag, worker) and room_of(state, bag) > 0
+
+
+def may_wait_behind(state: SchedulingState, bag: Bag, worker: Worker) -> bool:
+    """True if a worker may hold one more attempt of a bag with `max-running`, which starts there in the place
+    of one that has ended."""
+    among = worker.held.at_once(bag.id)
+    if not among or len(bag.lines) > 1 or bag.spec.nodes > 1 or not may_hold(bag, worker):
+        return False
+    return worker.held.at_once(bag.id, extra=among) - among <= room_of(state, bag)
+
+
+def may_hold(bag: Bag, worker: Worker) -> bool:
+    """True if a worker may get one more attempt of a bag, regardless of `max-running`.
 
     While a canary watches the bag, a worker gets no more attempts than it runs at the same time, until it
     has reported how the first ones ended: a worker reports failures after a second, and thousands of tasks
     may fail in one.
     """
-    if bag.guard.paused or bag.held_back or not room_of(bag):
+    if bag.guard.paused or bag.held_back:
         return False
     if not under_canary(bag):
         return True
@@ -36,10 +50,12 @@ def may_start(bag: Bag, worker: Worker) -> bool:
     return held < max(1, *(worker.whole.slots(line.task) for line in bag.lines))
 
 
-def room_of(bag: Bag) -> int:
-    """How many more attempts its `max-running` allows beside those that workers hold."""
+def room_of(state: SchedulingState, bag: Bag) -> int:
+    """How many more attempts its `max-running` allows beside those that run, or may start by themselves."""
     most = bag.spec.max_running
-    return bag.total if most is None else max(0, most - sum(map(len, bag.live.values())))
+    if most is None:
+        return bag.total
+    return max(0, most - sum(worker.held.at_once(bag.id) for worker in state.workers.values()))
 
 
 def under_canary(bag: Bag) -> bool:

@@ -16,6 +16,7 @@ from adaptor.protocol.messages import AttemptKey
 from adaptor.resources import Room
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import reach, take_for_donated
+from adaptor.scheduling.guards import may_hold, may_wait_behind, room_of
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import (
     feed_suspects,
@@ -48,17 +49,28 @@ def feed(state: SchedulingState, worker: Worker, now: float) -> None:
     if worker.runs_suspects:
         feed_suspects(state, worker, now)
         return
-    while _lease_next(state, worker, worker.free, now):
+    while _lease_next(state, worker, worker.free, now, waiting_bags(state, worker)):
         pass
-    bags = waiting_bags(state, worker)
-    if bags:
-        depth = max(_reserve(state, bag, line, worker) for bag, line in lines_of(bags))
-        while worker.queued < depth and _lease_next(state, worker, worker.whole, now):
-            pass
+    bags = _reserved_bags(state, worker)
+    depth = max((_reserve(state, bag, line, worker) for bag, line in lines_of(bags)), default=0)
+    while worker.queued < depth and _lease_next(state, worker, worker.whole, now, bags, reserve=True):
+        bags = _reserved_bags(state, worker)
+    if waiting_bags(state, worker):
         if not worker.held:  # nothing that waits fits there, and it may leave as idle
             feed_suspects(state, worker, now)
     elif worker.free.processors > 0:
         feed_idle(state, worker, now)
+
+
+def _reserved_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
+    """The bags with waiting tasks that a worker may hold in reserve."""
+    return [
+        bag
+        for bag in state.bags.values()
+        if bag.lines.any_waits
+        and state.serves(worker, bag)
+        and (may_hold(bag, worker) if bag.spec.max_running is None else may_wait_behind(state, bag, worker))
+    ]
 
 
 def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
@@ -81,10 +93,11 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
     )
 
 
-def _lease_next(state: SchedulingState, worker: Worker, room: Room, now: float) -> bool:
+def _lease_next(
+    state: SchedulingState, worker: Worker, room: Room, now: float, bags: list[Bag], *, reserve: bool = False
+) -> bool:
     """Lease one task: of the bags with the highest priority, that which holds the fewest processors at this
     site (of equals, the older bag)."""
-    bags = waiting_bags(state, worker)
     bags.sort(key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id))
     for_gpus = those_for_gpus(state, worker, lines_of(bags), now) if worker.whole.gpus else []
     for bag, line in for_gpus or lines_of(bags):
@@ -93,7 +106,8 @@ def _lease_next(state: SchedulingState, worker: Worker, room: Room, now: float) 
             if taken is not None:
                 if state.reserved.get(bag.id, (line.number,))[0] == line.number:
                     state.reserved.pop(bag.id, None)
-                state.lease(places, bag, *taken, now)
+                behind = reserve and bag.spec.max_running is not None
+                state.lease(places, bag, *taken, now, behind=behind)
                 return True
         elif keep_for(state, bag, line, worker, now):
             return False
@@ -129,19 +143,25 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
 
     Enough for the site's `reserve` seconds of work and at least one, but at most half of the worker's fair
     part of the waiting tasks (guided self-scheduling), so that the last tasks do not wait in one worker.
-    None in a pilot that is given back: they would start too late.
+    Of a bag with `max-running`, the worker's places of it count in place of its processors. None in a pilot
+    that is given back: they would start too late.
     """
     if worker.given_back:
         return 0
     mean = state.learner_of(bag, worker.site, line).mean
     terms = state.sites[worker.site]
-    if mean is None or not terms.reserve or line.task.nodes > 1 or bag.spec.max_running is not None:
+    if mean is None or not terms.reserve or line.task.nodes > 1:
         return 0
-    slots = max(1, worker.whole.slots(line.task))
+    slots, share = (
+        max(1, worker.whole.slots(line.task)),
+        worker.processors / max(1, state.processors(worker.site)),
+    )
+    if bag.spec.max_running is not None:
+        slots = worker.held.at_once(bag.id)
+        share = slots / bag.spec.max_running
     seconds = terms.reserve + 2 * terms.latency
     wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(mean, 1e-4))))
-    part = len(line.waiting) * worker.processors / max(1, state.processors(worker.site))
-    return min(wanted, int(part / 2))
+    return min(wanted, int(len(line.waiting) * share / 2))
 
 
 def feed_idle(state: SchedulingState, worker: Worker, now: float) -> None:
@@ -167,9 +187,13 @@ def _call_back(state: SchedulingState, idle: Worker) -> bool:
     """Ask other workers to return half of their unstarted tasks; True if it asked for any."""
     asked = False
     for other in state.workers.values():
-        if other is idle or other.awaited or other.site != idle.site:
+        if other.awaited or other.site != idle.site:
             continue
-        unstarted = [key for key in other.unstarted if not other.held[key].give_back_sent]
+        unstarted = [
+            key
+            for key in other.unstarted
+            if not other.held[key].give_back_sent and (other is not idle or other.held[key].behind)
+        ]
         for key in unstarted[len(unstarted) // 2 :]:
             if other.queued and _could_run(state, idle, key):
                 other.held[key].give_back_sent = asked = True
@@ -179,7 +203,12 @@ def _call_back(state: SchedulingState, idle: Worker) -> bool:
 
 def _could_run(state: SchedulingState, idle: Worker, key: AttemptKey) -> bool:
     bag = state.bags.get(key.bag)
-    return bag is not None and idle.free.holds(bag.sizes.of(key.task)) and state.serves(idle, bag)
+    return (
+        bag is not None
+        and idle.free.holds(bag.sizes.of(key.task))
+        and state.serves(idle, bag)
+        and room_of(state, bag) > 0
+    )
 
 
 def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:

@@ -22,6 +22,8 @@ class Grant(msgspec.Struct, frozen=True):
     """What it needs; None: as its bag says."""
     timeout: float | None = None
     """Seconds after which it is ended; None: as its bag says."""
+    among: int = 0
+    """It starts only while fewer attempts of its bag run at the worker; 0: no limit."""
 
 
 class DraftOrders(msgspec.Struct):

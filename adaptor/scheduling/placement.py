@@ -22,7 +22,7 @@ def waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
     return [
         bag
         for bag in state.bags.values()
-        if bag.lines.any_waits and state.serves(worker, bag) and may_start(bag, worker)
+        if bag.lines.any_waits and state.serves(worker, bag) and may_start(state, bag, worker)
     ]
 
 
@@ -134,7 +134,7 @@ def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[list[Work
     bags = [
         bag
         for bag in state.bags.values()
-        if bag.suspects and state.serves(worker, bag) and may_start(bag, worker)
+        if bag.suspects and state.serves(worker, bag) and may_start(state, bag, worker)
     ]
     if not bags or not _is_open(state, worker):
         return None

@@ -296,17 +296,31 @@ class SchedulingState:
         """Processors of all workers at a site."""
         return self.workers.processors(site)
 
-    def lease(self, workers: Sequence[Worker], bag: Bag, task: int, needs: float, now: float) -> AttemptKey:
+    def lease(
+        self,
+        workers: Sequence[Worker],
+        bag: Bag,
+        task: int,
+        needs: float,
+        now: float,
+        *,
+        behind: bool = False,
+    ) -> AttemptKey:
         """Lease a task (off the queue, or a replica) to a worker; returns the new attempt.
 
-        `workers`: several, whose nodes it takes wholly, if it needs several; the first runs its command.
+        Args:
+            workers: several, whose nodes it takes wholly, if it needs several; the first runs its command.
+            behind: of a bag with `max-running`, it starts in the place of one that has ended there.
         """
         key, suspect = AttemptKey(bag.id, task, bag.lease(task)), task in bag.losses
         ids, nodes = [other.id for other in workers], tuple(other.node for other in workers)
         own, limit = _own_size(bag, task), _own_limit(bag, task)
         if len(workers) == 1:
-            self.hold(workers[0], key, bag, now)
-            self.orders.of(ids[0]).grants.append(Grant(key, needs, task=own, timeout=limit))
+            among = 0
+            if bag.spec.max_running is not None:
+                among = workers[0].held.at_once(bag.id) + (not behind)
+            self.hold(workers[0], key, bag, now, among=among, behind=behind)
+            self.orders.of(ids[0]).grants.append(Grant(key, needs, task=own, timeout=limit, among=among))
         else:
             for worker in workers:
                 worker.take_part(key, tuple(ids), now, suspect=suspect)
@@ -320,9 +334,11 @@ class SchedulingState:
         self.note(bag, task)
         return key
 
-    def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
+    def hold(
+        self, worker: Worker, key: AttemptKey, bag: Bag, now: float, *, among: int = 0, behind: bool = False
+    ) -> None:
         size = bag.sizes.of(key.task)
-        worker.take(key, size, now, suspect=key.task in bag.losses)
+        worker.take(key, size, now, suspect=key.task in bag.losses, among=among, behind=behind)
         self.held_processors[bag.id, worker.site] += size.processors
         self._count_lease(worker, key, bag)
 
@@ -346,9 +362,10 @@ class SchedulingState:
                     held.suspect = True
 
     def let_go(self, worker: Worker, key: AttemptKey) -> HeldLease | None:
-        held = worker.held.pop(key, None)
+        held = worker.held.get(key)
         self.copies.pop(key, None)
         if held is not None:
+            del worker.held[key]
             self.held_processors[key.bag, worker.site] -= held.cpus
             if held.line is not None:
                 self.leases[key.bag, held.line, worker.site] -= 1

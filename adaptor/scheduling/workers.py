@@ -31,6 +31,53 @@ class HeldLease(msgspec.Struct):
     """The class of its size in its bag (see `lines`); None: it is not counted."""
     takes_part: bool = False
     """Whether another worker of the group runs the command, and this one is only kept for it."""
+    among: int = 0
+    """It starts only while fewer attempts of its bag run at the worker; 0: no limit that is known."""
+
+    @property
+    def behind(self) -> bool:
+        """True if it waits for the place of one of its bag that ends."""
+        return bool(self.among) and self.started is None and not self.at_once
+
+
+class HeldLeases(dict[AttemptKey, HeldLease]):
+    """The leases of one worker. It counts them by bag, for `at_once` is asked with every report."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_among: dict[int, Counter[int]] = {}
+
+    def at_once(self, bag: int, extra: int | None = None) -> int:
+        """The most attempts of a bag that may run here at the same time, whatever ends meanwhile.
+
+        A lease starts only while fewer attempts than its `among` run: no more run than the largest of these.
+
+        Args:
+            extra: the `among` of one more lease; None: without one.
+        """
+        counts = self._by_among.get(bag)
+        held = 0 if counts is None else counts.total()
+        limits = [*(counts or ()), *(() if extra is None else (extra,))]
+        held += extra is not None
+        return held if 0 in limits else min(held, max(limits, default=0))
+
+    def __setitem__(self, key: AttemptKey, held: HeldLease) -> None:
+        if key in self:
+            del self[key]
+        super().__setitem__(key, held)
+        if not held.takes_part:
+            self._by_among.setdefault(key.bag, Counter())[held.among] += 1
+
+    def __delitem__(self, key: AttemptKey) -> None:
+        held = self[key]
+        super().__delitem__(key)
+        if not held.takes_part:
+            counts = self._by_among[key.bag]
+            counts[held.among] -= 1
+            if not counts[held.among]:
+                del counts[held.among]
+            if not counts:
+                del self._by_among[key.bag]
 
 
 class Worker:
@@ -64,7 +111,7 @@ class Worker:
         self.seen = seen
         """Epoch seconds of its last message."""
         self.queued = 0
-        self.held: dict[AttemptKey, HeldLease] = {}
+        self.held = HeldLeases()
         self.time_limits: dict[int, float] = {}
         """By bag: the limit in seconds that it was told last, where that is a part of a mean runtime."""
         self.too_long = float("inf")
@@ -117,10 +164,21 @@ class Worker:
         gpus = (min(1.0, max(0.0, free)) for free in report.free_gpus[: len(self.whole.gpus)])
         self.free = Room(report.free_processors, report.free_memory, tuple(gpus), self.whole.gpu_type)
 
-    def take(self, key: AttemptKey, task: TaskSize, now: float, *, suspect: bool = False) -> None:
-        """Hold one more lease."""
-        fits = self.free.holds(task)
-        self.held[key] = HeldLease(leased=now, cpus=task.processors, at_once=fits, suspect=suspect)
+    def take(
+        self,
+        key: AttemptKey,
+        task: TaskSize,
+        now: float,
+        *,
+        suspect: bool = False,
+        among: int = 0,
+        behind: bool = False,
+    ) -> None:
+        """Hold one more lease. `behind`: it starts in the place of one of its bag that has ended."""
+        fits = not behind and self.free.holds(task)
+        self.held[key] = HeldLease(
+            leased=now, cpus=task.processors, at_once=fits, suspect=suspect, among=among
+        )
         if fits:
             self.free = self.free.without(task)
         else:

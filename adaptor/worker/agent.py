@@ -85,7 +85,8 @@ class Agent:
         node = NodeEnvironment(environment, self._read_before())
         scripts = Scripts(settings.directory, settings.node, environment)
         self._timers = Timers()
-        runner = Runner(node, devices, files, scripts, self._given.processors, self._timers)
+        processors = self._given.processors
+        runner = Runner(node, devices, files, scripts, processors, self._timers, lambda: slots.free_memory)
         self._news = select.epoll()
         """Readable with every signal, and when an attempt has answered or may start."""
         for handle in (self._wakeup.fd, *runner.fds):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -34,19 +34,34 @@ class Binding:
             return self._given
         return units_of(cores_of(sorted(affinity_of_process())), self._processors)
 
-    def take(self, processors: int) -> tuple[int, ...]:
+    def take(self, processors: int, wanted: Iterable[Sequence[int]] = ()) -> tuple[int, ...]:
         """The numbers of the processors for one more task; empty: it is not bound.
 
-        Whole cores first, then a part of the core that has the least left.
+        The first of the `wanted` ones that are free; else whole cores first, then a part of the core that has
+        the least left.
         """
         if not self._cores:
             return ()
-        chosen: list[Unit] = []
+        chosen: list[Unit] = self._wanted(processors, wanted)
+        if chosen:
+            return self._hold(chosen)
         for core in self._cores:
             free = self._free(core)
             if len(free) == len(core) <= processors - len(chosen):
                 chosen += free
         chosen += self._rest(processors - len(chosen), chosen)
+        return self._hold(chosen)
+
+    def _wanted(self, processors: int, wanted: Iterable[Sequence[int]]) -> list[Unit]:
+        """The units with all of the first of these numbers that are free; empty: there are none."""
+        free = [unit for core in self._cores for unit in self._free(core)]
+        for numbers in wanted:
+            found = [unit for unit in free if set(unit) <= set(numbers)]
+            if len(found) == processors and sum(map(len, found)) == len(numbers):
+                return found
+        return []
+
+    def _hold(self, chosen: Sequence[Unit]) -> tuple[int, ...]:
         self._held.update((number, unit) for unit in chosen for number in unit)
         return tuple(sorted(number for unit in chosen for number in unit))
 

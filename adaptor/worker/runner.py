@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from adaptor.processes.cgroups import oom_kill_counter
 from adaptor.processes.environment import variables_of
@@ -65,9 +65,11 @@ class Runner:
         scripts: Scripts,
         processors: int,
         timers: Timers,
+        spare_memory: Callable[[], int],
     ) -> None:
+        """`spare_memory`: returns the bytes that no attempt here needs by its size."""
         self._openings = Openings(timers, scripts.output_of)
-        self.warm = WarmProcesses(timers, processors, self._openings.release)
+        self.warm = WarmProcesses(timers, processors, spare_memory, self._openings.release)
         self._kills = timers.new(self._kill_due)
         self._chores = timers.new(self._do_chores)
         self._naming = timers.new(self._name_outputs)
@@ -114,6 +116,14 @@ class Runner:
         first = next(iter(queue), None)
         if first is not None and not self.warm.are_silent(first.key.bag):
             self._openings.prepare(queue)
+
+    def displaces(self, held: HeldTask) -> float | None:
+        """Since when the process waits for calls of another bag that the start of an attempt would end."""
+        return self.warm.would_displace(held, len(self._by_pid))
+
+    def warm_on(self, held: HeldTask) -> list[tuple[int, ...]]:
+        """The processors of each process that waits for calls of an attempt's bag."""
+        return self.warm.processors_of(held.key.bag)
 
     def discard(self, held: HeldTask) -> None:
         """An attempt will not start after all; it may have been prepared."""
@@ -179,8 +189,8 @@ class Runner:
     def _begin(self, held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
         """Raises CannotStartError or ShortageError."""
         if held.lease.call is not None:
-            return self.warm.start(held, environment, files)
-        self.warm.make_room(time.monotonic(), len(self._by_pid) + 1)
+            return self.warm.start(held, environment, files, len(self._by_pid))
+        self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)
         return execute(held, environment, files, self._scripts.copy(held.bag))
 
     def give_up(self, key: AttemptKey) -> bool:

@@ -1,12 +1,15 @@
 """The leases that a worker holds: which start now, and which go back to the daemon. Pure.
 
 Leases start in the order of their arrival. A lease that does not fit lets later ones pass, but only a
-limited number of times, so that it does not starve.
+limited number of times, so that it does not starve. Of a bag with `max-running`, some leases wait behind
+others: each starts in the place of one that has ended.
+A slot goes on with a bag whose Python process waits there for calls, until another bag's turn comes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -14,9 +17,16 @@ import msgspec
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.resources import Room, TaskSize
 from adaptor.worker.binding import Binding
+from adaptor.worker.timers import NEVER
 
 LOOKAHEAD = 100
 """Leases at the head of the queue among which the worker looks for one that fits."""
+TURN = 2.0
+"""Seconds for which calls of other bags may pass one whose start would end a process of theirs: to start one
+and have it import its modules takes up to a second of a processor."""
+PAUSE = 0.2
+"""Seconds for which a process that waits for calls is not ended for the sake of another bag: its program gets
+the last result, and its next call arrives."""
 
 
 class HeldTask(msgspec.Struct, frozen=True):
@@ -68,6 +78,19 @@ class Slots:
         self.deadline = deadline
         """Monotonic seconds at which the pilot ends."""
         self.queue: dict[AttemptKey, HeldTask] = {}
+        """All that have not started, in the order of their arrival."""
+        self._ready: dict[AttemptKey, HeldTask] = {}
+        """Those of them that may start as soon as there is room."""
+        self._behind: dict[int, dict[AttemptKey, HeldTask]] = {}
+        """The others by bag: they wait for attempts of it to end."""
+        self._passed_since: dict[int, float] = {}
+        """By bag whose leases others have passed for the sake of their processes: since when."""
+        self._held_back = 0
+        """Processors of ready leases that were put off at the last look."""
+        self.again_at = NEVER
+        """When the first of them may start (monotonic seconds)."""
+        self._active: Counter[int] = Counter()
+        """By bag: the attempts that run or are ready."""
         self.running: dict[AttemptKey, HeldTask] = {}
         self._idle_processors = processors
         self._idle_memory = memory
@@ -81,8 +104,8 @@ class Slots:
 
     @property
     def free_processors(self) -> int:
-        """Processors that no lease held here will take."""
-        return max(0, self._idle_processors - self._queued_processors)
+        """Processors that no lease held here will take, but for those that were put off."""
+        return max(0, self._idle_processors - max(0, self._queued_processors - self._held_back))
 
     @property
     def free_memory(self) -> int:
@@ -94,7 +117,7 @@ class Slots:
         if not self._gpu_shares:
             return ()
         room = self._idle_gpus()
-        for held in self.queue.values():
+        for held in self._ready.values():
             if held.task.nodes > 1:
                 return (0.0,) * len(room.gpus)
             if held.task.gpus and room.places(held.task):
@@ -107,30 +130,101 @@ class Slots:
     def add(self, held: HeldTask) -> None:
         """Queue a lease that `can_ever_hold` accepts and that is not held yet."""
         self.queue[held.key] = held
+        if self._may_start(held):
+            self._make_ready(held)
+        else:
+            self._behind.setdefault(held.key.bag, {})[held.key] = held
+
+    def take(self, key: AttemptKey) -> HeldTask:
+        """Remove a queued lease. Raises KeyError."""
+        held = self.queue.pop(key)
+        if key in self._ready:
+            self._unready(held)
+            self._leave(key.bag)
+        else:
+            self._forget_behind(key)
+        return held
+
+    def _may_start(self, held: HeldTask) -> bool:
+        among = held.lease.among
+        return not among or self._active[held.key.bag] < among
+
+    def _make_ready(self, held: HeldTask) -> None:
+        self._ready[held.key] = held
+        self._active[held.key.bag] += 1
         processors, memory = self._part(held.task)
         self._queued_processors += processors
         self._queued_memory += memory
 
-    def take(self, key: AttemptKey) -> HeldTask:
-        """Remove a queued lease. Raises KeyError."""
-        if key == next(iter(self.queue), None):
+    def _unready(self, held: HeldTask) -> None:
+        if held.key == next(iter(self._ready)):
             self._passed = 0
-        held = self.queue.pop(key)
+        del self._ready[held.key]
         processors, memory = self._part(held.task)
         self._queued_processors -= processors
         self._queued_memory -= memory
-        return held
 
-    def start_next(self, now: float) -> HeldTask | None:
-        """Move the next lease that fits and has enough time from the queue to the running ones."""
+    def _forget_behind(self, key: AttemptKey) -> None:
+        del self._behind[key.bag][key]
+        if not self._behind[key.bag]:
+            del self._behind[key.bag]
+
+    def _leave(self, bag: int) -> None:
+        """An attempt of a bag neither runs nor is ready any more: others may take its place."""
+        self._active[bag] -= 1
+        for held in list(self._behind.get(bag, {}).values()):
+            if not self._may_start(held):
+                break
+            self._forget_behind(held.key)
+            self._make_ready(held)
+        if not self._active[bag]:
+            del self._active[bag]
+
+    def start_next(
+        self,
+        now: float,
+        displaces: Callable[[HeldTask], float | None] = lambda _held: None,
+        warm_on: Callable[[HeldTask], Iterable[Sequence[int]]] = lambda _held: (),
+    ) -> HeldTask | None:
+        """Move the next lease that fits and has enough time from the queue to the running ones.
+
+        Until its turn comes, a lease lets those pass whose start ends no process of another bag, and then the
+        slot stays free for `PAUSE`: the next call of that other bag may be on its way.
+
+        Args:
+            displaces: since when (monotonic seconds) the process waits for calls that the start of a lease
+                would end; None: it would end none.
+            warm_on: the processors of each process that waits for calls of a lease's bag.
+        """
+        self._held_back, self.again_at = 0, NEVER
         if self._idle_processors <= 0:
             return None
         reach = 1 if self._passed >= self.processors else LOOKAHEAD
-        for place, (key, held) in enumerate(islice(self.queue.items(), reach)):
-            if self._fits(held.task) and self.in_time(held, now):
-                self._passed += 1 if place > 0 else 0
-                return self._start(key)
+        unfit, put_off = 0, []
+        for held in islice(self._ready.values(), reach):
+            if not (self._fits(held.task) and self.in_time(held, now)):
+                unfit += 1
+            elif (since := displaces(held)) is None or self._is_due(held.key.bag, now):
+                return self._start_passing(held, unfit, warm_on(held))
+            else:
+                self._passed_since.setdefault(held.key.bag, now)
+                put_off.append((since + PAUSE, unfit, held))
+        for due, passed, held in put_off:
+            if due <= now:
+                return self._start_passing(held, passed, ())
+        self._held_back = sum(self._part(held.task)[0] for *_, held in put_off)
+        self.again_at = min((due for due, *_ in put_off), default=NEVER)
         return None
+
+    def _is_due(self, bag: int, now: float) -> bool:
+        """Whether others have passed the leases of a bag for long enough."""
+        return now - self._passed_since.get(bag, now) >= TURN
+
+    def _start_passing(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
+        """Start a lease before so many that do not fit."""
+        self._passed += bool(unfit)
+        self._passed_since.pop(held.key.bag, None)
+        return self._start(held.key, wanted)
 
     def in_time(self, held: HeldTask, now: float) -> bool:
         return self.deadline - now >= held.lease.needs
@@ -155,6 +249,7 @@ class Slots:
     def end(self, key: AttemptKey) -> None:
         """A running attempt has ended: free what it used."""
         held = self.running.pop(key)
+        self._leave(key.bag)
         processors, memory = self._part(held.task)
         self._idle_processors += processors
         self._idle_memory += memory
@@ -180,8 +275,9 @@ class Slots:
         shares = tuple(1.0 - sum(shares.values()) for shares in self._gpu_shares)
         return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 
-    def _start(self, key: AttemptKey) -> HeldTask:
-        held = self.take(key)
+    def _start(self, key: AttemptKey, wanted: Iterable[Sequence[int]]) -> HeldTask:
+        held = self.queue.pop(key)
+        self._unready(held)
         processors, memory = self._part(held.task)
         self._idle_processors -= processors
         self._idle_memory -= memory
@@ -194,6 +290,6 @@ class Slots:
                 self._gpu_shares[place][held.key] = task.gpu_share
             held = msgspec.structs.replace(held, gpus=tuple(places))
         if self._binding is not None and held.bag.bind and held.task.nodes == 1:
-            held = msgspec.structs.replace(held, cpus=self._binding.take(processors))
+            held = msgspec.structs.replace(held, cpus=self._binding.take(processors, wanted))
         self.running[key] = held
         return held

@@ -120,6 +120,7 @@ class WorkerTasks:
         self._signalling = timers.new(self._signal_early)
         self._late = timers.new(self._return_late)
         self._shortage = timers.new(self._try_again)
+        self._putting_off = timers.new(lambda _now: None)  # it only ends the wait: `start` looks again
         self._short_of_processes = False
         self._short = False
         """Whether the last attempt to end was short."""
@@ -175,12 +176,16 @@ class WorkerTasks:
     def start(self, now: float) -> None:
         """Start what fits and has time."""
         deadline = time.time() + self.ends - now
-        while not self._short_of_processes and (held := self.slots.start_next(now)):
+        runner = self.runner
+        while not self._short_of_processes and (
+            held := self.slots.start_next(now, runner.displaces, runner.warm_on)
+        ):
             if held.lease.takes_part:
                 self._parts.begin(held.key)
                 self.started.append(held.key)
-            elif not self._start(held, now, partial(self.runner.start, held, deadline, now)):
+            elif not self._start(held, now, partial(runner.start, held, deadline, now)):
                 self.slots.requeue(held.key)
+        self._putting_off.set(self.slots.again_at)
         if self._short:
             self.runner.prepare(self.slots.queue.values())
 

@@ -128,6 +128,31 @@ def test_joblib_dask_and_scikit_learn_compute_by_it(lab: Lab, program: Program) 
     assert [bag["name"] for bag in lab.ask("status", "all")["bags"]] == ["jobs", "dask"]
 
 
+def test_an_executor_in_a_call_finds_the_daemon_of_its_own(lab: Lab, program: Program) -> None:
+    """The daemon's folder is not the default one. Calls find what their initializers have set."""
+    out = said(
+        program("""
+            import adaptor, os
+
+            def begin(word):
+                os.environ["BEGUN"] = word
+
+            def nested(n):
+                word = os.environ["BEGUN"]
+                with adaptor.Executor(name="inner", initializer=begin, initargs=(word,)) as inner:
+                    return inner.submit(os.getenv, "BEGUN").result() + str(inner.bag)
+
+            if __name__ == "__main__":
+                with adaptor.Executor(name="outer", initializer=begin, initargs=("x" * 100_000,)) as outer:
+                    word = outer.submit(nested, 1).result()
+                    print(len(word), word[-2:])
+        """)
+    )
+    assert out.split() == ["100001", "x2"]
+    assert [bag["name"] for bag in lab.ask("status", "all")["bags"]] == ["outer", "inner"]
+    until(lambda: not list(lab.work.glob("adaptor-*/*.call")), "the files of the initializers are removed")
+
+
 _TESTS = ["test_submit", "test_map", "test_map_exception"]
 
 

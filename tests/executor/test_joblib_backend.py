@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+import multiprocessing
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
 
 import joblib
 import pytest
 
 import adaptor
 from adaptor.executor.joblib_backend import AdaptorBackend
+from adaptor.executor.session import CallFuture
 
 
 @pytest.fixture
@@ -46,3 +49,36 @@ def test_no_jobs_and_options_of_a_given_executor_are_refused(pool: Executor) -> 
         AdaptorBackend(pool).effective_n_jobs(0)
     with pytest.raises(ValueError, match="cpus"):
         AdaptorBackend(pool, cpus=2)
+
+
+def test_the_size_of_batches_begins_anew_with_each_parallel(pool: Executor) -> None:
+    backend = AdaptorBackend(pool)
+    backend._effective_batch_size = 32
+    backend.terminate()
+    assert backend.compute_batch_size() == 1
+
+
+def test_a_time_out_ends_the_calls_that_run() -> None:
+    """A pool whose futures tell that they are ended, as those of `adaptor.Executor` do."""
+    ended: list[Future[Any]] = []
+
+    class Never(adaptor.Executor):
+        def __init__(self) -> None:
+            self._max_workers = 2
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> CallFuture[Any]:
+            return CallFuture(lambda _future: False)
+
+        def abort(self, futures: Iterable[CallFuture[Any]]) -> None:
+            for future in futures:
+                ended.append(future)
+                future.be_cancelled()
+
+    adaptor.register_joblib()
+    with (
+        joblib.parallel_config("adaptor", executor=Never(), n_jobs=2),
+        pytest.raises(multiprocessing.TimeoutError),
+    ):
+        joblib.Parallel(timeout=0.1)(joblib.delayed(abs)(-n) for n in range(5))
+    assert len(ended) >= 2
+    assert all(future.cancelled() for future in ended)

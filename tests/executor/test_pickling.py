@@ -21,9 +21,9 @@ def event(answer: bytes | None = None, **more: Any) -> TaskEvent:
 
 def test_short_calls_are_in_the_task_and_long_ones_in_a_private_file(tmp_path: Path) -> None:
     short = task_of("f", (len, ("x",), {}), tmp_path)
-    assert (short.command, file_of(short)) == ("f", "")
+    assert (short.command, file_of(short.call)) == ("f", "")
     long = task_of("f", (len, (bytes(10**6),), {}), tmp_path / "made")
-    path = tmp_path / "made" / file_of(long)
+    path = tmp_path / "made" / file_of(long.call)
     assert path.stat().st_mode & 0o777 == 0o600
     function, args, kwargs = pickle.loads(path.read_bytes())
     assert function(*args, **kwargs) == 10**6

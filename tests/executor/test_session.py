@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, wait
@@ -11,12 +13,13 @@ from typing import Any, cast
 
 import pytest
 
+import adaptor
 from adaptor.api import BagEvents, TaskEvent, TaskInput
 from adaptor.client.bags import Client
-from adaptor.errors import NoDaemonError
-from adaptor.executor.pickling import task_of
+from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.executor.pickling import CallError, task_of
 from adaptor.executor.session import CallFuture, Session
-from adaptor.protocol.messages import VALUE
+from adaptor.protocol.messages import UNPREPARED, VALUE
 from tests.e2e.lab import until
 
 SOON = 60.0
@@ -32,6 +35,7 @@ class FakeBag:
         self.appended: list[TaskInput] = []
         self.cancelled: set[int] = set()
         self.started: set[int] = set()
+        self.cancelled_whole = False
         self.gone = False
         self.refuses = False
         """Whether it is gone for the one who appends, and whoever follows does not hear of it."""
@@ -55,9 +59,11 @@ class FakeBag:
         assert self.may_append.wait(SOON)
         return list(range(first, first + len(tasks)))
 
-    def cancel(self, bag: int, tasks: Sequence[int], *, unstarted: bool) -> int:
-        assert unstarted
-        fresh = set(tasks) - self.started - self.cancelled
+    def cancel(self, bag: int, tasks: Sequence[int] | None = None, *, unstarted: bool = False) -> int:
+        if tasks is None:
+            self.cancelled_whole = True
+            return 0
+        fresh = set(tasks) - (self.started if unstarted else set()) - self.cancelled
         self.cancelled |= fresh
         return len(fresh)
 
@@ -93,7 +99,8 @@ class FakeBag:
     def _event(self, number: int) -> TaskEvent:
         state = "cancelled" if number in self.cancelled else "done"
         function, args, kwargs = pickle.loads((self.appended[number].call or b"")[1:])
-        answer = VALUE + pickle.dumps(function(*args, **kwargs))
+        value = function(*args, **kwargs)
+        answer = value if isinstance(value, bytes) else VALUE + pickle.dumps(value)
         return TaskEvent(number, number, state, 1, 0, None, None, 0.0, 0.0, None, answer)
 
     def _events(self, tasks: list[TaskEvent]) -> BagEvents:
@@ -116,8 +123,8 @@ def session(bag: FakeBag, tmp_path: Path) -> Iterator[Session]:
     made.wait()
 
 
-def submit(session: Session, *call: Any) -> CallFuture:
-    future = CallFuture(session.cancel)
+def submit(session: Session, *call: Any) -> CallFuture[Any]:
+    future: CallFuture[Any] = CallFuture(session.cancel)
     session.submit(future, task_of("f", (call[0], call[1:], {}), session.folder))
     return future
 
@@ -202,3 +209,63 @@ def test_close_with_cancel_leaves_what_has_started(bag: FakeBag, session: Sessio
     assert [future.cancelled() for future in futures] == [True, True, False, True, True]
     with pytest.raises(RuntimeError, match="after shutdown"):
         submit(session, int)
+
+
+def test_what_runs_is_ended_too_if_asked(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    futures = [submit(session, int) for _ in range(3)]
+    until(lambda: all(future.task is not None for future in futures), "all are numbered", pause=0.01)
+    bag.started |= {0, 1}
+    session.abort(futures[:2])
+    assert [future.cancelled() for future in futures] == [True, True, False]
+    assert bag.cancelled == {0, 1}
+    bag.may_end.set()
+    assert futures[2].result(SOON) == 0
+
+
+class Exits:
+    """Ends the program that unpickles it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return sys.exit, (3,)
+
+
+def test_a_result_that_ends_whoever_unpickles_it_fails_alone(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    bag.may_end.set()
+    bad, good = submit(session, Exits), submit(session, abs, -7)
+    with pytest.raises(CallError, match="cannot be unpickled: SystemExit"):
+        bad.result(SOON)
+    assert good.result(SOON) == 7
+
+
+def test_a_callback_that_ends_the_thread_leaves_no_future_waiting(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    first, second = submit(session, int), submit(session, int)
+    first.add_done_callback(lambda _future: sys.exit(3))
+    bag.may_end.set()
+    assert first.result(SOON) == 0
+    with contextlib.suppress(BrokenExecutor):
+        assert second.result(SOON) == 0
+
+
+def test_an_initializer_that_raises_breaks_the_executor(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    texts = ("ValueError", "ValueError: seven", "line 1")
+    futures = [submit(session, bytes, UNPREPARED + pickle.dumps(texts)) for _ in range(3)]
+    bag.may_end.set()
+    for future in futures:
+        with pytest.raises(BrokenExecutor, match="the initializer failed: ValueError: seven"):
+            future.result(SOON)
+    with pytest.raises(BrokenExecutor):
+        submit(session, int)
+    session.wait()
+    assert bag.cancelled_whole
+
+
+def test_a_task_starts_no_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADAPTOR_TASK_ID", "3")
+    monkeypatch.setenv("ADAPTOR_DIR", str(tmp_path / "state"))
+    with pytest.raises(AdaptorError, match="a task starts none"):
+        adaptor.Executor()
+    assert not list((tmp_path / "state").iterdir())

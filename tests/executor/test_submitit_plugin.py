@@ -47,3 +47,18 @@ def test_a_job_knows_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = AdaptorJobEnvironment()
     assert (environment.job_id, environment.num_tasks, environment.global_rank) == ("7_3", 1, 0)
     assert parts(environment.job_id) == (7, 3)
+
+
+def test_shell_lines_run_before_a_job_and_its_errors_may_go_with_its_output(tmp_path: Path) -> None:
+    executor = submitit.AutoExecutor(tmp_path, cluster="adaptor")
+    executor.update_parameters(adaptor_setup=["WORD=seen", "echo $WORD; ls /missing"], stderr_to_stdout=True)
+    inner = executor._executor
+    assert isinstance(inner, AdaptorExecutor)
+    inner._python = "/bin/echo"
+    variables = {**os.environ, "ADAPTOR_BAG_ID": "7", "ADAPTOR_TASK_ID": "3"}
+    subprocess.run(["/bin/sh", "-c", inner._line()], env=variables, check=True)
+    (out,) = tmp_path.rglob("7_3_0_log.*")
+    first, second, third = out.read_text().splitlines()
+    assert first == "seen"
+    assert "/missing" in second
+    assert "submitit.core._submit" in third

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,6 +36,8 @@ class Player:
         self.memory = memory
         self.deadline = deadline
         self.queued: list[AttemptKey] = []
+        self.among: dict[AttemptKey, int] = {}
+        """Of queued leases: they start while fewer attempts of their bag run."""
         self.running: dict[AttemptKey, float] = {}
         self.unacknowledged: dict[AttemptKey, Result] = {}
         self.told_to_leave = False
@@ -57,6 +60,7 @@ class Player:
         for key in draft.acknowledged:
             self.unacknowledged.pop(key, None)
         self.queued += [grant.key for grant in draft.grants]
+        self.among.update((grant.key, grant.among) for grant in draft.grants)
         for key in draft.abort:
             self.end(key, Ending.ABORTED if key in self.running else Ending.RETURNED, now)
         for key in draft.give_back:
@@ -67,11 +71,17 @@ class Player:
 
     def start(self, cpus: dict[int, int], now: float) -> list[AttemptKey]:
         begun = []
-        while self.queued and cpus[self.queued[0].bag] <= self.free(cpus):
-            key = self.queued.pop(0)
+        while (ready := self.ready()) and cpus[ready[0].bag] <= self.free(cpus):
+            key = ready[0]
+            self.queued.remove(key)
             self.running[key] = now
             begun.append(key)
         return begun
+
+    def ready(self) -> list[AttemptKey]:
+        """The queued leases that do not wait for others of their bag to end."""
+        runs = Counter(key.bag for key in self.running)
+        return [key for key in self.queued if not self.among[key] or runs[key.bag] < self.among[key]]
 
     def free(self, cpus: dict[int, int]) -> int:
         return self.processors - sum(cpus[key.bag] for key in self.running)
@@ -187,7 +197,7 @@ class World:
         message = Report(
             results=list(player.unacknowledged.values()),
             started=list(player.running),
-            free_processors=free if not player.queued else 0,
+            free_processors=free if not player.ready() else 0,
             free_memory=player.memory,
             queued=len(player.queued),
             load=[(key, self.now - start) for key, start in player.running.items()] if heartbeat else [],

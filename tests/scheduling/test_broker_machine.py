@@ -6,6 +6,7 @@ Deadly tasks take their workers down whenever they run; they are given up, and n
 from __future__ import annotations
 
 import tempfile
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -37,11 +38,6 @@ class WatchedWorld(World):
         state = self.broker.state
         bag = state.bags[key.bag]
         assert not bag.guard.paused, "a paused bag starts nothing"
-        if bag.spec.max_running is not None:
-            every = {each for worker in state.workers.values() for each in worker.held}
-            assert len([each for each in every if each.bag == bag.id]) <= bag.spec.max_running, (
-                "no more than so many run at the same time"
-            )
         losses = {each: self.broker.state.bags[each.bag].losses for each in held}
         suspect = key.task in losses[key]
         assert all((each.task in losses[each]) == suspect for each in held), "suspects keep to themselves"
@@ -61,6 +57,10 @@ class BrokerMachine(RuleBasedStateMachine):
         """Bag and number of each task that takes its workers down."""
         self.retried: set[int] = set()
         """Bags whose user has put failed tasks back, with all their retries."""
+        self.ran: set[AttemptKey] = set()
+        """What ran at the last look."""
+        self.most: dict[int, float] = {}
+        """By bag: the largest `max-running` that it has had."""
 
     @initialize()
     def open(self) -> None:
@@ -211,6 +211,23 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule()
     def time_passes(self) -> None:
         self.world.now += 20
+
+    @invariant()
+    def no_more_run_than_the_bag_allows(self) -> None:
+        """What the daemon has given up counts once its worker is back: then none starts beside it."""
+        state, ran = self.world.broker.state, self.ran
+        self.ran = {key for player in self.world.players.values() for key in player.running}
+        for bag in state.bags.values():
+            most = bag.spec.max_running or inf
+            self.most[bag.id] = max(most, self.most.get(bag.id, most))
+            running = {
+                key
+                for id, worker in state.workers.items()
+                if id in self.world.players
+                for key in self.world.players[id].running
+                if key.bag == bag.id and key in worker.held
+            }
+            assert len(running) <= self.most[bag.id] or running <= ran, (bag.id, running)
 
     @invariant()
     def the_journal_agrees_with_itself(self) -> None:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from adaptor.guard_rails import ALIKE, KNOWN_FROM, EarlySignal, MostFails, TimeLimit, canary_tries
 from adaptor.model import TaskState
-from adaptor.protocol.messages import Ending, Report, Result
+from adaptor.protocol.messages import Ending, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.guards import QUICK_REQUEUES
 from tests.examples import examples
@@ -346,10 +347,45 @@ def test_no_more_than_so_many_run_and_no_more_are_asked_for(world: World) -> Non
     assert (demand.waiting, demand.together) == (50, 3)
     players = [world.join(f"w{number}", processors=4) for number in range(4)]
     assert sum(len(player.running) for player in players) == 3
+    reserves = 0
     while running := next((player for player in players if player.running), None):
         world.finish(running, took=0.1)
-        assert sum(len(player.running) + len(player.queued) for player in players) <= 3
+        assert sum(len(player.running) for player in players) <= 3
+        reserves = max(reserves, sum(len(player.queued) for player in players))
     assert world.states(bag) == ["done"] * 50
+    assert 3 <= reserves <= 25, "no place is empty until the daemon answers, and the last tasks wait nowhere"
+
+
+def test_what_waits_behind_others_runs_beside_them_once_there_is_room(world: World) -> None:
+    """Of two places, one is at each worker; then one worker leaves, and its place is free."""
+    bag = world.submit(40, max_running=2)
+    leaving, staying = world.join("w1", processors=1), world.join("w2", processors=4)
+    world.finish(leaving, took=0.1)
+    world.report(staying)  # how long a task takes is known by now
+    while leaving.running:
+        world.finish(leaving, took=0.1)
+    world.leave(leaving, Leaving.IDLE)
+    assert (len(staying.running), len(staying.queued) > 0) == (1, True)
+    for _ in range(2):  # part of what waits behind the other one goes back, and is leased again
+        world.report(staying)
+    assert len(staying.running) == 2
+    while staying.running:
+        world.finish(staying, took=0.1)
+        assert len(staying.running) <= 2
+    assert world.states(bag) == ["done"] * 40
+
+
+def test_a_new_limit_holds_for_what_workers_have_in_reserve(world: World) -> None:
+    bag = world.submit(40, max_running=1, time=0.5)
+    player = world.join("w", processors=8)
+    world.finish(player, took=0.01)
+    assert (len(player.running), len(player.queued) > 2) == (1, True)
+    spec = msgspec.structs.replace(bag_of(world, bag).spec, max_running=6)
+    assert world.broker.change_options(bag, spec, world.now)
+    world.commit()
+    for _ in range(3):
+        world.report(player)
+    assert len(player.running) == 6
 
 
 def test_a_place_that_becomes_free_goes_to_any_worker_at_once(world: World) -> None:

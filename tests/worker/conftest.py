@@ -39,7 +39,9 @@ def tasks(bag: BagContext, tmp_path: Path) -> WorkerTasks:
     timers = Timers()
     made = WorkerTasks(
         Slots(2, 1000, time.monotonic() + 10_000),
-        Runner(NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2, timers),
+        Runner(
+            NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2, timers, lambda: 0
+        ),
         files,
         timers,
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.resources import TaskSize
 from adaptor.worker.binding import Binding
-from adaptor.worker.slots import HeldTask, Slots
+from adaptor.worker.slots import PAUSE, TURN, HeldTask, Slots
 
 MEMORY = 1000
 
@@ -226,3 +226,92 @@ def test_each_running_task_has_its_own_processors() -> None:
     again = made.start_next(0.0)
     assert again is not None
     assert again.cpus == (0,)
+
+
+def among(task: int, most: int, bag: int = 1) -> HeldTask:
+    return HeldTask(Lease(AttemptKey(bag, task, 1), "true", 0.0, among=most), BagContext(bag, "/", "/", {}))
+
+
+def test_a_lease_waits_for_the_place_of_one_of_its_bag_and_keeps_no_processor_from_others() -> None:
+    made = slots(4)
+    for n in range(4):
+        made.add(among(n, 1))
+    assert start_all(made) == [0]
+    assert (made.free_processors, len(made.queue)) == (3, 3)
+    made.add(among(9, 0, bag=2))
+    assert start_all(made) == [9]
+    made.end(AttemptKey(2, 9, 1))
+    assert start_all(made) == []
+    assert made.take(AttemptKey(1, 1, 1)).key.task == 1
+    made.end(AttemptKey(1, 0, 1))
+    assert (made.free_processors, start_all(made), made.free_processors) == (3, [2], 3)
+    made.requeue(AttemptKey(1, 2, 1))
+    assert (start_all(made), [held.key.task for held in made.clear()]) == ([2], [3])
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.integers(1, 2), st.integers(0, 3)),
+            st.tuples(st.sampled_from(["end", "take", "requeue"]), st.integers(0, 9), st.just(0)),
+        ),
+        max_size=40,
+    )
+)
+def test_no_more_of_a_bag_start_than_their_leases_say(steps: list[tuple[str, int, int]]) -> None:
+    made, limits = slots(5), {}
+    for number, (what, which, most) in enumerate(steps):
+        if what == "add":
+            limits[AttemptKey(which, number, 1)] = most
+            made.add(among(number, most, bag=which))
+        elif held_keys := list(made.queue if what == "take" else made.running):
+            getattr(made, what)(held_keys[which % len(held_keys)])
+        before = set(made.running)
+        while (started := made.start_next(0.0)) is not None:
+            others = sum(key.bag == started.key.bag for key in before)
+            assert not limits[started.key] or others < limits[started.key]
+            before.add(started.key)
+        for bag in {key.bag for key in made.queue}:
+            first = next(limits[key] for key in made.queue if key.bag == bag)
+            runs = sum(key.bag == bag for key in made.running)
+            assert len(made.running) == 5 or runs >= first > 0, "it waits only where it has to"
+    made.clear()
+    for key in list(made.running):
+        made.end(key)
+    assert (made.free_processors, made.free_memory, not made.queue) == (5, MEMORY, True)
+
+
+def test_a_slot_goes_on_with_the_bag_whose_process_is_warm_until_the_turn_of_another() -> None:
+    """The process of bag 1 has waited since 0; a start of bag 2 would end it."""
+    made, of_two = slots(1), AttemptKey(2, 0, 1)
+    made.add(among(0, 0, bag=2))
+
+    def next_one(now: float, since: float) -> int | None:
+        started = made.start_next(now, lambda held: since if held.key.bag == 2 else None)
+        if started is not None:
+            made.end(started.key)
+        return None if started is None else started.key.bag
+
+    for n in range(10):
+        assert next_one(n / 10, since=n / 10) is None, "its next call may be on its way"
+        assert (made.free_processors, made.again_at) == (1, n / 10 + PAUSE)
+        made.add(among(n, 0, bag=1))
+        assert (next_one(n / 10, since=n / 10), made.free_processors) == (1, 0)
+    made.add(among(90, 0, bag=1))
+    assert next_one(TURN, since=TURN) == 2, "it has let others pass for long enough"
+    assert of_two not in made.queue
+    made.add(among(1, 0, bag=2))
+    assert [next_one(TURN, since=TURN), next_one(TURN, since=TURN)] == [1, None]
+    assert next_one(TURN + 1, since=TURN) == 2, "no call has come for a while"
+
+
+def test_a_call_starts_on_the_processor_where_a_process_of_its_bag_waits() -> None:
+    made = Slots(2, MEMORY, 100.0, binding=Binding(2, cores=(((0,),), ((1,),))))
+    made.add(held(0))
+    started = made.start_next(0.0, warm_on=lambda _held: [(0, 1), (1,)])
+    assert started is not None
+    assert started.cpus == (1,)
+    made.add(held(1))
+    other = made.start_next(0.0, warm_on=lambda _held: [(1,)])
+    assert other is not None
+    assert other.cpus == (0,), "the other one is taken"

@@ -20,7 +20,7 @@ from adaptor.cli.printing import (
     printable,
     table,
 )
-from adaptor.cli.sentences import forecast_line, pause_lines, pilot_notes
+from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes
 from adaptor.client.asking import OtherVersionError, ask
 
 
@@ -69,7 +69,7 @@ def _print_bags(bags: list[api.BagView]) -> None:
     for bag in bags:
         if bag.forecast is not None and not bag.paused:
             click.echo(f"bag {bag.id}: {forecast_line(bag.forecast)}")
-        print_lines(pause_lines(bag))
+        print_lines([*pause_lines(bag), *held_off_lines(bag)])
 
 
 _COLUMNS: Columns = {

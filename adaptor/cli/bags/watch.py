@@ -15,7 +15,7 @@ from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
 from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
-from adaptor.cli.sentences import counts, end_words, pilot_notes, summary, tell_halted, title
+from adaptor.cli.sentences import counts, end_words, held_off_lines, pilot_notes, summary, tell_halted, title
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError
 
@@ -121,7 +121,7 @@ def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
     yield pilots_line(snapshot.pilots)
     yield from pilot_notes(snapshot.pilots)
     for bag in [bag for bag in going if not bag.running][:EXPLAINED]:
-        if reason := explain(bag.id):
+        if reason := bag.held_off or explain(bag.id):
             yield f"bag {bag.id} waits: {printable(reason)}"
 
 
@@ -144,6 +144,8 @@ class Narrator:
 
     def __init__(self) -> None:
         self._bags: dict[int, tuple[int, bool]] = {}
+        self._failing: dict[int, str] = {}
+        """By bag: what was told of requests that fail."""
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 
@@ -151,6 +153,10 @@ class Narrator:
         """The lines for one more snapshot; none in most cases."""
         at = clock(snapshot.time, snapshot.time)
         told = [line for bag in snapshot.bags for line in self._bag_lines(bag, snapshot.time)]
+        for bag in snapshot.bags:
+            if bag.held_off != self._failing.get(bag.id, ""):
+                self._failing[bag.id] = bag.held_off
+                told += held_off_lines(bag)
         if not snapshot.ended:
             told = self._pilot_lines(snapshot) + told
         return [f"{at} {line}" for line in told]

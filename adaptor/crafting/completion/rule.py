@@ -19,6 +19,7 @@ from adaptor.crafting.reasons import (
 from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
 from adaptor.crafting.spreading import spread
 from adaptor.model import CraftedRequest, PilotState
+from adaptor.units import counted
 
 WORTH_WITHDRAWING = steps_for(0.9)
 """A queued request is withdrawn for a completion that is sooner by this factor."""
@@ -68,7 +69,8 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     for request in crafted:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
-    nothing = nothing_better(search.tasks, kept.set.ends if kept.set.members else (), _end(search, kept))
+    tasks = search.tasks + demand.coming
+    nothing = nothing_better(tasks, kept.set.ends if kept.set.members else (), _end(search, kept))
     why = nothing_left(view, wanted.remaining), nothing, by_partition(reasons)
     return Made(crafted, places, "; ".join(filter(None, why)))
 
@@ -116,6 +118,8 @@ def _settled(pilot: PilotView, search: Search) -> bool:
 def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
     """The requests of a choice that are to be made, in the order of their starts."""
     reason = _planned(search, found)
+    if search.demand.coming:
+        reason += f"; {counted(search.demand.coming, 'more task')} expected: the open bag is refilled"
     if search.demand.most is not None:
         reason += f"; {search.demand.why_most}"
     made = [(new, search.request(new, found.set.ends), search.places[new.place].name) for new in found.made]

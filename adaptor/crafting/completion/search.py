@@ -86,10 +86,12 @@ class Search:
         self.pilots, elsewhere = wanted.pilots, wanted.elsewhere or Elsewhere()
         self._elsewhere = list(elsewhere.members.values())
         self.tasks = self.demand.running + self.demand.waiting + elsewhere.running
+        """Those that there are; a request is no wider."""
         self.one_at_a_time = wanted.limit == 1
         self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
-        self._by_belief = [Progress(belief, self.tasks, pad, pace) for belief in self.believed]
+        tasks = self.tasks + self.demand.coming
+        self._by_belief = [Progress(belief, tasks, pad, pace) for belief in self.believed]
         self._free = [place.free or Availability(place.queue) for place in places]
         self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
         offers = [offer.member for offer in self._offers(self._seen(self._free))]

@@ -88,9 +88,21 @@ class LiveDaemon(Live):
         started = min(view.running, len(self._core.broker.started(view.id)))
         paused, forecast = why_paused(self._core, view), forecast_view(self._core, view)
         waiting = view.waiting + view.running - started
+        held_off = self._why_held_off(view.id)
         return msgspec.structs.replace(
-            view, running=started, waiting=waiting, paused=paused, forecast=forecast
+            view, running=started, waiting=waiting, paused=paused, held_off=held_off, forecast=forecast
         )
+
+    def _why_held_off(self, bag: int) -> str:
+        """By site: why requests for the waiting tasks of a bag are held off after failures."""
+        now, shapes = self._core.now(), self._core.broker.waiting_shapes(bag)
+        found = {
+            f"{site.name}: {why}": None
+            for site in self._sites.values()
+            for shape in shapes.get(site.name, ())
+            if (why := site.memory.why_failed(shape, now))
+        }
+        return "; ".join(found)
 
     def task(self, view: api.TaskView) -> api.TaskView:
         """As `bag`."""

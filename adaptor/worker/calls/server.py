@@ -33,7 +33,7 @@ _MOST_FILES = 4
 """With a call: its folder, standard output and error, the folder of these two if they have no names yet."""
 INLINE, FILE = b"v", b"V"
 """First byte of a payload: what follows is the pickle, or the name of a file in the output folder with it."""
-VALUE, ERROR, ERROR_OF_CHILDREN, TEXT = b"v", b"e", b"c", b"t"
+VALUE, ERROR, ERROR_OF_CHILDREN, TEXT, UNPREPARED = b"v", b"e", b"c", b"t", b"i"
 """First byte of an answer, as `adaptor.protocol.messages` says."""
 _LONGEST_ERROR = 500
 _PART = 64 * 1024
@@ -50,7 +50,7 @@ def serve(connection: socket.socket) -> None:
     received = messages.next()
     if received is None:
         return
-    terms = received[0]
+    terms, initializer, _ = received
     try:
         _prepare(terms)
     except Refused as refusal:
@@ -60,6 +60,7 @@ def serve(connection: socket.socket) -> None:
     os.dup2(null, 0)
     own, memory = os.getpid(), CallMemory()
     files, variables = CallFiles(null), Variables()
+    broken = _initialized(initializer, terms["output"])
     while (received := messages.next()) is not None:
         call, payload, handles = received
         if handles:
@@ -68,7 +69,7 @@ def serve(connection: socket.socket) -> None:
         variables.set(call["environment"])
         memory.begin()
         before, children = used()
-        answer, error = _run(payload, call, terms["inline"], children)
+        answer, error = broken or _run(payload, call, terms["inline"], children)
         if os.getpid() != own:  # the call has forked, and this is the child
             os._exit(0)
         after, children_after = used()
@@ -108,6 +109,19 @@ def _prepare(terms: dict[str, Any]) -> None:
             f"{sys.executable} on {host} has no {' and no '.join(missing)}:"
             " python -m pip install 'request-adaptor[executor]'"
         )
+
+
+def _initialized(initializer: bytes, folder: str) -> tuple[bytes, str] | None:
+    """Run the initializer, if there is one. Returns the answer and the error of all calls if it raises."""
+    if not initializer:
+        return None
+    try:
+        function, args, kwargs = pickle.loads(_read(initializer, folder))  # noqa: S301
+        function(*args, **kwargs)
+    except BaseException as raised:
+        raised.__traceback__ = raised.__traceback__ and raised.__traceback__.tb_next
+        return UNPREPARED + _as_texts(raised), _one_line(raised)
+    return None
 
 
 class Messages:
@@ -244,8 +258,13 @@ def _pickled_error(error: BaseException) -> tuple[bytes, bytes]:
             return ERROR, data
     except Exception:  # noqa: S110 (some exceptions can be pickled and not be read again)
         pass
+    return TEXT, _as_texts(error)
+
+
+def _as_texts(error: BaseException) -> bytes:
+    """The pickle of its class, its first line and its traceback."""
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return TEXT, pickle.dumps((type(error).__name__, _one_line(error), lines))
+    return pickle.dumps((type(error).__name__, _one_line(error), lines))
 
 
 def _one_line(error: BaseException) -> str:

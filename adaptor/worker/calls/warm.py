@@ -89,6 +89,8 @@ class WarmProcess:
         self.held: HeldTask | None = None
         """Its last call."""
         self.kept: KeptFiles | None = None
+        self.memory = 0
+        """Bytes of resident memory, at most, in its last call."""
         self._got = bytearray()
 
     def send(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles | None = None) -> None:
@@ -181,19 +183,24 @@ class WarmProcess:
                 words = [*interpreter.command, "-c", _BOOT]
                 child = start_python(held, words, own, files, theirs.fileno())
             made = cls(CallPlace(held.key.bag, held.cpus, held.gpus), child, ours)
-            made._begin(interpreter)
+            made._begin(interpreter, held.bag.output)
         except BaseException:
             ours.close()
             raise
         return made
 
-    def _begin(self, interpreter: Interpreter) -> None:
+    def _begin(self, interpreter: Interpreter, output: str) -> None:
         sources = [pkgutil.get_data(__package__, name) or b"" for name in _SOURCES]
-        told = {"version": interpreter.version, "path": list(interpreter.path), "inline": INLINE}
+        told = {
+            "version": interpreter.version,
+            "path": list(interpreter.path),
+            "inline": INLINE,
+            "output": output,
+        }
         with contextlib.suppress(ConnectionError):  # it has ended already, which its end will say
             for source in sources:
                 self.connection.sendall(f"{len(source):8}".encode() + source)
-            self._send(told, b"", [])
+            self._send(told, interpreter.initializer, [])
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from adaptor.worker.calls.warm import CallAnswer, CallPlace, WarmProcess
 from adaptor.worker.execution import Child
@@ -17,6 +17,11 @@ from adaptor.worker.timers import NEVER, Timers
 
 IDLE = 30.0
 """Seconds without a call after which a process ends."""
+PER_PROCESSOR = 4
+"""Attempts that run and processes that wait for calls, together, for each processor: bags that take turns at
+a slot keep a process each, as far as the memory goes."""
+_SPARE_PART = 1 / 8
+"""The part of the memory that no attempt here needs by its size which processes beyond the slots may hold."""
 _GRACE = 5.0
 """Seconds from the end of its connection to SIGKILL."""
 
@@ -25,15 +30,20 @@ class WarmProcesses:
     """Times are monotonic seconds, passed in."""
 
     def __init__(
-        self, timers: Timers, most: int, release: Callable[[HeldTask, tuple[str, str]], None]
+        self,
+        timers: Timers,
+        processors: int,
+        spare: Callable[[], int],
+        release: Callable[[HeldTask, tuple[str, str]], None],
     ) -> None:
         """
         Args:
-            most: attempts that run and processes that wait for calls, together.
+            spare: returns the bytes of memory that no attempt here needs by its size.
             release: gets the names of output files that a process does not need any more, with its last call.
         """
         self._tend = timers.new(self._end_due)
-        self._most = most
+        self._processors = processors
+        self._spare = spare
         self._release = release
         self._idle: dict[int, tuple[float, WarmProcess]] = {}
         """By process id, the longest idle one first: since when."""
@@ -56,14 +66,17 @@ class WarmProcesses:
     def __contains__(self, pid: int) -> bool:
         return pid in self._idle or pid in self._busy or pid in self._ending
 
-    def start(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles) -> Child:
-        """Have a call run; returns the process that runs it. Raises CannotStartError or ShortageError."""
+    def start(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles, running: int) -> Child:
+        """Have a call run; returns the process that runs it. Raises CannotStartError or ShortageError.
+
+        `running`: the other attempts that run.
+        """
         interpreter = held.bag.interpreter
         if interpreter is None:
             raise CannotStartError("it is a call, and its bag names no Python interpreter")
         process = self._take(held)
         if process is None:
-            self.make_room(time.monotonic(), len(self._busy) + 1)
+            self.make_room(time.monotonic(), running + 1, held.gpus)
             process = WarmProcess.start(held, interpreter, environment, files)
             self._poll.register(process.connection, select.EPOLLIN)
             self._by_handle[process.connection.fileno()] = process.child.pid
@@ -122,7 +135,8 @@ class WarmProcesses:
         for pid in self._ready():
             process = self._busy.get(pid)
             answer = process.answer() if process is not None else None
-            if answer is not None:
+            if process is not None and answer is not None:
+                process.memory = answer.peak
                 found.append((pid, answer))
             elif process is None or process.cut_off:
                 # A process has ended, or has closed its connection: then it cannot answer any more.
@@ -151,10 +165,45 @@ class WarmProcesses:
             self._close(process)
         self._ending.pop(pid, None)
 
-    def make_room(self, now: float, running: int) -> None:
-        """Before a start: end idle processes that would be too many beside those that run then."""
-        while self._idle and running + len(self._idle) > self._most:
+    def make_room(self, now: float, running: int, gpus: Iterable[int] = ()) -> None:
+        """Before a start: end idle processes that would be too many beside the attempts that run then, and
+        those that hold memory of its GPUs."""
+        taken = set(gpus)
+        for pid, (_, process) in list(self._idle.items()):
+            if not taken.isdisjoint(process.place.gpus):
+                self._end_idle(pid, now)
+        while self._idle and not self._fits(running, list(self._idle)):
             self._end_idle(next(iter(self._idle)), now)
+
+    def processors_of(self, bag: int) -> list[tuple[int, ...]]:
+        """Those of each process that waits for calls of a bag."""
+        return [process.place.cpus for _, process in self._idle.values() if process.place.bag == bag]
+
+    def would_displace(self, held: HeldTask, running: int) -> float | None:
+        """Since when the process waits that the start of a call, beside so many attempts, would end.
+
+        None: it would end none, or there is one of its own bag.
+        """
+        if not self._idle or held.lease.call is None:
+            return None
+        if any(process.place.bag == held.key.bag for _, process in self._idle.values()):
+            return None
+        on_gpus = [since for since, process in self._idle.values() if held.task.gpus and process.place.gpus]
+        if on_gpus:
+            return on_gpus[0]
+        if self._fits(running + 1, list(self._idle)):
+            return None
+        return next(iter(self._idle.values()))[0]
+
+    def _fits(self, running: int, idle: list[int]) -> bool:
+        """True if these idle processes, the longest idle one first, may stay beside so many attempts."""
+        beyond = running + len(idle) - self._processors
+        if beyond <= 0:
+            return True
+        if running + len(idle) > PER_PROCESSOR * self._processors:
+            return False
+        held = sum(self._idle[pid][1].memory for pid in idle[:beyond])
+        return held <= _SPARE_PART * self._spare()
 
     def end_bag(self, bag: int, now: float) -> None:
         """The bag has ended."""

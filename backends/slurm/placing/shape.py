@@ -65,6 +65,8 @@ def shape_of(
         per_node: processors of a node where only whole nodes are asked for.
         default_memory: bytes for each processor of a task that names none; None: memory is not counted.
     """
+    if nodes and all(node.memory is None for node in nodes):  # Slurm knows of 1 MiB, and would refuse more
+        order = msgspec.structs.replace(order, task=msgspec.structs.replace(order.task, memory=None))
     task = order.task
     if per_node is None and task.nodes == 1:
         return _in_tasks(order, default_memory)

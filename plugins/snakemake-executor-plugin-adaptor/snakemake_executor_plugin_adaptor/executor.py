@@ -17,7 +17,7 @@ from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from adaptor.api import TaskEvent, TaskInput
+from adaptor.api import GetBags, TaskEvent, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.daemon_process import ensure_daemon
 from adaptor.client.bags import Client
@@ -123,6 +123,8 @@ class Executor(RemoteExecutor):
         self._bags: dict[BagKey, int] = {}
         self._heard: dict[int, int] = {}
         """By bag, the last event received."""
+        self._told: dict[int, str] = {}
+        """By bag, what its user was told of requests that fail."""
         self._ended: dict[TaskPlace, TaskEvent] = {}
         """Of jobs whose end is not reported yet."""
         self._lock = threading.Lock()
@@ -191,11 +193,22 @@ class Executor(RemoteExecutor):
         """Wait for events of bags. A job may have ended before Snakemake is told that it was submitted."""
         with self._lock:
             since = {bag: self._heard[bag] for bag in bags}
-        for told in self._client.events(since, wait=POLL):
+        told_bags = self._client.events(since, wait=POLL)
+        for told in told_bags:
             for event in told.tasks:
                 self._ended[told.bag, event.task] = event
             with self._lock:
                 self._heard[told.bag] = told.last
+        if not any(told.tasks for told in told_bags):
+            self._tell_held_off(bags)
+
+    def _tell_held_off(self, bags: Iterable[int]) -> None:
+        """Warn of bags for which requests fail, such as those that the scheduler refuses."""
+        for view in self._client.ask(GetBags(",".join(map(str, bags)))).bags:
+            if view.held_off != self._told.get(view.id, ""):
+                self._told[view.id] = view.held_off
+                if view.held_off:
+                    self.logger.warning(f"bag {view.id} gets no pilot now: {view.held_off}")
 
     def _report(self, job: SubmittedJobInfo, event: TaskEvent) -> None:
         logs = log_files(self._common.output, _place(job), event.attempt)

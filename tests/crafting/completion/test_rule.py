@@ -68,6 +68,34 @@ def test_what_is_free_now_is_taken_beside_a_wide_request_later() -> None:
     assert any(each.predicted_start == 7200.0 and each.request.p >= 48 for each in issued)
 
 
+def test_a_bag_that_is_refilled_gets_processors_for_what_is_to_come() -> None:
+    """Its pilot runs 40 tasks of 1 s in 10 s, which no further one could better; 400 are another matter."""
+    pilot = PilotView(
+        id=1,
+        job="1",
+        state=PilotState.RUNNING,
+        request=Request(4, 7200),
+        submitted=-20.0,
+        started=-10.0,
+        ends=7190.0,
+    )
+    times = TaskTimes(finished=10, mean=1.0, longest=1.0, mean_start=-0.5, first_start=-0.5)
+    seen = view(pilot, waiting=40, times=times, runtime=1.0)
+    seen = msgspec.structs.replace(
+        seen,
+        rules=msgspec.structs.replace(RULES, pad=30.0),
+        queue=QueueState(now=0.0, processors=16, running=(RunningJob("1", 4, 7190.0),), pending=()),
+        demands=(bounded(seen.demands[0], running=4),),
+    )
+    (withheld,) = plan(seen)
+    assert isinstance(withheld, Withhold)
+    refilled = bounded(seen.demands[0], coming=360)
+    (issued,) = plan(msgspec.structs.replace(seen, demands=(refilled,)))
+    assert isinstance(issued, Issue)
+    assert issued.crafted.request.p == 12
+    assert "360 more tasks expected" in issued.crafted.reason
+
+
 def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
     issued = plan(view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),)))
     lengths = {each.crafted.request.tr for each in issued if isinstance(each, Issue)}

@@ -13,8 +13,10 @@ from unittest.mock import Mock
 import pytest
 
 from adaptor import __version__, api
+from adaptor.cli.sentences import held_off_lines
 from adaptor.daemon.client.commands import ClientEndpoint, serve
 from adaptor.daemon.server import FOREIGN
+from adaptor.daemon.step import step
 from adaptor.errors import AdaptorError
 from adaptor.protocol.messages import Report
 from tests.daemon.budgeted_site import set_budget
@@ -85,3 +87,15 @@ def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, 
         with pytest.raises(AdaptorError, match=f"the daemon has version {re.escape(__version__)}"):
             api.decode_answer(api.Cancel([bag]), answers[1])
     assert (bag in site.state.core.broker.state.bags) is identity.startswith(FOREIGN)
+
+
+def test_a_bag_whose_request_is_refused_says_why_at_once(site: FakeSite) -> None:
+    site.backend.refuses = lambda order: bool(order.task.memory)
+    site.submit_bag(1, memory=2**30)
+    site.submit_bag(20)
+    asyncio.run(step(site.state))
+    refused, other = asked(site, api.GetBags("all")).bags
+    assert refused.held_off.startswith("here: the last request failed (")
+    assert "next try at" in refused.held_off
+    assert other.held_off == ""
+    assert held_off_lines(refused) == [f"bag {refused.id}: {refused.held_off}"]

@@ -15,8 +15,19 @@ import pytest
 
 from adaptor.bag_spec import Interpreter
 from adaptor.processes.identity import is_there, process_of
-from adaptor.protocol.messages import ERROR, ERROR_OF_CHILDREN, INPUT_FILE, TEXT, VALUE, Ending, Lease, Orders
-from tests.worker.calls.bag_of_calls import Calls
+from adaptor.protocol.messages import (
+    ERROR,
+    ERROR_OF_CHILDREN,
+    INPUT_FILE,
+    TEXT,
+    UNPREPARED,
+    VALUE,
+    Ending,
+    Lease,
+    Orders,
+)
+from adaptor.resources import TaskSize
+from tests.worker.calls.bag_of_calls import HERE, Calls, bags
 from tests.worker.fake_daemon import Harness, key
 
 
@@ -174,3 +185,47 @@ def test_commands_take_the_room_of_idle_processes(calls: Calls) -> None:
     harness.lease(Lease(key(1, bag=1000), "sleep 0.1", 0.0), bags=[harness.bag(1000)])
     harness.result(key(1, bag=1000))
     harness.daemon.until(lambda: not is_there(process))
+
+
+def test_two_bags_that_take_turns_at_a_slot_keep_a_process_each(calls: Calls) -> None:
+    other = Calls(calls.harness, next(bags))
+    seen = set()
+    for number in range(1, 11):
+        for each in (calls, other):
+            each.lease((os.getpid,), first=number)
+            seen.add(each.value(number))
+    assert len(seen) == 2
+    calls.harness.daemon.send(Orders(ended_bags=[other.bag]))
+
+
+def test_where_the_memory_is_needed_a_slot_goes_on_with_one_bag(harness: Harness) -> None:
+    """Each call needs all memory of the worker, so that no process may wait beside it."""
+    harness.started(ADAPTOR_PROCESSORS=1, ADAPTOR_MEMORY=1 << 30)
+    size = TaskSize(memory=1 << 30)
+    one, two = (Calls(harness, bag, task=size) for bag in (1, 2))
+    for each in (one, two):
+        each.lease(*[(os.getpid,)] * 50)
+    seen = [{each.value(n) for n in range(1, 51)} for each in (one, two)]
+    assert [len(pids) for pids in seen] == [1, 1]
+
+
+def initialized(function: object, *args: object) -> Interpreter:
+    call = b"v" + cloudpickle.dumps((function, args, {}))
+    return Interpreter(HERE.command, HERE.version, HERE.path, call)
+
+
+def test_an_initializer_runs_once_in_each_process_before_its_calls(calls: Calls) -> None:
+    def begin(word: str) -> None:
+        print("begins", flush=True)
+        os.environ["SEEN"] = os.environ.get("SEEN", "") + word
+
+    calls.lease(*[(os.getenv, "SEEN")] * 3, interpreter=initialized(begin, "once"))
+    assert [calls.value(n) for n in (1, 2, 3)] == ["once"] * 3
+    assert calls.texts() == {"1.out": "begins\n"}
+
+
+def test_no_call_runs_after_an_initializer_that_raises(calls: Calls) -> None:
+    calls.lease((os.getpid,), (os.getpid,), interpreter=initialized(sys.exit, 3))
+    for number in (1, 2):
+        result = calls.result(number)
+        assert (result.answer[:1], result.error) == (UNPREPARED, "SystemExit: 3")

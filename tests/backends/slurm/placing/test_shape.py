@@ -52,6 +52,16 @@ def test_tasks_that_name_no_memory_get_what_the_site_gives() -> None:
     assert "--mem-per-cpu=500M" in shape.options()
 
 
+def test_no_memory_is_asked_for_where_the_nodes_name_none() -> None:
+    """`RealMemory` is then 1, its default: a job that asks for more is refused for good."""
+    unknown = tuple(Node(name=f"n{number}", processors=4) for number in range(2))
+    task = TaskSize(processors=2, memory=GIB)
+    assert asked(4, task, unknown) == "--ntasks=2 --cpus-per-task=2"
+    assert asked(4, task, (*unknown, Node(name="n3", processors=4, memory=2 * GIB))).endswith(
+        "--mem-per-cpu=512M"
+    )
+
+
 def test_whole_nodes(mixed: PartitionNodes) -> None:
     nodes = mixed.machines
     assert asked(8, TaskSize(), nodes, 4) == "--nodes=2 --exclusive --mem=0"

@@ -1,13 +1,13 @@
-"""CPython's own tests of executors (`test.test_concurrent_futures`) against `adaptor.Executor`, run by hand:
+"""CPython's own tests of executors (`test.test_concurrent_futures`) against `adaptor.Executor`.
 
-    apt-get install libpython3.13-testsuite
-    python -m tests.campaign.stdlib_executor [NAME OF A TEST]...
+    python -m tests.clients.cpython [NAME OF A TEST]...
 
-Needs a daemon, or a configuration by which one starts, with a site of two processors.
+Up to Python 3.11 they are one file, later a package. Needs a daemon with a site of two processors.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import shutil
 import sys
@@ -15,25 +15,22 @@ import sysconfig
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import cloudpickle
-
 import adaptor
+from tests.clients.left_out import LEFT_OUT
 
-LEFT_OUT = {
-    "test_interpreter_shutdown": "imports the executor from concurrent.futures",
-    "test_submit_after_interpreter_shutdown": "imports the executor from concurrent.futures",
-    "test_hang_gh83386": "imports the executor from concurrent.futures",
-    "test_cancel_futures": "expects that a call has started the moment it is submitted",
-}
-"""By test: why it says nothing of an executor that is no pool of this machine."""
-BASES = ("ExecutorTest", "WaitTests", "AsCompletedTests", "ExecutorShutdownTest")
+BASES = (
+    *("ExecutorTest", "WaitTests", "AsCompletedTests", "ExecutorShutdownTest"),
+    *("InitializerMixin", "FailingInitializerMixin", "ExecutorDeadlockTest"),
+)
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 _TESTS = "test.test_concurrent_futures"
-_PARTS = ("executor", "test_wait", "test_as_completed", "test_shutdown", "util")
+_PARTS = ("executor", "test_wait", "test_as_completed", "test_shutdown", "test_init", "test_deadlock", "util")
 MODULES = (_TESTS,) if sys.version_info < (3, 12) else tuple(f"{_TESTS}.{part}" for part in _PARTS)
 
 
@@ -48,9 +45,6 @@ def unavailable() -> str | None:
 
 
 def _modules() -> list[ModuleType]:
-    import test
-
-    test.__path__.insert(0, str(LIBRARY / "test"))
     return [importlib.import_module(module) for module in MODULES]
 
 
@@ -70,16 +64,23 @@ class FileEvent:
         return self._path.exists()
 
 
+class Executor(adaptor.Executor):
+    """With the attribute in which CPython's tests look whether a pool is broken."""
+
+    @property
+    def _broken(self) -> BaseException | None:
+        return self._session._broken
+
+
 def cases() -> list[type[unittest.TestCase]]:
     """The test cases that any executor has to pass, with ours in place of a pool."""
     theirs: dict[str, Any] = {}
     for module in _modules():
-        cloudpickle.register_pickle_by_value(module)  # no node finds it
         theirs |= vars(module)
 
     class Ours(theirs["ExecutorMixin"]):  # type: ignore[misc]
         worker_count = 2
-        executor_type = adaptor.Executor
+        executor_type = Executor
 
         def get_context(self) -> Any:
             raise unittest.SkipTest("of multiprocessing")
@@ -89,20 +90,50 @@ def cases() -> list[type[unittest.TestCase]]:
             self.addCleanup(shutil.rmtree, folder)
             return FileEvent(Path(folder, "set"))
 
+        def _assert_logged(self, _text: str) -> Any:
+            """A pool of threads logs here what its initializer raises; ours is in the exception."""
+            return contextlib.nullcontext()
+
+        def _check_crash(
+            self,
+            error: type[BaseException],
+            func: Callable[..., Any],
+            *args: Any,
+            ignore_stderr: bool = False,
+        ) -> None:
+            """An error comes in place of a hang. Where a pool breaks, the executor goes on."""
+            del ignore_stderr
+            expected = BaseException if error.__name__ == "BrokenProcessPool" else error
+            try:
+                self.executor.submit(func, *args).result(60)
+            except FutureTimeoutError:
+                self.fail("no result and no error: a deadlock")
+            except expected:
+                assert self.executor.submit(pow, 2, 5).result(60) == 32
+            else:
+                self.fail(f"{error.__name__} not raised")
+
     return [type(f"Ours{base}", (Ours, theirs[base], theirs["BaseTestCase"]), {}) for base in BASES]
 
 
 def main() -> int:
     if reason := unavailable():
         raise SystemExit(reason)
-    suite = unittest.TestSuite()
+    suite, left_out = unittest.TestSuite(), LEFT_OUT["cpython"]
+    seen = []
     for case in cases():
         for name in unittest.defaultTestLoader.getTestCaseNames(case):
-            if name not in LEFT_OUT and (len(sys.argv) < 2 or name in sys.argv[1:]):
+            if name in left_out:
+                seen.append(f"left out: {name}: {left_out[name]}")
+            elif len(sys.argv) < 2 or name in sys.argv[1:]:
                 suite.addTest(case(name))
     done = unittest.TextTestRunner(verbosity=2).run(suite)
-    for name, why in LEFT_OUT.items():
-        print(f"left out: {name}: {why}")
+    print("\n".join(seen))
+    problems = len(done.failures) + len(done.errors)
+    print(
+        f"cpython {sys.version.split()[0]}: {done.testsRun - problems - len(done.skipped)} passed,"
+        f" {len(done.skipped)} skipped, {len(seen)} left out, {problems} failed"
+    )
     return 0 if done.wasSuccessful() else 1
 
 
