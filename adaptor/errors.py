@@ -52,3 +52,9 @@ class NoDaemonError(AdaptorError):
 
 class JournalError(AdaptorError):
     """The journal cannot be read or written, for instance on a full disk."""
+
+
+def os_problem(error: OSError) -> str:
+    """What the system says, after the file's name: `/st/keys.json: No space left on device`."""
+    problem = error.strerror or str(error)
+    return f"{error.filename}: {problem}" if error.filename else problem

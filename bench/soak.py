@@ -114,7 +114,7 @@ def _unfinished(newest: int) -> int:
 def _sample(place: PrivateDaemon, daemon: psutil.Process, number: int) -> Sample:
     python = median_seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
     status = median_seconds(lambda: place.adaptor("status")) / python
-    view = ask(api.GetDaemon())
+    view = ask(api.GetUpkeep())
     logs = sum(path.stat().st_size for path in (place.folder / "state").glob("daemon.*"))
     return Sample(
         bags=number,

@@ -11,7 +11,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.printing import printable
-from adaptor.errors import AdaptorError, ObstaclesError
+from adaptor.errors import AdaptorError, ObstaclesError, os_problem
 
 SOME_TASKS_FAILED = 3
 HALTED = 4
@@ -31,7 +31,7 @@ def exit_code(bags: Sequence[api.BagView]) -> int:
 def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
     """The exit code of `action`: what it returns where that is an integer, else that of its error.
 
-    With `$ADAPTOR_TRACEBACK` an unexpected error keeps its traceback.
+    With `$ADAPTOR_TRACEBACK` an internal error keeps its traceback.
     """
     try:
         result = action()
@@ -56,11 +56,13 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
     except AdaptorError as error:
         return _told(str(error), error.exit_code, arguments)
     except OSError as error:
-        return _told(str(error), 1, arguments)
+        return _told(os_problem(error), 1, arguments)
     except Exception as error:
         if os.environ.get("ADAPTOR_TRACEBACK"):
             raise
-        problem = f"unexpected {type(error).__name__}: {error}; set ADAPTOR_TRACEBACK=1 for the traceback"
+        problem = (
+            f"internal error: {type(error).__name__}: {error}; set ADAPTOR_TRACEBACK=1 for the traceback"
+        )
         return _told(problem, 1, arguments)
 
 

@@ -16,7 +16,7 @@ import msgspec
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
-from adaptor.api import DaemonView
+from adaptor.api import DaemonView, UpkeepView
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
@@ -383,12 +383,18 @@ class Service:
             version=__version__,
             started=self.started,
             state_directory=str(self.directory),
-            addresses=list(self._addresses()),
             workers=len(self.core.broker.state.workers),
+            unfinished=sum(not bag.ended for bag in self.core.broker.state.bags.values()),
             stalled=self.stalled,
-            config_file=str(self.configured.path or ""),
+            until_idle=self._until_idle,
+            config_file="" if (path := self.configured.path) is None else str(path.absolute()),
             config_digest=self.configured.digest,
             config_problem=self._problem,
+        )
+
+    def upkeep(self) -> UpkeepView:
+        return UpkeepView(
+            addresses=list(self._addresses()),
             journal=journal_view(self.core.journal, self.retention.keep),
             rates=self._meters.rates(self.core.now(), self.core.results),
         )

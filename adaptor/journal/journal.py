@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -115,6 +115,7 @@ class Journal:
         open: bool = False,
         key: str = "",
         gated: bool = False,
+        taken: Collection[int] = (),
     ) -> int:
         """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
 
@@ -124,6 +125,7 @@ class Journal:
             open: whether tasks may be appended later.
             key: the client's name for this submission, which no other bag has; empty: none.
             gated: all tasks are blocked, because the bag runs after others.
+            taken: ids that it does not get.
 
         Raises:
             UsageError: a task names a parent that cannot be, or an id that is taken.
@@ -134,20 +136,22 @@ class Journal:
                 bag = insert_bag(db, spec, now, open=open, key=key, id=new.bag)
                 take_staged(db, bag, new.total, gated=gated)
             else:
-                bag = insert_bag(db, spec, now, open=open, key=key)
+                bag = insert_bag(db, spec, now, open=open, key=key, taken=taken)
                 insert_tasks(db, bag, new, gated=gated)
             if also is not None:
                 also(db, bag)
         return bag
 
-    def stage(self, key: str, first: int, tasks: Sequence[TaskInput], now: float) -> int:
+    def stage(
+        self, key: str, first: int, tasks: Sequence[TaskInput], now: float, taken: Collection[int] = ()
+    ) -> int:
         """Write tasks of a bag that will be submitted with this key, `first` being the number of the first of
         them, once; the number of tasks that came for it by now.
 
         Raises UsageError: those before are not there, an id is taken, or tasks name each other.
         """
         with self.transaction() as db:
-            return stage(db, key, first, tasks, now)
+            return stage(db, key, first, tasks, now, taken)
 
     def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.

@@ -92,6 +92,7 @@ class Scripts:
             os.close(handle)
             source = Path(__file__).with_name("srun.py").read_bytes()
             self._write(program, first.encode() + source)
+            program.with_name(SLOTS).unlink(missing_ok=True)  # of a time when this failed
             program.with_name(SLOTS).symlink_to(slots)
         except OSError as error:
             raise CannotStartError(f"srun cannot be set up: {error.strerror}") from error

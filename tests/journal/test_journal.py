@@ -75,6 +75,16 @@ def test_a_decision_may_take_the_place_of_an_earlier_one(tmp_path: Path) -> None
     world.close()
 
 
+def test_a_bag_gets_the_next_number_that_is_not_taken(tmp_path: Path) -> None:
+    """The folder of the default name would be another user's."""
+    spec = BagSpec(name="b", cwd="/", output="/work/adaptor-{bag}", environment={})
+    with closing(Journal(tmp_path)) as journal:
+        taken: list[set[int]] = [{1, 2, 4}, set(), {1, 2}, {6}]
+        numbers = [journal.add_bag(spec, [TaskInput("true")], 1.0, taken=each) for each in taken]
+        assert numbers == [3, 4, 5, 7]
+        assert journal.bag_spec(7).output == "/work/adaptor-7"
+
+
 def test_a_bag_that_is_not_there(tmp_path: Path) -> None:
     with closing(Journal(tmp_path)) as journal:
         with pytest.raises(UnknownBagError, match="there is no bag 3"):

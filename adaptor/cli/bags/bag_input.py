@@ -27,6 +27,7 @@ from adaptor.client.environment import captured
 from adaptor.errors import UsageError
 from adaptor.notify.urls import MARK
 from adaptor.option_kinds import NUMBERS, plain_text
+from adaptor.outputs.names import numbers_of_others
 
 
 class TaskSource(msgspec.Struct, frozen=True):
@@ -81,7 +82,8 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
     """`given`: by field of `BagSpec` and `BagInput`."""
     given["notify"] = tuple(_listener(given["cwd"], each) for each in given.get("notify", ()))
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
-    return BagInput(spec=BagSpec(**of_spec), tasks=tasks, **given)
+    spec = BagSpec(**of_spec)
+    return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)
 
 
 def more_tasks(source: TaskSource) -> list[TaskInput]:

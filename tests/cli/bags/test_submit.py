@@ -11,6 +11,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
+from adaptor.cli.bags import bag_input
 from adaptor.cli.bags import submit as run_module
 from adaptor.client import asking as client
 from adaptor.client.environment import captured
@@ -48,6 +49,17 @@ def test_a_bag_reaches_the_daemon(
     assert (spec.name, spec.cwd, spec.output) == ("mine", str(here), str(here / "out"))
     assert (spec.cpus, spec.retries, spec.replicas, spec.sites) == (2, 0, 1, ("a", "b"))
     assert bag.tasks == [TaskInput("echo a"), TaskInput("echo b")]
+
+
+def test_numbers_whose_folders_are_another_users_are_not_taken(
+    cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        bag_input, "numbers_of_others", lambda output: [7] if "adaptor-{bag}" in output else []
+    )
+    server = serve({api.Submit: api.Submitted(8)})
+    assert cli("submit", "--", "true").out == "bag 8: 1 task\n"
+    assert submitted(server).taken == (7,)
 
 
 def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve, here: Path) -> None:
