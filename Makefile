@@ -24,7 +24,7 @@ help:
 	@echo "make test    lint, and the tests of every change, on a real Slurm too"
 	@echo "make nightly the longer tests: packages, browsers, fuzzing, a short campaign, the commands of the experiments"
 	@echo "make releases the tests on a real Slurm, with Slurm and Python of three releases of Debian (needs root); RELEASES='--on sid tests/e2e'"
-	@echo "make campaign bags on real clusters under 300 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
+	@echo "make campaign bags on real clusters under 500 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make golden  recompute the recorded outcomes of the experiments, name every difference; GOLDEN='--only bats'"

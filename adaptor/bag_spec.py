@@ -1,7 +1,7 @@
 """What all tasks of a bag share. Each option of a bag is declared here, once, as a field with an `Option`.
 
 The command line's `--key VALUE`, the `#ADAPTOR key=VALUE` of bag files, their help, defaults and checks are
-read from these declarations (`adaptor/bagfile/options.py`); a test holds the table of docs/bags.md to them.
+read from these declarations (`adaptor/bagfile/options.py`); a test compares the table of docs/bags.md.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Annotated[
         AtLeast1,
         Option(
-            "nodes of each task: 2 or more are whole nodes, of which each has the cpus, mem and gpus",
+            "nodes of each task: 2 or more are whole nodes, each with the cpus, mem and gpus",
             section="Size of each task",
         ),
     ] = 1
@@ -140,7 +140,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             "name of the kind of its tasks: bags of the same kind learn from each other",
             LABEL,
-            default="told by the tasks' commands",
+            default="found from the tasks' commands",
         ),
     ] = None
     timeout: Annotated[
@@ -155,11 +155,11 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     on_oom: Annotated[
         float | None,
         Option(
-            "with how much more memory a task is tried again that ran out of it, such as 2x",
+            "memory factor for retrying a task that ran out of memory, such as 2x",
             FACTOR,
             key="on-oom",
             synonyms=("on_oom",),
-            default="it is not tried with more",
+            default="no retry with more memory",
         ),
     ] = None
     max_fails: Annotated[
@@ -210,7 +210,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_lost: Annotated[
         AtLeast0,
         Option(
-            "after how many deaths of its worker a task is not tried again; 0 for no limit",
+            "a task fails after this many deaths of its worker; 0 for no limit",
             key="max-lost",
             synonyms=("max_lost",),
         ),
@@ -224,7 +224,8 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Option("when the bag must be done: 12h, or 2026-11-22T08:00", INSTANT, section="Places and times"),
     ] = None
     prefer: Annotated[
-        Preference | None, Option("how much is bought at a time: cheap, balanced or fast", section="Cost")
+        Preference | None,
+        Option("whether cost or time matters more: cheap, balanced or fast", section="Cost"),
     ] = None
     allocation: Annotated[
         Allocation,
@@ -251,7 +252,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     notify: Annotated[
         tuple[str, ...],
         Option(
-            "who is told of its end, pause and first failure: channels of the configuration, or @FILE",
+            "who gets a message at its end, pause and first failure: channels of the configuration, or @FILE",
             LISTENERS,
             default="`notify.default` of the configuration",
             section="Output",

@@ -40,7 +40,7 @@ class BatchScript(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     """The file for standard error; empty: the same file as for standard output."""
     append: bool = False
-    """Whether to write behind what the files hold; False: they are emptied at each start."""
+    """Whether to keep what the files hold; False: each element empties its own at its start."""
     variables: dict[str, str] = {}
     """On top of the bag's environment."""
     processes: int = 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class AdaptorError(Exception):
     """Base of every error that the command line shows without a traceback."""
@@ -27,6 +29,16 @@ class BagFileError(UsageError):
     """A bag's file is at fault; the message names the file and the line."""
 
 
+class ObstaclesError(BagFileError):
+    """Several lines of a batch script are at fault."""
+
+    def __init__(self, problem: str, lines: Sequence[str] = ()) -> None:
+        """`lines`: each obstacle, and the way out."""
+        super().__init__("\n  ".join((problem, *lines)))
+        self.problem = problem
+        self.lines = lines
+
+
 class UnknownBagError(UsageError):
     """The user, or a part of the adaptor, names a bag that is not in the journal."""
 
@@ -40,3 +52,9 @@ class NoDaemonError(AdaptorError):
 
 class JournalError(AdaptorError):
     """The journal cannot be read or written, for instance on a full disk."""
+
+
+def os_problem(error: OSError) -> str:
+    """What the system says, after the file's name: `/st/keys.json: No space left on device`."""
+    problem = error.strerror or str(error)
+    return f"{error.filename}: {problem}" if error.filename else problem

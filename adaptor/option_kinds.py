@@ -57,7 +57,9 @@ def _numbers(text: str, _now: float) -> tuple[int, ...]:
     """Numbers of bags, each once."""
     found = [each.strip() for each in text.split(",")]
     if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in found):
-        raise ValueError(f"{shortened(text)}: write numbers of bags, such as 7 or 7,9")
+        raise ValueError(
+            f"{shortened(text)}: write numbers of bags, such as 7 or 7,9, or `last` as an option"
+        )
     return tuple(dict.fromkeys(map(int, found)))
 
 

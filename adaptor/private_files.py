@@ -165,11 +165,12 @@ def open_folder(path: str, *, ours: bool) -> int:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def open_output(name: str, folder: int, *, append: bool = False) -> int:
-    """A file for writing in an open folder, empty unless `append`.
+def open_output(name: str, folder: int, *, append: bool = False, empty: bool = True) -> int:
+    """A file for writing in an open folder.
 
     Args:
-        append: whether to keep what the file holds, and to write behind it.
+        append: whether each write goes behind what the file holds by then, as of several writers.
+        empty: whether to drop what the file holds now.
 
     Raises:
         NotOursError: what has this name is no plain file of this user's with one name.
@@ -187,7 +188,7 @@ def open_output(name: str, folder: int, *, append: bool = False) -> int:
         _check_file(status, os.geteuid())
         if status.st_nlink > 1:
             raise NotOursError("it is a second name of another file (a hard link)")
-        if not append:
+        if empty:
             os.ftruncate(handle, 0)
         os.set_blocking(handle, True)  # the task gets it as it always was
     except BaseException:

@@ -107,6 +107,18 @@ class BackendType(abc.ABC):
         """
         return None
 
+    def answers(self) -> bool:
+        """Whether this machine belongs to a cluster of this type: its scheduler answers, or hangs."""
+        from backends.base import SchedulerError
+        from backends.machines.base import CommandHung
+
+        try:
+            return self.describe_sites() is not None
+        except CommandHung:
+            return True
+        except SchedulerError:
+            return False
+
     def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:  # noqa: ARG002
         """For `adaptor site check`: the configuration against the live scheduler. Submits nothing."""
         return []

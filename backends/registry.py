@@ -53,6 +53,16 @@ def backend_types() -> list[BackendType]:
     return sorted(map(backend_type, backend_names()), key=lambda each: each.discovery_order)
 
 
+def answering() -> str:
+    """The title of the batch scheduler of this machine; empty: no batch scheduler answers here.
+
+    Raises:
+        ConfigError: a type cannot be loaded.
+    """
+    batch = (each for each in backend_types() if not each.on_this_machine)
+    return next((each.title for each in batch if each.answers()), "")
+
+
 def agents() -> MakeAgents:
     """Raises ConfigError: the package is not installed, or cannot be loaded."""
     entry = installed(DONATION).get("agent")

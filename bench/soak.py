@@ -47,6 +47,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """Resident bytes of the daemon."""
     journal: int
     """Bytes."""
+    descriptors: int
+    """Files and sockets that the daemon has open."""
     logs: int
     status: float
     """How many times as long one `adaptor status` takes as `python -c pass`, both in the same moment."""
@@ -55,6 +57,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
     parser.add_argument("--bags", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, help="send bags for so long, however many they come to")
     parser.add_argument("--tasks", type=int, default=20, help="of each bag")
     parser.add_argument("--keep", default="", help="journal.keep, for instance 60s; default: no limit")
     chosen = parser.parse_args()
@@ -62,28 +65,41 @@ def main() -> None:
     with private_place(_CONFIG.format(journal=journal)) as place:
         os.environ.update({name: place.environment[name] for name in ("ADAPTOR_DIR", "ADAPTOR_CONFIG")})
         place.adaptor("daemon", "start")
-        print("   bags   kept   memory MB   journal MB   logs MB   status / python", flush=True)
+        print("   bags   kept   memory MB   files   journal MB   logs MB   status / python", flush=True)
         samples = []
-        for sample in _samples(place, chosen.bags, chosen.tasks):
+        for sample in _samples(place, _tenths(chosen.bags, chosen.minutes), chosen.tasks):
             samples.append(sample)
             print(
-                f"{sample.bags:>7,}{sample.kept:>7,}{sample.memory / 1e6:>12.2f}{sample.journal / 1e6:>13.2f}"
+                f"{sample.bags:>7,}{sample.kept:>7,}{sample.memory / 1e6:>12.2f}"
+                f"{sample.descriptors:>8}{sample.journal / 1e6:>13.2f}"
                 f"{sample.logs / 1e6:>10.2f}{sample.status:>12.1f}",
                 flush=True,
             )
     _compare(samples[1 if len(samples) > 2 else 0], samples[-1], chosen.tasks)
 
 
-def _samples(place: PrivateDaemon, bags: int, tasks: int) -> Iterator[Sample]:
+def _tenths(bags: int, minutes: float | None) -> Iterator[bool]:
+    """For each bag: whether it is the last of a tenth."""
+    if minutes is None:
+        step = max(1, bags // 10)
+        yield from (number % step == 0 for number in range(1, bags + 1))
+        return
+    begun = time.monotonic()
+    for tenth in range(1, 11):
+        while time.monotonic() < begun + 6 * minutes * tenth:
+            yield False
+        yield True
+
+
+def _samples(place: PrivateDaemon, tenths: Iterator[bool], tasks: int) -> Iterator[Sample]:
     daemon = psutil.Process(place.pid())
     spec = BagSpec(name="soak", cwd="/", output=f"{place.folder}/out", environment=_ENVIRONMENT)
     question = api.Submit(api.BagInput(spec=spec, tasks=[api.TaskInput(["/bin/true"])] * tasks))
-    step = max(1, bags // 10)
-    for number in range(1, bags + 1):
+    for number, tenth in enumerate(tenths, start=1):
         newest = ask(question).bag
         while _unfinished(newest) >= _IN_FLIGHT:
             time.sleep(0.05)
-        if number % step == 0:
+        if tenth:
             while _unfinished(newest):
                 time.sleep(0.1)
             yield _sample(place, daemon, number)
@@ -98,13 +114,14 @@ def _unfinished(newest: int) -> int:
 def _sample(place: PrivateDaemon, daemon: psutil.Process, number: int) -> Sample:
     python = median_seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
     status = median_seconds(lambda: place.adaptor("status")) / python
-    view = ask(api.GetDaemon())
+    view = ask(api.GetUpkeep())
     logs = sum(path.stat().st_size for path in (place.folder / "state").glob("daemon.*"))
     return Sample(
         bags=number,
         kept=view.journal.bags,
         memory=daemon.memory_info().rss,
         journal=view.journal.size,
+        descriptors=daemon.num_fds(),
         logs=logs,
         status=status,
     )
@@ -115,7 +132,12 @@ def _compare(first: Sample, last: Sample, tasks: int) -> None:
     memory, journal = last.memory - first.memory, last.journal - first.journal
     print(f"from bag {first.bags:,} to bag {last.bags:,}:")
     print(f"memory {100 * memory / first.memory:+.1f} %, {memory / bags:+.0f} bytes a bag")
-    print(f"journal {100 * journal / first.journal:+.1f} %, {journal / bags / tasks:+.1f} bytes a task")
+    print(f"files {last.descriptors - first.descriptors:+}")
+    held = last.journal / max(1, last.kept) / tasks
+    print(
+        f"journal {100 * journal / first.journal:+.1f} %, {journal / bags / tasks:+.1f} bytes a task, "
+        f"{held:.0f} bytes a task that it keeps"
+    )
     print(f"status {100 * (last.status / first.status - 1):+.0f} %")
 
 

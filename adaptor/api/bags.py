@@ -24,6 +24,9 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
         float | None, Option("credits that the bag may cost at most", CREDITS, section="Cost")
     ] = None
     tasks: list[TaskInput]
+    taken: tuple[TaskNumber, ...] = ()
+    """Numbers that the bag does not get: its output folder would be another user's
+    (`outputs.names.numbers_of_others`)."""
 
 
 class TakenOver(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The daemon itself."""
+"""What the daemon has and takes; who it is says `adaptor/api/frozen.py`."""
 
 from __future__ import annotations
 
@@ -38,57 +38,13 @@ class RatesView(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the daemon that are in memory now."""
 
 
-class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
-    """`adaptor daemon status`."""
+class UpkeepView(msgspec.Struct, frozen=True, kw_only=True):
+    """What `adaptor daemon status` shows beside `DaemonView`."""
 
-    pid: int
-    host: str
-    version: str
-    started: Time
-    state_directory: str
     addresses: list[str]
-    workers: int
-    stalled: str
-    """Empty, or why nothing can be written down now (a full disk)."""
-    config_file: str = ""
-    """Of the configuration; empty: there was none."""
-    config_digest: str = ""
-    """Of its content when it was loaded; empty: there was none."""
-    config_problem: str = ""
-    """Why the last reload failed after all, so that the one before it goes on; empty: it did not."""
     journal: JournalView
     rates: RatesView
 
 
-class GetDaemon(Question[DaemonView], frozen=True):
+class GetUpkeep(Question[UpkeepView], frozen=True):
     pass
-
-
-class Stop(Question[None], frozen=True):
-    """End the daemon. `pilots`: cancel its pilots too; otherwise they go on and are met again."""
-
-    pilots: bool = False
-
-
-class Reloading(msgspec.Struct, frozen=True):
-    """What changes; the daemon is away for a moment, unless nothing does."""
-
-    file: str
-    digest: str
-    added: list[str]
-    """Sites."""
-    removed: list[str]
-    changed: list[str]
-    others: list[str]
-    """Other sections of the file."""
-
-    @property
-    def any(self) -> bool:
-        return bool(self.added or self.removed or self.changed or self.others)
-
-
-class Reload(Question[Reloading], frozen=True):
-    """Take the configuration over as its file is now; answered once it was checked."""
-
-    takes_time = True
-    writes = True

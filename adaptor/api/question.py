@@ -15,6 +15,11 @@ import msgspec
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.protocol.decoding import decoded
 
+PROTOCOL = "1-0ebe8283"
+"""A digest of the shapes of all questions and answers, written by `python -m tests.api.golden`.
+
+The number before it is raised by hand if a message of the same shape gets another meaning."""
+
 A = TypeVar("A")
 _Context = TypeVar("_Context")
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
@@ -31,6 +36,8 @@ class Question(msgspec.Struct, Generic[A], frozen=True, tag=True):
     """Whether schedulers are asked, queues are planned, events are awaited or many tasks changed for it."""
     writes: ClassVar[bool] = False
     """Whether the journal has to be written for it."""
+    any_version: ClassVar[bool] = False
+    """Whether a daemon of any version answers it, as `adaptor/api/frozen.py` says."""
 
     @classmethod
     def answer_type(cls) -> Any:
@@ -86,6 +93,12 @@ def _answers(kind: type[Question[Any]]) -> msgspec.msgpack.Decoder[Any]:
     return msgspec.msgpack.Decoder(kind.answer_type())
 
 
+@cache
+def _of_any_version() -> msgspec.msgpack.Decoder[Question[Any]]:
+    kinds = tuple(kind for kind in Question.__subclasses__() if kind.any_version)
+    return msgspec.msgpack.Decoder(Union[kinds])  # noqa: UP007
+
+
 def encode_question(question: Question[Any]) -> bytes:
     return _encoder.encode(question)
 
@@ -97,9 +110,13 @@ def encode_answer(answer: object) -> bytes:
     return _encoder.encode(_Reply(None, msgspec.Raw(_encoder.encode(answer))))
 
 
-def decode_question(data: bytes) -> Question[Any]:
-    """Raises msgspec.DecodeError on anything else."""
-    return decoded(_questions().decode, data)
+def decode_question(data: bytes, *, same: bool = True) -> Question[Any]:
+    """The question; `same`: whether the client speaks the same `PROTOCOL`, so that it may ask anything.
+
+    Raises:
+        msgspec.DecodeError: it is anything else.
+    """
+    return decoded((_questions() if same else _of_any_version()).decode, data)
 
 
 def decode_answer(question: Question[A], data: bytes) -> A:

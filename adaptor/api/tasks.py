@@ -54,6 +54,8 @@ class Stage(Question[int], frozen=True):
     first: TaskNumber
     """The number of the first of them."""
     tasks: list[TaskInput]
+    taken: tuple[TaskNumber, ...] = ()
+    """As of `BagInput`."""
 
 
 class Appended(msgspec.Struct, frozen=True):

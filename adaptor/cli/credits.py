@@ -37,7 +37,7 @@ def credits(selector: str, site: str | None, ended: str | None, config: str | No
     `used` that paid for idle slots, killed attempts and losing replicas.
 
     Pilots of a site that left the configuration keep their reservation until they have certainly ended;
-    with --settle they are charged at once, up to TIME or the last that their workers told.
+    with --settle they are charged at once, up to TIME or the last sign of their workers.
 
     \b
     Examples:

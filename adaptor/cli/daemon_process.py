@@ -7,16 +7,17 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
 import click
 
-from adaptor import api
+from adaptor import __version__, api
 from adaptor.api import DaemonView
 from adaptor.api.question import A
-from adaptor.cli.printing import printable
+from adaptor.cli.login_node import check_place
+from adaptor.cli.printing import clock, plural, printable
 from adaptor.client.asking import (
     ANSWER_TIMEOUT,
     PATIENCE,
@@ -24,16 +25,24 @@ from adaptor.client.asking import (
     HungDaemonError,
     LeavingDaemonError,
     NoAnswerError,
+    OtherVersionError,
     Outage,
     StartingDaemonError,
     ask,
 )
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.protocol.access import AccessError
 from adaptor.protocol.state_directory import state_directory
 
 
-def ensure_daemon(config: str | None, until_idle: bool = False, *, drop_sites: bool = False) -> bool:
+def ensure_daemon(
+    config: str | None,
+    until_idle: bool = False,
+    *,
+    drop_sites: bool = False,
+    sites: Collection[str] | None = None,
+) -> bool:
     """Start a daemon if none is running; True if one was started.
 
     If another command starts one at the same time, that one is used.
@@ -41,12 +50,19 @@ def ensure_daemon(config: str | None, until_idle: bool = False, *, drop_sites: b
     Args:
         until_idle: the new daemon ends by itself when all bags have ended.
         drop_sites: the new daemon goes on without sites that left the configuration.
+        sites: the sites of tasks that will be submitted (see `check_place`); None: no tasks will be.
 
     Raises:
+        LoginNodeError: tasks would run on a login node, and no site is named.
         AdaptorError: it could not be started.
     """
     until = time.monotonic() + PATIENCE
-    while find_daemon() is None:
+    while True:
+        daemon = find_daemon()
+        if sites is not None:
+            check_place(daemon, config, sites)
+        if daemon is not None:
+            break
         from adaptor.daemon.lock import LockHeldError
         from adaptor.daemon.process import start
 
@@ -73,7 +89,7 @@ def ensure_daemon(config: str | None, until_idle: bool = False, *, drop_sites: b
 
 
 def find_daemon() -> DaemonView | None:
-    """The daemon; None: none runs. One that is starting or ending is waited for.
+    """The daemon, whatever its version; None: none runs. One that is starting or ending is waited for.
 
     Raises:
         NoAnswerError: one lives, and does not answer.
@@ -109,7 +125,8 @@ def ask_starting(
     until_idle: bool = False,
 ) -> tuple[A, bool]:
     """The same, and True if it had to start a daemon, as `ensure_daemon` does; says nothing."""
-    started = ensure_daemon(config, until_idle)
+    sites = question.bag.spec.sites if isinstance(question, api.Submit) else None
+    started = ensure_daemon(config, until_idle, sites=sites)
 
     def again() -> None:
         nonlocal started
@@ -170,23 +187,65 @@ STOP_TIMEOUT = 60.0
 
 
 def stop_daemon(pilots: bool) -> int | None:
-    """Stop the daemon (`pilots`: with its pilots) and wait until it has ended.
+    """Stop the daemon (`pilots`: with its pilots), whatever its version, and wait until it has ended.
 
     Returns its process id; None: none runs.
 
     Raises:
         AdaptorError: it does not answer, or does not end.
     """
-    daemon = find_daemon()
-    if daemon is None:
-        return None
-    ask(api.Stop(pilots=pilots))
+    try:
+        daemon = find_daemon()
+        if daemon is None:
+            return None
+        ask(api.Stop(pilots=pilots))
+    except (AccessError, OtherVersionError):  # of a time before `adaptor/api/frozen.py`, or damaged
+        if pilots:
+            raise
+        return end_daemon(force=False)
     pid, local = daemon.pid, daemon.host == socket.gethostname()
-    problem = (
-        f"the daemon (process {pid} on {daemon.host}) does not end; it still runs after {STOP_TIMEOUT:g} s"
+    _wait_until(
+        lambda: not _process_runs(pid) if local else _view() is None,
+        STOP_TIMEOUT,
+        _does_not_end(f"process {pid} on {daemon.host}"),
     )
-    _wait_until(lambda: not _process_runs(pid) if local else _view() is None, STOP_TIMEOUT, problem)
     return pid
+
+
+def _does_not_end(who: str) -> str:
+    return f"the daemon ({who}) does not end; it still runs after {STOP_TIMEOUT:g} s"
+
+
+def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
+    """Stop the daemon, whatever its version, and start one of this version with the same configuration.
+
+    Its pilots go on. A daemon that was started to end with its bags is followed by one that does, too.
+
+    Args:
+        config: the configuration in place of the last one.
+        drop_sites: as `ensure_daemon` has it.
+
+    Returns whether one was running.
+
+    Raises:
+        AdaptorError: the configuration cannot be used, so that the daemon goes on; the daemon runs on another
+            machine, or does not end; none can be started.
+    """
+    from adaptor.config.loading import config_path, load_config
+
+    daemon = None
+    with contextlib.suppress(AccessError, OtherVersionError):
+        daemon = find_daemon()
+    if daemon is not None and daemon.host != socket.gethostname():
+        raise AdaptorError(f"the daemon runs on {daemon.host}: run `adaptor daemon restart` there")
+    if config is None and daemon is not None and daemon.config_file:
+        default = config_path()
+        last = Path(daemon.config_file)
+        config = None if default is not None and default.absolute() == last else str(last)
+    load_config(config_path(config))  # before the daemon ends
+    stopped = stop_daemon(pilots=False) is not None
+    ensure_daemon(config, daemon is not None and daemon.until_idle, drop_sites=drop_sites)
+    return stopped
 
 
 def _process_runs(pid: int) -> bool:
@@ -207,10 +266,11 @@ FORCED_GRACE = 10.0
 """Seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either."""
 
 
-def end_daemon() -> int | None:
+def end_daemon(*, force: bool) -> int | None:
     """End the process that holds the lock, whether it answers or not; its process id; None: the lock is free.
 
-    SIGTERM first, then SIGKILL: pilots and tasks go on, and the next daemon continues from the journal.
+    By SIGTERM; `force`: then by SIGKILL. Pilots and tasks go on, and the next daemon continues from the
+    journal.
 
     Raises:
         AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
@@ -232,13 +292,35 @@ def end_daemon() -> int | None:
     # A stopped process gets SIGTERM only when it is continued.
     for number in (signal.SIGTERM, signal.SIGCONT):
         send(process, number)
-    if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
+    if not wait_for_death([process], time.monotonic() + (FORCED_GRACE if force else STOP_TIMEOUT)):
+        if not force:
+            raise AdaptorError(_does_not_end(str(holder)))
         send(process, signal.SIGKILL)
         if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
             raise AdaptorError(
                 f"the daemon ({holder}) does not end, not even by SIGKILL: its file system hangs"
             )
     return holder.pid
+
+
+def daemon_lines(daemon: api.DaemonView) -> list[str]:
+    """Which daemon runs, whatever its version."""
+    who = f"daemon on {daemon.host} (process {daemon.pid}), version {printable(daemon.version)}"
+    unfinished = "" if daemon.unfinished is None else f", {plural(daemon.unfinished, 'unfinished bag')}"
+    return [
+        f"{who}, {plural(daemon.workers, 'worker')}{unfinished}",
+        f"since {clock(daemon.started)}, state in {printable(daemon.state_directory)}",
+    ]
+
+
+def version_lines(daemon: api.DaemonView) -> list[str]:
+    """What to do about a daemon of another version; none: it has that of this command."""
+    if daemon.version == __version__:
+        return []
+    return [
+        f"it has version {printable(daemon.version)}, this command {__version__}; to go on with this one:"
+        " adaptor daemon restart"
+    ]
 
 
 def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list[str]:

@@ -11,7 +11,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.printing import printable
-from adaptor.errors import AdaptorError
+from adaptor.errors import AdaptorError, ObstaclesError, os_problem
 
 SOME_TASKS_FAILED = 3
 HALTED = 4
@@ -31,7 +31,7 @@ def exit_code(bags: Sequence[api.BagView]) -> int:
 def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
     """The exit code of `action`: what it returns where that is an integer, else that of its error.
 
-    With `$ADAPTOR_TRACEBACK` an unexpected error keeps its traceback.
+    With `$ADAPTOR_TRACEBACK` an internal error keeps its traceback.
     """
     try:
         result = action()
@@ -51,20 +51,27 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
             error.exit_code,
             arguments,
         )
+    except ObstaclesError as error:
+        return _told(error.problem, error.exit_code, arguments, error.lines)
     except AdaptorError as error:
         return _told(str(error), error.exit_code, arguments)
     except OSError as error:
-        return _told(str(error), 1, arguments)
+        return _told(os_problem(error), 1, arguments)
     except Exception as error:
         if os.environ.get("ADAPTOR_TRACEBACK"):
             raise
-        problem = f"unexpected {type(error).__name__}: {error}; set ADAPTOR_TRACEBACK=1 for the traceback"
+        problem = (
+            f"internal error: {type(error).__name__}: {error}; set ADAPTOR_TRACEBACK=1 for the traceback"
+        )
         return _told(problem, 1, arguments)
 
 
-def _told(message: str, code: int, arguments: Sequence[str]) -> int:
-    line = " ".join(message.split())
+def _told(message: str, code: int, arguments: Sequence[str], details: Sequence[str] = ()) -> int:
+    """`details`: lines below the message."""
+    line, *below = (" ".join(text.split()) for text in (message, *details))
     click.echo(f"adaptor: {printable(line)}", err=True)
+    for text in below:
+        click.echo(f"  {printable(text)}", err=True)
     if "--json" in arguments:
-        click.echo(json.dumps({"error": line}))
+        click.echo(json.dumps({"error": "; ".join((line, *below))}))
     return code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -38,13 +38,12 @@ class SectionedCommand(click.Command):
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        found: dict[str, list[tuple[str, str]]] = {}
+        found: dict[Section | Literal["Options"], list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
-                section = param.section if isinstance(param, SectionedOption) else "Options"
-                found.setdefault(section, []).append(record)
-        shown = [*_ORDER, *(["More"] if ctx.meta.get(_ALL) else []), "Options"]
-        for section in shown:
+                found.setdefault(getattr(param, "section", "Options"), []).append(record)
+        more: tuple[Section, ...] = ("More",) if ctx.meta.get(_ALL) else ()
+        for section in (*_ORDER, *more, "Options"):
             if section in found:
                 with formatter.section(section):
                     formatter.write_dl(found[section])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from adaptor import api
+from adaptor import __version__, api
 from adaptor.api.question import A
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.access import CLIENT_ACCESS, host_and_port, read_access
@@ -38,6 +38,17 @@ _PAUSE = 0.1
 """Seconds until a connection is tried again that was refused, or closed in its handshake."""
 
 
+TAKE_OVER = (
+    f"this command of version {__version__} can only show, reload and end it. To go on with this version:"
+    " adaptor daemon restart (pilots and tasks continue)"
+)
+"""What can be done about a daemon of another version."""
+
+
+_agreed: set[Path] = set()
+"""State directories whose daemon has answered this program in its own `PROTOCOL`."""
+
+
 class NoAnswerError(AdaptorError):
     """The daemon is running and did not answer in time."""
 
@@ -52,6 +63,10 @@ class LeavingDaemonError(NoAnswerError):
 
 class HungDaemonError(NoAnswerError):
     """The daemon lives, and not even its port answers: it is stopped or hung, or as below."""
+
+
+class OtherVersionError(AdaptorError):
+    """The daemon has another version, which cannot be asked this, or whose answer cannot be understood."""
 
 
 class StartingDaemonError(HungDaemonError):
@@ -93,27 +108,27 @@ class DaemonConnection:
             NoDaemonError: none runs.
             NoAnswerError: one does not answer in time, or disconnected.
             UsageError: the daemon says that the question is at fault.
-            AdaptorError: it could not serve it, or has another version; the access file is damaged or open to
-                others.
+            OtherVersionError: it has another version, which cannot be asked this.
+            AdaptorError: it could not serve it; the access file is damaged or open to others.
         """
-        message = api.encode_question(question)
         try:
             if self._socket is not None and _is_readable(self._socket):
                 self.close()  # the daemon has left since the last question
             if self._socket is None or self._channel is None:
                 self._socket, self._channel = self._open()
             connected, channel = self._socket, self._channel
-            channel.send(message)
+            may_ask = channel.agreed or question.any_version
+            channel.send(api.encode_question(question if may_ask else api.GetDaemon()))
             data = self._answer(connected, channel, timeout)
         except BaseException:
             self.close()  # a late answer must not be taken for that to the next question
             raise
-        try:
-            return api.decode_answer(question, data)
-        except msgspec.DecodeError as error:
-            raise AdaptorError(
-                f"the daemon has another version ({error}); run: adaptor daemon stop, then start"
-            ) from error
+        if not may_ask:
+            replaced = self._directory in _agreed
+            raise OtherVersionError(other_version(_decoded(api.GetDaemon(), data), replaced=replaced))
+        if channel.agreed:
+            _agreed.add(self._directory)
+        return _decoded(question, data)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -142,7 +157,7 @@ class DaemonConnection:
         if not path.exists():
             raise no_daemon(self._directory)
         access = read_access(path)
-        party = Party(access.own, access.server, server=False)
+        party = Party(access.own, access.server, server=False, protocol=api.PROTOCOL)
         listens = False
         for address in access.addresses:
             if (connected := _connected(address)) is None:
@@ -213,6 +228,28 @@ class DaemonConnection:
                 f"the daemon at {self._address} disconnected before it answered; try again: adaptor status"
             ) from error
         return messages[0]
+
+
+def _decoded(question: api.Question[A], data: bytes) -> A:
+    """As `decode_answer`. Raises OtherVersionError: the answer is anything else."""
+    try:
+        return api.decode_answer(question, data)
+    except msgspec.DecodeError as error:
+        raise OtherVersionError(
+            f"cannot understand the daemon's answer ({error}): it may have another version than this command"
+            f" ({__version__}); end it: adaptor daemon stop"
+        ) from error
+
+
+def other_version(daemon: api.DaemonView, *, replaced: bool = False) -> str:
+    """What to tell of a daemon of another version, with the way out; `replaced`: it follows one of ours."""
+    who = f"the daemon on {daemon.host} (process {daemon.pid}) has version {daemon.version}"
+    if not replaced:
+        return f"{who}; {TAKE_OVER}"
+    return (
+        f"{who} now, and this program still has version {__version__}: start the program again; its bags"
+        " continue"
+    )
 
 
 def _exchange(connected: socket.socket, channel: Channel, until: float) -> list[bytes]:

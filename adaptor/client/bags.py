@@ -30,6 +30,7 @@ from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import ANSWER_TIMEOUT, DaemonConnection, NoAnswerError, Outage
 from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.outputs.names import numbers_of_others
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
@@ -97,7 +98,8 @@ class Client:
             UsageError: no site could ever run it.
             NoDaemonError, NoAnswerError: no daemon answers.
         """
-        given = BagInput(spec=spec, budget=budget, tasks=list(tasks))
+        taken = numbers_of_others(spec.output)
+        given = BagInput(spec=spec, budget=budget, tasks=list(tasks), taken=taken)
         return self.ask(api.Submit(given, open=True, key=new_key())).bag
 
     def append(self, bag: int, tasks: Sequence[TaskInput]) -> list[int]:
@@ -229,7 +231,8 @@ class Client:
         if not question.key or len(tasks) <= BATCH or question.resume or _linked(tasks):
             return question
         for begin in range(0, len(tasks), BATCH):
-            self.ask(api.Stage(question.key, begin, tasks[begin : begin + BATCH]), timeout)
+            part = tasks[begin : begin + BATCH]
+            self.ask(api.Stage(question.key, begin, part, question.bag.taken), timeout)
         without = msgspec.structs.replace(question.bag, tasks=[])
         return msgspec.structs.replace(question, bag=without, staged=len(tasks))
 

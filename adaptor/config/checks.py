@@ -178,6 +178,9 @@ def check_costs(price: PriceConfig, budget: BudgetConfig | None, at: str, fail: 
 
 def check_partitions(site: SiteConfig, allowed: bool, at: str, fail: Fail) -> None:
     """`allowed`: whether sites of this backend may have partitions. Calls `fail` for what is wrong."""
+    if allowed and site.partition is not None and "," in site.partition:
+        each = ", ".join(f"{name.strip()}: {{}}" for name in site.partition.split(","))
+        fail(f"{at}.partition", f"names several; write `partitions: {{{each}}}` instead")
     if not site.partitions:
         return
     if not allowed:

@@ -11,7 +11,7 @@ from adaptor.config.checks import check
 from adaptor.config.locating import converted
 from adaptor.config.schema import BUILT_IN, Config
 from adaptor.config.yaml_lines import MOST_BYTES, read_yaml, too_large
-from adaptor.errors import ConfigError
+from adaptor.errors import AdaptorError, ConfigError
 from adaptor.private_files import write_private
 
 LAST = "configuration"
@@ -61,21 +61,21 @@ def _last(directory: Path) -> tuple[bytes, bytes]:
         sites, _, path = (directory / LAST).read_bytes().partition(b"\n")
     except FileNotFoundError:
         return b"", b""
-    return sites, path
+    return (sites, path) if path else (b"", sites)  # earlier versions wrote the path alone
 
 
 def remember_config(directory: Path, path: Path | None, sites: Iterable[str]) -> None:
     """Write down for the next daemon which file this one uses, and its sites; None: it uses none.
 
     Raises:
-        ConfigError: it cannot be written.
+        AdaptorError: it cannot be written.
     """
     note = directory / LAST
     file = b"" if path is None else os.fsencode(path.absolute())
     try:
         write_private(note, " ".join(sites).encode() + b"\n" + file + b"\n")
     except OSError as error:
-        raise ConfigError(f"{note}: cannot be written: {error.strerror}") from error
+        raise AdaptorError(f"{note}: cannot be written: {error.strerror}") from error
 
 
 def load_config(path: Path | None) -> Config:

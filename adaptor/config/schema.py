@@ -54,7 +54,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str | None = None
     """A file of mode 0600 with one URL a line."""
     events: tuple[NoticeEvent, ...] = ("end", "pause", "failure")
-    """What it is told of."""
+    """The events that send a message."""
 
 
 class NotifyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +124,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     backend: str
     """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
     dialect: str | None = None
-    """Of a scheduler that has several; None: told by its version."""
+    """Of a scheduler that has several; None: by its version."""
     partition: str | None = None
     """The partition of Slurm, the queue of PBS; None: the scheduler's default."""
     partitions: dict[str, PartitionConfig] = {}
@@ -237,7 +237,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     journal: JournalConfig = JournalConfig()
     """What is kept of bags that have ended."""
     notify: NotifyConfig = NotifyConfig()
-    """Whom the daemon tells of the end, the pause and the first failure of a bag."""
+    """Messages at the end, the pause and the first failure of a bag."""
     hooks: HooksConfig = HooksConfig()
     """What the daemon runs when a bag has ended."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adaptor.daemon.lock import LockHeldError
 from adaptor.daemon.process import HELD, READY, VANISHED, run
-from adaptor.errors import AdaptorError, VanishedSitesError
+from adaptor.errors import AdaptorError, VanishedSitesError, os_problem
 
 
 class _Starter:
@@ -51,15 +51,15 @@ def main() -> int:
         _print(error)
         return error.exit_code
     except OSError as error:  # a full disk, for instance
-        starter.tell(str(error).encode())
-        _print(error)
+        starter.tell(os_problem(error).encode())
+        _print(os_problem(error))
         return 1
     except Exception as error:
-        starter.tell(f"unexpected {type(error).__name__}: {error}".encode())
+        starter.tell(f"internal error: {type(error).__name__}: {error}".encode())
         raise
 
 
-def _print(error: Exception) -> None:
+def _print(error: object) -> None:
     """For the file that the starter made of stderr; its disk may be full too."""
     with contextlib.suppress(OSError):
         print(f"adaptor: {error}", file=sys.stderr, flush=True)

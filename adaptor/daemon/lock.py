@@ -23,7 +23,16 @@ import msgspec
 
 from adaptor.daemon.clock import system_clock
 from adaptor.errors import AdaptorError
-from adaptor.processes.identity import Process, host, is_here, own_identity, process_of, state_of
+from adaptor.processes.identity import (
+    Process,
+    boot,
+    host,
+    is_here,
+    own_identity,
+    process_of,
+    start_ticks,
+    state_of,
+)
 from adaptor.protocol.decoding import decoded
 
 log = logging.getLogger(__name__)
@@ -214,13 +223,19 @@ def holder_of(directory: Path) -> Holder | None:
 
 
 def _holder_of(file: IO[bytes]) -> Holder | None:
-    """Asking does not take the lock, so a daemon that starts at this moment is not turned away."""
+    """Asking does not take the lock, so a daemon that starts at this moment is not turned away.
+
+    The kernel names the holder, whatever the file says: a daemon of another version may write it in another
+    way. Of a process that the kernel cannot name, on another machine, the file says which it is.
+    """
     until = time.monotonic() + _JUST_TAKEN
     while True:
         question = _QUESTION.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
         kind, _, _, _, pid = _QUESTION.unpack(fcntl.fcntl(file, fcntl.F_GETLK, question))
         if kind == fcntl.F_UNLCK:
             return None
+        if pid > 0 and (ticks := start_ticks(pid)) is not None and _has_locked(pid, file):
+            return Holder(host(), boot(), pid, ticks)
         file.seek(0)
         try:
             return decoded(_holder.decode, file.read())
@@ -228,3 +243,15 @@ def _holder_of(file: IO[bytes]) -> Holder | None:
             if time.monotonic() > until:
                 return Holder("", "", pid, 0)
         time.sleep(0.02)
+
+
+def _has_locked(pid: int, file: IO[bytes]) -> bool:
+    """Whether the kernel of this machine has a lock of this process on the file: one of the kernels that name
+    processes of other machines, too, might mean another process."""
+    inode = os.fstat(file.fileno()).st_ino
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            fields = line.split()  # proc(5): number, kind, mode, type, process, device:inode, start, end
+            if fields[4:5] == [str(pid)] and fields[5].rpartition(":")[2] == str(inode):
+                return True
+    return False

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.api.question import PROTOCOL
 from adaptor.protocol.access import (
     CLIENT_ACCESS,
     Access,
@@ -73,6 +74,8 @@ _LINGER = 1.0
 
 PeerMessage = tuple[bytes, bytes]
 """The peer's identity, and what it sent."""
+FOREIGN = b"foreign-"
+"""Begins the identities of clients that do not speak our `PROTOCOL`."""
 
 
 class Server:
@@ -93,7 +96,7 @@ class Server:
         self.other_transports: list[Callable[[bytes, bytes], bool]] = []
         """For workers that do not use the port: each returns whether it takes a message to this worker."""
         workers = Party(keys.server, keys.worker.certificate, server=True)
-        clients = Party(keys.server, keys.client.certificate, server=True)
+        clients = Party(keys.server, keys.client.certificate, server=True, protocol=PROTOCOL)
         self.workers = Port(
             (interface, worker_port), "workers", workers, limits.workers, LARGEST_FROM_WORKER, named=True
         )
@@ -191,8 +194,9 @@ class Port:
         self._messages.extend((connection, message) for message in messages)
         self._arrived.set()
 
-    def number(self) -> bytes:
-        return b"%d" % next(self._numbers)
+    def number(self, channel: Channel) -> bytes:
+        """An identity for a peer that has not said one."""
+        return b"%s%d" % (b"" if channel.agreed else FOREIGN, next(self._numbers))
 
 
 class _Connection(Caller):
@@ -243,7 +247,7 @@ class _Connection(Caller):
         if channel.proven:
             self._listener.proven(self)
             if not self._port.named:
-                self._enter(self._port.number())
+                self._enter(self._port.number(channel))
         return messages
 
     def _enter(self, identity: bytes) -> None:

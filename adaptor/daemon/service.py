@@ -16,7 +16,7 @@ import msgspec
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
-from adaptor.api import DaemonView
+from adaptor.api import DaemonView, UpkeepView
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
@@ -47,6 +47,7 @@ from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
+from adaptor.daemon.upkeep.syncing import keep_synced
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
@@ -60,8 +61,8 @@ from backends.registry import backend_type
 
 log = logging.getLogger(__name__)
 
-_LOOK_AT_CLOCK = 1.0
-"""Seconds between two looks whether the time of day was set."""
+_LOOK = 1.0
+"""Seconds between two looks whether the time of day was set, and whether the folder is there."""
 LINGER = 3.0
 """Seconds that a private daemon stays after the last bag, so that its user sees the end."""
 
@@ -171,7 +172,9 @@ class Service:
             *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
             asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
             asyncio.create_task(self.retention.run(self._may_listen, self._stall)),
+            asyncio.create_task(keep_synced(self.core.journal, self._may_listen, self._stall)),
             asyncio.create_task(self._watch_clock()),
+            asyncio.create_task(self._watch_folder()),
             asyncio.create_task(self._stopped()),
         ]
         beside = [asyncio.create_task(read_history(state)) for state in self.sites.values()]
@@ -250,10 +253,10 @@ class Service:
     async def _watch_clock(self) -> None:
         """When the time of day was set, begin anew: times in memory and in APScheduler are of the old one."""
         while self._stopping or not (step := system_clock.step):
-            await asyncio.sleep(_LOOK_AT_CLOCK)
+            await asyncio.sleep(_LOOK)
         while self.stalled:
             await self._try_journal()
-            await asyncio.sleep(_LOOK_AT_CLOCK)
+            await asyncio.sleep(_LOOK)
         way = "forward" if step > 0 else "back"
         told = f"the clock was set {way} by {format_duration(abs(step))}: the daemon begins anew"
         log.warning("%s", told)
@@ -272,7 +275,6 @@ class Service:
             poll = Every(state.memory.settings.poll)
             scheduler.add_job(_wake, poll, [state], id=f"look at {state.name}")
         scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
-        scheduler.add_job(self._look_at_folder, Every(1.0), id="folder")
         scheduler.add_job(self._try_journal, Every(5.0), id="journal")
         scheduler.add_job(self._measure, Every(60.0), id="rates")
         scheduler.add_job(self._settle_removed, Every(60.0), id="removed sites")
@@ -354,11 +356,11 @@ class Service:
         await self._clients.receive(batch)
         self._last_busy = time.monotonic()
 
-    async def _look_at_folder(self) -> None:
-        """End the daemon if its folder is gone. The look is made in a thread: the file system may hang."""
-        if not await asyncio.to_thread((self.directory / LOCK).exists):
-            log.error("the state directory %s is gone: stopping", self.directory)
-            self._stop.set()
+    async def _watch_folder(self) -> None:
+        """Until its folder is gone, which ends the daemon. A thread looks: the file system may hang."""
+        while await asyncio.to_thread((self.directory / LOCK).exists):
+            await asyncio.sleep(_LOOK)
+        log.error("the state directory %s is gone: stopping", self.directory)
 
     async def _every_second(self) -> None:
         """Workers that fell silent are lost; a daemon that is not needed ends."""
@@ -381,12 +383,18 @@ class Service:
             version=__version__,
             started=self.started,
             state_directory=str(self.directory),
-            addresses=list(self._addresses()),
             workers=len(self.core.broker.state.workers),
+            unfinished=sum(not bag.ended for bag in self.core.broker.state.bags.values()),
             stalled=self.stalled,
-            config_file=str(self.configured.path or ""),
+            until_idle=self._until_idle,
+            config_file="" if (path := self.configured.path) is None else str(path.absolute()),
             config_digest=self.configured.digest,
             config_problem=self._problem,
+        )
+
+    def upkeep(self) -> UpkeepView:
+        return UpkeepView(
+            addresses=list(self._addresses()),
             journal=journal_view(self.core.journal, self.retention.keep),
             rates=self._meters.rates(self.core.now(), self.core.results),
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
+from adaptor import __version__
 from adaptor.crafting.completion.beliefs import ALIKE
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
@@ -26,6 +27,7 @@ from adaptor.protocol.messages import (
     ToWorker,
     Welcome,
     decode_from_worker,
+    says_goodbye,
 )
 from adaptor.scheduling.broker import NO_TIME
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
@@ -133,7 +135,9 @@ class WorkerEndpoint:
             message: FromWorker = decode_from_worker(data)
         except msgspec.DecodeError as error:
             log.warning("worker %s sent a message that cannot be decoded: %s", worker, error)
-            return None
+            if says_goodbye(data):
+                self._bid_farewell(worker, Goodbye(why=Leaving.TOLD), now)
+            return worker, Orders(leave=f"the daemon of version {__version__} cannot decode its messages")
         match message:
             case Hello():
                 return (worker, self._greet(worker, message, now))

@@ -110,7 +110,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     hosts = hosts_within(course, purse)
     shape = shape_of(snapshot.here, demand)
     widest = shape.slots(shape.widest)
-    if hosts > widest:  # a narrow request takes one of the few that are allowed
+    if hosts > widest > 0:  # a narrow request takes one of the few that are allowed
         hosts -= hosts % widest
     most = shape.processors_for(hosts)
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):

@@ -80,13 +80,12 @@ class Executor(StandardExecutor):
 
         Raises:
             ValueError: an argument is out of its range.
-            UsageError: no site could ever run such a call.
+            UsageError: no site could ever run such a call, or calls would run on a login node.
             AdaptorError: cloudpickle or tblib is not installed; no daemon could be started.
         """
         require_extra("executor", "cloudpickle", "tblib")
         if max_workers is not None and max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
-        ensure()
         here = Path.cwd()
         spec = BagSpec(
             name=_parsed(LABEL, name or _program()),
@@ -104,6 +103,7 @@ class Executor(StandardExecutor):
             environment=captured(os.environ)[0],
             interpreter=interpreter(python),
         )
+        ensure(spec.sites)
         with client() as asking:
             sites = asking.ask(api.GetSites())
             self._max_workers = max_workers or _most_at_once(spec, sites)

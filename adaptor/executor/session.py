@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,18 @@ from adaptor.executor.pickling import drop, file_of, outcome_of
 _starting = threading.Lock()
 
 
-def ensure() -> None:
-    """Raises AdaptorError: none runs, and none could be started."""
+def ensure(sites: Collection[str] | None = None) -> None:
+    """Start a daemon where none runs.
+
+    Args:
+        sites: those of a bag that will be opened; None: no bag will be.
+
+    Raises:
+        LoginNodeError: calls would run on a login node, and no site is named.
+        AdaptorError: none could be started.
+    """
     with _starting:  # not by two threads at once
-        ensure_daemon(None, until_idle=True)
+        ensure_daemon(None, until_idle=True, sites=sites)
 
 
 def client() -> Client:

@@ -108,14 +108,14 @@ class AdaptorExecutor(core.PicklingExecutor):
 
     def _internal_process_submissions(self, delayed_submissions: list[Any]) -> list[Any]:
         """All of them in one bag."""
-        ensure()
+        spec = spec_of(self.parameters)
+        ensure(spec.sites)
         folder = utils.JobPaths.get_first_id_independent_folder(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
         pickles = [folder / f"{uuid.uuid4().hex}.pkl" for _ in delayed_submissions]
         for delayed, path in zip(delayed_submissions, pickles, strict=True):
             delayed.set_timeout(self.parameters.get("timeout_min", 5), self.max_num_timeout)
             delayed.dump(path)
-        spec = spec_of(self.parameters)
         task = TaskInput(self._line(), name=spec.name, environment={"SUBMITIT_EXECUTOR": self.name()})
         with client() as asking:
             bag = asking.open_bag(spec)

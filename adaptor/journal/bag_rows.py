@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
+from itertools import count
 
 import msgspec
 
@@ -73,12 +74,22 @@ class AppendedTasks(msgspec.Struct, frozen=True):
 
 
 def insert_bag(
-    db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool, key: str, id: int | None = None
+    db: sqlite3.Connection,
+    spec: BagSpec,
+    now: float,
+    *,
+    open: bool,
+    key: str,
+    id: int | None = None,
+    taken: Collection[int] = (),
 ) -> int:
     """Write a bag without tasks; its id. The caller has begun a transaction.
 
-    `id`: one that was kept for it (`journal.staging`); None: the next.
+    `id`: one that was kept for it (`journal.staging`); None: the next that is not `taken`.
     """
+    if id is None and taken:
+        row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'bag'").fetchone()
+        id = next(free for free in count(1 if row is None else row[0] + 1) if free not in taken)
     row = db.execute(
         "INSERT INTO bag (id, spec, name, tasks, submitted, waiting, open, client_key)"
         " VALUES (?, x'', ?, 0, ?, 0, ?, ?)",

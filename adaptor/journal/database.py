@@ -20,6 +20,9 @@ FILE = "journal.sqlite"
 OWNERS_PATIENCE = 10.0
 """Seconds for which the daemon waits until commands have read the journal, which they do if none runs."""
 
+DURABLE, SOON = "FULL", "NORMAL"
+"""When a commit is on the disk, so that it outlives the machine: before it returns, or at the next `sync`."""
+
 
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
@@ -49,9 +52,30 @@ def open_for_writing(directory: Path) -> sqlite3.Connection:
         raise JournalError(f"{path}: the journal cannot be opened: {error.strerror}") from error
     # Free pages are given back a few at a time: SQLite heeds that in an empty file only, before WAL.
     new = () if path.stat().st_size else ("auto_vacuum = INCREMENTAL",)
-    return _open(
-        path, prepare_for_writing, OWNERS_PATIENCE, *new, "journal_mode = WAL", "synchronous = NORMAL"
-    )
+    pragmas = (*new, "journal_mode = WAL", f"synchronous = {DURABLE}")
+    connection = _open(path, prepare_for_writing, OWNERS_PATIENCE, *pragmas)
+    set_synchronous(connection, SOON)
+    return connection
+
+
+def set_synchronous(connection: sqlite3.Connection, level: str) -> None:
+    """From the next transaction on."""
+    connection.execute(f"PRAGMA synchronous = {level}")
+
+
+def sync(path: Path) -> None:
+    """Bring the log of the last changes to the disk. In any thread.
+
+    Raises:
+        JournalError: the disk did not take it.
+    """
+    try:
+        with path.with_name(f"{path.name}-wal").open("rb") as log:
+            os.fsync(log.fileno())
+    except FileNotFoundError:  # where WAL is refused, each commit waits for the disk
+        return
+    except OSError as error:
+        raise JournalError(f"{path}: the journal cannot be used: {error.strerror}") from error
 
 
 def open_for_reading(directory: Path, patience: float = 1.0) -> sqlite3.Connection:

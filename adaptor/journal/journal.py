@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -28,7 +28,15 @@ from adaptor.journal.bag_rows import (
     unpack_task,
 )
 from adaptor.journal.change_rows import note_user_change, write_changes
-from adaptor.journal.database import FILE, guarded, open_for_writing
+from adaptor.journal.database import (
+    DURABLE,
+    FILE,
+    SOON,
+    guarded,
+    open_for_writing,
+    set_synchronous,
+    sync,
+)
 from adaptor.journal.forecast_rows import insert_forecast
 from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
@@ -46,6 +54,8 @@ class Journal:
         """Raises JournalError: the file cannot be opened, or not be migrated to the present format."""
         self.path = directory / FILE
         self.connection: sqlite3.Connection = open_for_writing(directory)
+        self._synced = 0
+        """Of the rows that this connection has changed, those that `sync` was called for."""
 
     @property
     def instance(self) -> str:
@@ -57,17 +67,34 @@ class Journal:
         self.connection.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all that the block writes, or nothing. Raises JournalError: nothing is written."""
+    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """Write all that the block writes, or nothing. Raises JournalError: nothing is written.
+
+        `durable`: it outlives the machine from the end of the block on; others do after the next `sync`.
+        """
         with guarded(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
+            if durable:
+                set_synchronous(self.connection, DURABLE)
             try:
+                self.connection.execute("BEGIN IMMEDIATE")
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+            finally:
+                if durable:
+                    set_synchronous(self.connection, SOON)
+
+    def is_to_sync(self) -> bool:
+        """Whether something was written since the last call."""
+        before, self._synced = self._synced, self.connection.total_changes
+        return self._synced != before
+
+    def sync(self) -> None:
+        """Bring what was written to the disk; in any thread. Raises JournalError."""
+        sync(self.path)
 
     def read(
         self, query: Callable[Concatenate[sqlite3.Connection, P], R], *of: P.args, **named: P.kwargs
@@ -88,6 +115,7 @@ class Journal:
         open: bool = False,
         key: str = "",
         gated: bool = False,
+        taken: Collection[int] = (),
     ) -> int:
         """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
 
@@ -97,30 +125,33 @@ class Journal:
             open: whether tasks may be appended later.
             key: the client's name for this submission, which no other bag has; empty: none.
             gated: all tasks are blocked, because the bag runs after others.
+            taken: ids that it does not get.
 
         Raises:
             UsageError: a task names a parent that cannot be, or an id that is taken.
         """
         new = tasks if isinstance(tasks, TaskRows | StagedTasks) else task_rows(tasks)
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             if isinstance(new, StagedTasks):
                 bag = insert_bag(db, spec, now, open=open, key=key, id=new.bag)
                 take_staged(db, bag, new.total, gated=gated)
             else:
-                bag = insert_bag(db, spec, now, open=open, key=key)
+                bag = insert_bag(db, spec, now, open=open, key=key, taken=taken)
                 insert_tasks(db, bag, new, gated=gated)
             if also is not None:
                 also(db, bag)
         return bag
 
-    def stage(self, key: str, first: int, tasks: Sequence[TaskInput], now: float) -> int:
+    def stage(
+        self, key: str, first: int, tasks: Sequence[TaskInput], now: float, taken: Collection[int] = ()
+    ) -> int:
         """Write tasks of a bag that will be submitted with this key, `first` being the number of the first of
         them, once; the number of tasks that came for it by now.
 
         Raises UsageError: those before are not there, an id is taken, or tasks name each other.
         """
         with self.transaction() as db:
-            return stage(db, key, first, tasks, now)
+            return stage(db, key, first, tasks, now, taken)
 
     def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
@@ -131,7 +162,7 @@ class Journal:
             UnknownBagError: there is no such bag.
             UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
         """
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
             if row is None:
                 raise UnknownBagError(bag)
@@ -200,7 +231,7 @@ class Journal:
         `bag` is the only one that it will serve, `node` the donated node that it will use. `also` gets the id
         and writes in the same transaction.
         """
-        with self.transaction() as db:
+        with self.transaction(durable=True) as db:
             request, start = crafted.request, crafted.predicted_start
             row = db.execute(
                 "INSERT INTO pilot (site, tag, state, p, tr, least, submitted, predicted_start, reason, bag,"

@@ -7,7 +7,7 @@ bag is never submitted, they go as those of a forgotten bag do.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -31,8 +31,17 @@ def staged(db: sqlite3.Connection, key: str) -> StagedTasks | None:
     return None if row is None else StagedTasks(*row)
 
 
-def stage(db: sqlite3.Connection, key: str, first: int, tasks: Sequence[TaskInput], now: float) -> int:
+def stage(
+    db: sqlite3.Connection,
+    key: str,
+    first: int,
+    tasks: Sequence[TaskInput],
+    now: float,
+    taken: Collection[int] = (),
+) -> int:
     """Write one more part, once; the number of tasks by now. The caller has begun a transaction.
+
+    `taken`: numbers that its bag does not get.
 
     Raises UsageError: those before `first` are not there, an id is taken, or tasks name each other.
     """
@@ -43,7 +52,7 @@ def stage(db: sqlite3.Connection, key: str, first: int, tasks: Sequence[TaskInpu
         raise UsageError("the tasks that came before these are forgotten, since no more came for a long time")
     if any(task.after or task.after_any for task in tasks):
         raise UsageError("tasks that run after others are submitted together, and not in parts")
-    bag = there.bag or _reserved(db)
+    bag = there.bag or _reserved(db, taken)
     new = task_rows(tasks, first, lambda ids: numbers_of(db, bag, ids))
     insert_rows(db, bag, new.rows)
     total = first + len(tasks)
@@ -51,10 +60,10 @@ def stage(db: sqlite3.Connection, key: str, first: int, tasks: Sequence[TaskInpu
     return total
 
 
-def _reserved(db: sqlite3.Connection) -> int:
+def _reserved(db: sqlite3.Connection, taken: Collection[int]) -> int:
     """A number that no other bag ever gets."""
     nothing = BagSpec(name="", cwd="", output="", environment={})
-    bag = insert_bag(db, nothing, 0.0, open=False, key="")
+    bag = insert_bag(db, nothing, 0.0, open=False, key="", taken=taken)
     db.execute("DELETE FROM bag WHERE id = ?", (bag,))
     return bag
 

@@ -6,8 +6,10 @@ The folder is listed once; nothing asks for each file, which on a network file s
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
+import subprocess
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +18,8 @@ import msgspec
 from adaptor.outputs.names import ARCHIVE, INDEX, PACK, Stream, output_name
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_PATIENCE = 10.0
+"""Seconds for a command."""
 _LARGEST_INDEX = 1 << 30
 """Bytes."""
 
@@ -33,16 +37,17 @@ class OutputPlace(msgspec.Struct, frozen=True):
 class Outputs:
     """The outputs of one bag. The folder is listed when the first one is looked for, and by `refresh`."""
 
-    def __init__(self, folder: str, *, packed: bool = True) -> None:
-        """`packed`: whether there may be archives."""
-        self._folder = folder
+    def __init__(self, folder: str, *, packed: bool = True, kept: bool = True) -> None:
+        """`packed`: whether there may be archives; `kept`: whether output was kept at all."""
+        self.folder = folder
         self._may_be_packed = packed
+        self._kept = kept
         self._files: set[str] | None = None
         self._packed: dict[str, OutputPlace] = {}
 
     def refresh(self) -> None:
         try:
-            names = os.listdir(self._folder)  # noqa: PTH208 (there may be 100,000)
+            names = os.listdir(self.folder)  # noqa: PTH208 (there may be 100,000)
         except OSError:
             names = []
         # The files first: what is packed meanwhile is in an index by the time it is no file any more.
@@ -50,7 +55,24 @@ class Outputs:
         self._packed = {}
         for name in names:
             if name.startswith(PACK) and name.endswith(INDEX):
-                self._packed.update(_members(Path(self._folder, name)))
+                self._packed.update(_members(Path(self.folder, name)))
+
+    def made_at(self) -> float | None:
+        """When the folder was made, epoch seconds; infinite: it is not there; None: nothing tells.
+
+        Of the calls for it, Python has none; some file systems do not know it.
+        """
+        if not self._kept:
+            return None
+        if not os.path.lexists(self.folder):
+            return math.inf
+        try:
+            told = subprocess.run(
+                ["stat", "-c", "%W", "--", self.folder], capture_output=True, text=True, timeout=_PATIENCE
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return float(told.stdout) or None if told.stdout.strip().isdecimal() else None
 
     def find(self, task: int, attempt: int, stream: Stream, named: str | None = None) -> OutputPlace | None:
         """None: the attempt has written nothing, or nothing of it is left.
@@ -79,7 +101,7 @@ class Outputs:
         return self.find(task, attempt, stream) if self._may_be_packed else None
 
     def _own(self, name: str) -> OutputPlace:
-        return OutputPlace(os.path.join(self._folder, name))  # noqa: PTH118 (there may be 100,000)
+        return OutputPlace(os.path.join(self.folder, name))  # noqa: PTH118 (there may be 100,000)
 
 
 def open_place(place: OutputPlace, *, ours: bool = False) -> BinaryIO:

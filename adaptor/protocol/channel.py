@@ -32,8 +32,12 @@ class ChannelError(AdaptorError):
 class Party:
     """One side of connections: who it is, and whom it accepts at the other end."""
 
-    def __init__(self, own: Credentials, peer: str, *, server: bool) -> None:
-        """`peer`: the one certificate (PEM) that the other side may show.
+    def __init__(self, own: Credentials, peer: str, *, server: bool, protocol: str = "") -> None:
+        """The side with a certificate.
+
+        Args:
+            peer: the one certificate (PEM) that the other side may show.
+            protocol: which messages it understands, for `Channel.agreed`; empty: it does not say.
 
         Raises:
             ChannelError: a certificate or the key is damaged.
@@ -43,6 +47,8 @@ class Party:
         self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         self._context.check_hostname = False  # the certificate itself is known
         self._context.verify_mode = ssl.CERT_REQUIRED
+        if protocol:
+            self._context.set_alpn_protocols([protocol])
         if server:
             self._context.num_tickets = 0  # no session is resumed, so none can be replayed
         try:
@@ -76,6 +82,11 @@ class Channel:
         self._received = bytearray()
         if not tls.server_side:
             self._shake_hands()
+
+    @property
+    def agreed(self) -> bool:
+        """Whether both sides, proven by now, have named the same protocol (ALPN)."""
+        return self._tls.selected_alpn_protocol() is not None
 
     def send(self, message: bytes) -> None:
         """Encrypt a message; `outgoing` has its bytes once the peer is proven."""

@@ -3,6 +3,10 @@
 A worker begins (`Hello`) and then reports its news at once, and at least every `Welcome.heartbeat`
 seconds; the daemon answers every report, so either side notices silence. The worker repeats each
 result until `Orders.acknowledged` names it, so a message may be lost or come twice without harm.
+
+Workers outlive an upgrade of the daemon, so fields are only added, behind the others and with a default
+(`tests/protocol/test_worker_shapes.py`). A worker whose messages cannot be decoded is told to leave; one that
+cannot decode the daemon's leaves. In both cases its tasks go back without a charge.
 """
 
 from __future__ import annotations
@@ -245,8 +249,14 @@ class Orders(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 ToWorker = Welcome | Orders
 
+
+class _Tagged(msgspec.Struct, frozen=True):
+    type: str
+
+
 _encoder = msgspec.msgpack.Encoder()
 _from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+_tagged = msgspec.msgpack.Decoder(_Tagged)
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
 
@@ -257,6 +267,14 @@ def encode(message: FromWorker | ToWorker) -> bytes:
 def decode_from_worker(data: bytes) -> FromWorker:
     """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
     return decoded(_from_worker.decode, data)
+
+
+def says_goodbye(data: bytes) -> bool:
+    """Whether a message that cannot be decoded is the Goodbye of a worker of another version."""
+    try:
+        return decoded(_tagged.decode, data).type == Goodbye.__name__
+    except msgspec.DecodeError:
+        return False
 
 
 def decode_to_worker(data: bytes) -> ToWorker:

@@ -240,7 +240,7 @@ class Agent:
         try:
             message = decode_to_worker(data)
         except msgspec.DecodeError as error:
-            self._log.say(f"cannot decode message: {error}")
+            self._leave(Leaving.TOLD, f"cannot decode message, the daemon may have another version: {error}")
             return
         self._heard = time.monotonic()
         self._tasks.outbox.acknowledge(message.acknowledged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 from adaptor.protocol.messages import BagContext, Lease
@@ -25,6 +26,8 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _NOT_FROM_PROLOGUE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 NODEFILE = "ADAPTOR_NODEFILE"
 """Names the file with the nodes of a task that takes several."""
+_SCRATCH = re.compile(r"(?:SLURM|PBS)_\w*(?:TMP|SCRATCH|JOBFS)\w*")
+"""Variables of a site's prolog that name folders for the jobs of a node: `SLURM_TMPDIR`, `PBS_JOBFS`."""
 _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")
 """Prefixes of variables that are meant for the worker itself."""
 
@@ -35,7 +38,9 @@ class NodeEnvironment:
     def __init__(self, worker: Mapping[str, str], before: Mapping[str, str] | None) -> None:
         """`worker`: the worker's own environment. `before`: the one before the site's prologue, if any."""
         self._minimal = {"PATH": _PATH, **{name: worker[name] for name in _PERSON if name in worker}}
-        self._added = {name: worker[name] for name in FROM_NODE if name in worker}
+        self._added = {
+            name: value for name, value in worker.items() if name in FROM_NODE or _SCRATCH.fullmatch(name)
+        }
         self._removed: frozenset[str] = frozenset()
         if before is not None:
             changed, self._removed = differences(before, worker)
@@ -113,4 +118,6 @@ def parse_env0(data: bytes) -> dict[str, str]:
 
 
 def _of_prologue(name: str) -> bool:
+    if _SCRATCH.fullmatch(name):
+        return True
     return name not in _NOT_FROM_PROLOGUE and not name.startswith(_SCHEDULERS)

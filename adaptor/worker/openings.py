@@ -17,14 +17,12 @@ from itertools import islice
 from typing import Protocol
 
 from adaptor.protocol.messages import AttemptKey, BagContext
-from adaptor.worker.output import CannotStartError, OutputFolder, TaskFiles
+from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
 
 MOMENT = 1.0
 """Seconds for which the worker waits until a file system that has answered so far has settled the output."""
-LONGEST = 120.0
-"""Seconds after which an attempt fails whose files could not be opened; file servers restart in less."""
 AHEAD = 16
 """Attempts at most whose files are opened before they start; each has three descriptors."""
 _IDLE = 10.0
@@ -133,9 +131,11 @@ class Openings:
     def prepare(self, many: Iterable[HeldTask]) -> None:
         """Begin to open the files of the attempts that start next, so that they need not wait for them.
 
-        Several at once: to wake a thread costs as much as to open the files.
+        Several at once: to wake a thread costs as much as to open the files. Not those of a script: what an
+        element shares with others is emptied at its start, and no earlier.
         """
-        heads = [(held, self._folder(held)) for held in islice(many, AHEAD)]
+        plain = (held for held in many if held.bag.script is None)
+        heads = [(held, self._folder(held)) for held in islice(plain, AHEAD)]
         fresh = [(held, folder) for held, folder in heads if held.key not in folder.prepared]
         if len(fresh) >= AHEAD // 2:
             for folder in dict.fromkeys(folder for _, folder in fresh):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import msgspec
@@ -23,6 +25,9 @@ _TOGETHER = 32
 """Attempts whose output is packed together, at least, while others start: each time waits for the disk."""
 _MISSING = (errno.ENOENT, errno.ESTALE)
 SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+LONGEST = 120.0
+"""Seconds after which an attempt fails whose files could not be opened; file servers restart in less."""
 
 
 class CannotStartError(Exception):
@@ -36,6 +41,29 @@ class CannotStartError(Exception):
 
 class ShortageError(Exception):
     """The machine cannot start one more process now; the task is not at fault."""
+
+
+class _Patience:
+    """With a disk that takes no file: a bag's tasks must not fail as fast as they start."""
+
+    def __init__(self) -> None:
+        self._refused: float | None = None
+        """Monotonic seconds of the first refusal since it took a file, or since an attempt failed of it."""
+
+    def taken(self) -> None:
+        """It has taken a file."""
+        self._refused = None
+
+    def cannot(self, what: str, error: OSError | ValueError) -> Exception:
+        """As `cannot`, but where the disk is full or broken attempts wait, and after `LONGEST` one fails."""
+        if not isinstance(error, OSError) or error.errno not in _OF_THE_DISK:
+            return cannot(what, error)
+        now = time.monotonic()
+        self._refused = now if self._refused is None else self._refused
+        if now - self._refused < LONGEST:
+            return ShortageError(error.strerror)
+        self._refused = None
+        return cannot(what, error)
 
 
 def output_names(key: AttemptKey) -> tuple[str, str]:
@@ -90,6 +118,7 @@ class OutputFolder:
         self._numbers = count(1)
         self._unnamed: dict[AttemptKey, tuple[str, str]] = {}
         """What was opened for attempts that have not ended."""
+        self._disk = _Patience()
 
     def open(self, held: HeldTask) -> TaskFiles:
         """Open what an attempt starts with; the output folder is made where it is missing.
@@ -98,7 +127,7 @@ class OutputFolder:
 
         Raises:
             CannotStartError: a folder or file is missing, another user's, or cannot be written.
-            ShortageError: the worker cannot open one more file now.
+            ShortageError: the worker cannot open one more file now, or the disk takes none.
         """
         cwd = open_cwd(held.cwd)
         try:
@@ -189,7 +218,9 @@ class OutputFolder:
             if error.errno in _MISSING and not again:
                 return self._open_outputs(names, again=True)
             name = names[min(len(handles), 1)]
-            raise cannot(f"{self._path}/{name}: the task's output cannot be written", error) from error
+            what = f"{self._path}/{name}: the task's output cannot be written"
+            raise self._disk.cannot(what, error) from error
+        self._disk.taken()
         out, err, opened = handles
         return out, err, opened
 
@@ -212,7 +243,7 @@ class OutputFolder:
                 "submit the bag from a folder of your own, or name one by --output"
             ) from error
         except (OSError, ValueError) as error:
-            raise cannot(f"{self._path}: the output folder cannot be made", error) from error
+            raise self._disk.cannot(f"{self._path}: the output folder cannot be made", error) from error
         try:
             yield folder
         finally:
@@ -227,11 +258,17 @@ class OutputFolder:
 
 
 class ScriptOutput:
-    """In place of an `OutputFolder`. Files that stay empty stay, as those of sbatch do."""
+    """In place of an `OutputFolder`. Files that stay empty stay, as those of sbatch do.
 
-    def __init__(self, script: BatchScript, node: str) -> None:
+    Elements that name the same file write behind each other, as slurmstepd lets them in both open modes.
+    """
+
+    def __init__(self, script: BatchScript, node: str, scratch: Callable[[AttemptKey], str | None]) -> None:
+        """`scratch`: the folder for temporary files of an attempt; None: it has none of its own."""
         self._script = script
         self._node = node
+        self._scratch = scratch
+        self._disk = _Patience()
 
     def open(self, held: HeldTask) -> TaskFiles:
         """Open what an attempt starts with; missing folders are made.
@@ -247,6 +284,7 @@ class ScriptOutput:
             out, err = output_files(self._script, element, self._node)
             handles.append(self._open(out))
             handles.append(os.dup(handles[-1]) if err == out else self._open(err))
+            self._make_scratch(held.key)
         except BaseException:
             for handle in (cwd, *handles):
                 os.close(handle)
@@ -261,13 +299,27 @@ class ScriptOutput:
         """Its tasks are no calls."""
 
     def discarded(self, held: HeldTask) -> None:
-        """Nothing is left to do."""
+        """Remove what was made for it."""
+        self.ended(held.key, alone=True)
 
-    def ended(self, key: AttemptKey, *, alone: bool) -> None:
-        """Nothing is left to do."""
+    def ended(self, key: AttemptKey, *, alone: bool) -> None:  # noqa: ARG002
+        """Remove its folder for temporary files."""
+        scratch = self._scratch(key)
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def tidy(self) -> None:
         """Nothing is left to do."""
+
+    def _make_scratch(self, key: AttemptKey) -> None:
+        scratch = self._scratch(key)
+        if scratch is None:
+            return
+        try:
+            os.makedirs(scratch, mode=0o700, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
+        except OSError as error:
+            what = f"{scratch}: the task's folder for temporary files cannot be made"
+            raise self._disk.cannot(what, error) from error
 
     def _open(self, path: str) -> int:
         try:
@@ -277,11 +329,13 @@ class ScriptOutput:
             os.makedirs(above, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
             folder = open_folder(above, ours=False)
             try:
-                return open_output(name, folder, append=self._script.append)
+                handle = open_output(name, folder, append=True, empty=not self._script.append)
             finally:
                 os.close(folder)
+            self._disk.taken()
+            return handle
         except (OSError, ValueError) as error:
-            raise cannot(f"{path}: the task's output cannot be written", error) from error
+            raise self._disk.cannot(f"{path}: the task's output cannot be written", error) from error
 
 
 def _nowhere() -> tuple[int, int]:

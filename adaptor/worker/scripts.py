@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
+import re
 import shlex
 import shutil
+import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from adaptor.batch_script import Element, element_of
 from adaptor.private_files import write_atomically
-from adaptor.protocol.messages import BagContext, Lease
+from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
+from adaptor.worker.srun import SLOTS
 
 _EXECUTABLE = 0o700
-_SRUN = "srun.sh"
+_READ_ONLY = 0o500
+_LONGEST_FIRST = 127
+"""Bytes of a `#!` line that every Linux takes."""
+_TMPDIRS = ("SLURM_TMPDIR", "TMPDIR")
+_JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "JOB_ID")
 _OF_PILOT = (
     "SLURM_CLUSTER_NAME",
     "SLURM_JOB_ACCOUNT",
@@ -36,16 +45,27 @@ class Scripts:
     def __init__(self, folder: Path, node: str, worker: Mapping[str, str]) -> None:
         """`worker`: the worker's own environment."""
         self._folder = folder / f"scripts-{node.replace('/', '_')}"
+        self._scratch = scratch_of(worker)
         self._node = node
         self._of_pilot = {name: worker[name] for name in _OF_PILOT if name in worker}
         if "SLURM_JOB_END_TIME" in worker:  # as the worker knows it: Slurm's own is wrong with --time-min
             end = float(worker.get("ADAPTOR_PILOT_END", worker["SLURM_JOB_END_TIME"]))
             self._of_pilot["SLURM_JOB_END_TIME"] = f"{end:.0f}"
         self._copies: dict[int, Path] = {}
+        self._slots: str | None = None
+        """On this node, for the steps of all elements; None: no script of sbatch has come yet."""
 
     def output_of(self, bag: BagContext) -> OutputFolder | ScriptOutput:
         """What opens the files of a bag's attempts."""
-        return OutputFolder(bag) if bag.script is None else ScriptOutput(bag.script, self._node)
+        if bag.script is None:
+            return OutputFolder(bag)
+        return ScriptOutput(bag.script, self._node, self._scratch_of)
+
+    def _scratch_of(self, key: AttemptKey) -> str | None:
+        """A part of the pilot's folder for temporary files; None: it has none of its own."""
+        if self._scratch is None:
+            return None
+        return f"{self._scratch}/{Element(key.bag, key.task, None).job}.{key.attempt}"
 
     def copy(self, bag: BagContext) -> str | None:
         """The file that the tasks of a bag run; None: it has no script. Raises CannotStartError."""
@@ -53,14 +73,41 @@ class Scripts:
             return None
         path = self._copies.get(bag.bag)
         if path is None:
-            path = self._folder / str(bag.bag) / f"{bag.script.dialect}_script"
+            path = self._place(bag.bag) / f"{bag.script.dialect}_script"
             self._write(path, bag.script.body)
-            if bag.script.dialect == "slurm":
-                self._write(self._folder / "bin" / "srun", Path(__file__).with_name(_SRUN).read_bytes())
+            if bag.script.dialect == "slurm" and self._slots is None:
+                self._slots = self._write_srun()
             if bag.script.dialect == "pbs":
                 self._write(path.with_name("nodes"), f"{self._node}\n".encode() * bag.script.processes)
+            path.parent.chmod(_READ_ONLY)
             self._copies[bag.bag] = path
         return str(path)
+
+    def _write_srun(self) -> str:
+        """Write what stands in front of Slurm's srun; returns the file that its steps lock."""
+        program = self._folder / "bin" / "srun"
+        first = f"#!{sys.executable} -IS\n"
+        try:
+            handle, slots = tempfile.mkstemp(prefix="adaptor-steps-")
+            os.close(handle)
+            source = Path(__file__).with_name("srun.py").read_bytes()
+            self._write(program, first.encode() + source)
+            program.with_name(SLOTS).unlink(missing_ok=True)  # of a time when this failed
+            program.with_name(SLOTS).symlink_to(slots)
+        except OSError as error:
+            raise CannotStartError(f"srun cannot be set up: {error.strerror}") from error
+        if len(first) > _LONGEST_FIRST or " " in sys.executable:  # loses functions that bash has exported
+            program.rename(program.with_name("srun.py"))
+            words = shlex.join([sys.executable, "-IS", str(program.with_name("srun.py"))])
+            self._write(program, f'#!/bin/sh\nexec {words} "$@"\n'.encode())
+        return slots
+
+    def _place(self, bag: int) -> Path:
+        """The folder of a bag's script, with a name as slurmd's spool has: scripts tell their copies by it.
+
+        Like that folder it takes no files: what is written beside `$0` would go with the pilot.
+        """
+        return self._folder / "slurmd" / f"job{bag:05d}"
 
     def environment(self, given: Mapping[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
         """What a task of a script finds; of any other bag what was given."""
@@ -72,7 +119,7 @@ class Scripts:
         told = {**given, **self._of_pilot}
         if script.dialect == "pbs":
             told.update(of_pbs(element, bag.task.processors))
-            told["PBS_NODEFILE"] = f"{path}/{bag.bag}/nodes"
+            told["PBS_NODEFILE"] = str(self._place(bag.bag) / "nodes")
         if script.dialect == "gridengine":
             told.update(of_grid_engine(element, self._node, bag.task.processors))
         told.update(script.variables)
@@ -85,17 +132,25 @@ class Scripts:
                 told["SLURM_RESTART_COUNT"] = str(lease.key.attempt - 1)
             if "CUDA_VISIBLE_DEVICES" in given and given.get("ADAPTOR_GPUS"):
                 told["SLURM_JOB_GPUS"] = given["ADAPTOR_GPUS"]
+                told["SLURM_GPUS_ON_NODE"] = str(len(given["ADAPTOR_GPUS"].split(",")))
+        scratch = self._scratch_of(lease.key)
+        if scratch is not None:
+            told.update({name: scratch for name in _TMPDIRS if given.get(name) == self._scratch})
         return {**told, **(lease.environment or {})}
 
     def forget(self, bag: int) -> None:
         path = self._copies.pop(bag, None)
         if path is not None:
-            shutil.rmtree(path.parent, ignore_errors=True)
+            _remove(path.parent)
 
     def remove(self) -> None:
         """All of them; the worker leaves."""
-        if self._copies:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        for path in self._copies.values():
+            _remove(path.parent)
+        if self._slots is not None:
+            with contextlib.suppress(OSError):
+                Path(self._slots).unlink()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     @staticmethod
     def _write(path: Path, data: bytes) -> None:
@@ -105,6 +160,26 @@ class Scripts:
             write_atomically(path, data, temporary=temporary, mode=_EXECUTABLE)
         except OSError as error:
             raise CannotStartError(f"{path}: the script cannot be copied: {error.strerror}") from error
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.chmod(_EXECUTABLE)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def scratch_of(worker: Mapping[str, str]) -> str | None:
+    """The folder for temporary files that is the pilot's own, and goes with it; None: there is none.
+
+    It is $SLURM_TMPDIR, which some sites have, or a $TMPDIR with the number of the pilot's job in it, as that
+    of PBS and Grid Engine.
+    """
+    slurm, folder = (worker.get(name) for name in _TMPDIRS)
+    ids = (worker.get(name, "").partition(".")[0] for name in _JOB_IDS)
+    if slurm or not folder:
+        return slurm
+    own = any(re.search(rf"(?<!\d){re.escape(each)}(?!\d)", folder) for each in ids if each)
+    return folder if own else None
 
 
 def of_slurm(element: Element, node: str, processors: int) -> dict[str, str]:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from backends.machines.base import Machine
 
 
+_PATIENCE = 10.0
+"""Seconds for the question whether a controller answers here."""
+
+
 class SlurmType(BatchType):
     title = "Slurm"
     can_reshape = True
@@ -23,6 +27,21 @@ class SlurmType(BatchType):
     discover = "backends.slurm.discover"
     donation_modes = ("preemptible", "agent")
     discovery_order = 10
+
+    def answers(self) -> bool:
+        """One question; a controller that is configured and does not answer counts too."""
+        from backends.base import SchedulerError
+        from backends.commands import Commands
+        from backends.machines.base import CommandHung
+        from backends.slurm.questions import asking_environment
+
+        try:
+            Commands(asking_environment, _PATIENCE).ask("sinfo", "--noheader", "--format=%P")
+        except CommandHung:
+            return True
+        except SchedulerError as problem:
+            return "Unable to contact slurm controller" in str(problem)
+        return True
 
     def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]:
         if all(getattr(site, key) is None for key in WHERE_KEYS):

@@ -3,12 +3,17 @@
     python -m tests.api.golden
 
 records anew, in `answers.json` beside this file: one answer a line. A change of it is a change of what users
-and their programs see; say which in the commit.
+and their programs see; say which in the commit. It writes what messages look like, too: `PROTOCOL` into
+`adaptor/api/question.py`, and those of workers into `tests/protocol/worker_shapes.json`. Workers of the last
+version meet the daemon of the next one, so it refuses a change that one of both does not understand. With
+`--end-workers` it does not: such workers leave, and what they run starts again.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,13 +27,17 @@ from click.testing import CliRunner
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
+from adaptor.api import question as questions
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.main import program
 from adaptor.journal.queries import answer_offline
 from adaptor.resources import OwnNeeds, TaskSize
 from tests.api.lived import NOW, RECORDED_OUTPUTS, Running, answered, connected, copy_lived, rounded, still
+from tests.shapes import api_types, digest, misfits, shapes, worker_types
 
 RECORDED = Path(__file__).parent / "answers.json"
+QUESTIONS = Path(questions.__file__)
+WORKER_SHAPES = Path(__file__).parents[1] / "protocol" / "worker_shapes.json"
 SPEC = BagSpec(name="new", cwd="/", output="/out-{bag}", environment={})
 
 READING: list[api.Question[Any]] = [
@@ -69,6 +78,7 @@ LIVE: list[api.Question[Any]] = [
     api.GetPicture(),
     api.GetPlan(SPEC, 20),
     api.GetDaemon(),
+    api.GetUpkeep(),
     api.Submit(BagInput(spec=SPEC, budget=50.0, tasks=[TaskInput("true")] * 2), open=True, key="k"),
     api.Submit(BagInput(spec=SPEC, tasks=[TaskInput("true")] * 2), open=True, key="k"),
     api.Submit(BagInput(spec=SPEC, tasks=[])),
@@ -174,7 +184,27 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def protocol() -> str:
+    """`PROTOCOL` as it should be: the number that is raised by hand, and the digest of the shapes."""
+    number, _, _ = api.PROTOCOL.partition("-")
+    return f"{number or 1}-{digest(api_types())}"
+
+
+def _write_shapes() -> None:
+    source = QUESTIONS.read_text(encoding="utf-8")
+    written = re.sub('^PROTOCOL = ".*"$', f'PROTOCOL = "{protocol()}"', source, flags=re.MULTILINE)
+    QUESTIONS.write_text(written, encoding="utf-8")
+    now = shapes(worker_types())
+    before = json.loads(WORKER_SHAPES.read_text(encoding="utf-8")) if WORKER_SHAPES.exists() else {}
+    problems = misfits(before, now)
+    if problems and "--end-workers" not in sys.argv:
+        raise SystemExit("\n".join(problems))
+    told = (f"{json.dumps(name)}: {_compact(shape)}" for name, shape in now.items())
+    WORKER_SHAPES.write_text("{\n" + ",\n".join(told) + "\n}\n", encoding="utf-8")
+
+
 def main() -> None:
+    _write_shapes()
     with tempfile.TemporaryDirectory() as folder:
         lines = [
             f"{json.dumps(f'{number:03} {name}')}: {_compact(value)}"

@@ -19,9 +19,10 @@ import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import DaemonView, JournalView, RatesView
+from adaptor.api import DaemonView, JournalView, RatesView, UpkeepView
 from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
+from adaptor.cli import daemon_process
 from adaptor.client.asking import DaemonConnection
 from adaptor.config.schema import HooksConfig, NotifyConfig, PriceConfig, SiteConfig
 from adaptor.daemon.client.commands import serve
@@ -47,11 +48,13 @@ DAEMON = DaemonView(
     version="0.1.0",
     started=NOW - 60,
     state_directory="/state",
-    addresses=["tcp://127.0.0.1:5"],
     workers=2,
-    stalled="",
+    unfinished=2,
     config_file="/etc/sites.yaml",
     config_digest="d",
+)
+UPKEEP = UpkeepView(
+    addresses=["tcp://127.0.0.1:5"],
     journal=JournalView(size=3 << 20, bags=4, oldest=NOW - 3600, keep=None, compacting=False),
     rates=RatesView(
         seconds=3600.0, results=50, journal_growth=-2048, scheduler_commands=240, cpu=9.5, memory=48 << 20
@@ -108,6 +111,9 @@ class Running:
     def view(self) -> DaemonView:
         return DAEMON
 
+    def upkeep(self) -> UpkeepView:
+        return UPKEEP
+
     def wake_sites(self) -> None:
         """No site steps here."""
 
@@ -139,6 +145,7 @@ def still(patch: pytest.MonkeyPatch, state: Path) -> Iterator[None]:
     with patch.context() as at:
         at.setenv("ADAPTOR_DIR", str(state))
         at.setenv("XDG_CONFIG_HOME", str(state / "no-config"))
+        at.setattr(daemon_process, "__version__", DAEMON.version)
         at.setattr(time, "time", lambda: NOW)
         at.setattr(time, "localtime", lambda seconds=None: local(NOW if seconds is None else seconds))
         at.setattr(time, "mktime", lambda parts: float(calendar.timegm(parts)))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import ConfigError
+from backends import registry
+from backends.base import SchedulerError
+from backends.machines.base import CommandHung
 from backends.machines.here import HERE
+from backends.pbs import discover
 from backends.registry import backend_type, backend_types
 from tests.backends.distribution import installed
 
@@ -45,3 +51,50 @@ def test_a_class_in_place_of_its_object_is_refused(tmp_path: Path, monkeypatch: 
 def test_only_schedulers_of_clusters_donate_and_are_reached_over_ssh(name: str) -> None:
     known = backend_type(name)
     assert known.over_ssh == bool(known.donation_modes) == (not known.on_this_machine)
+
+
+def test_the_batch_scheduler_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kind(title: str, answers: bool, *, local: bool = False) -> SimpleNamespace:
+        return SimpleNamespace(title=title, on_this_machine=local, answers=lambda: answers)
+
+    kinds = [kind("PBS", False), kind("Slurm", True), kind("machine", True, local=True)]
+    monkeypatch.setattr(registry, "backend_types", lambda: kinds)
+    assert registry.answering() == "Slurm"
+    del kinds[1]
+    assert registry.answering() == ""
+
+
+@pytest.mark.parametrize(
+    ("sinfo", "here"),
+    [
+        ("echo batch", True),
+        (
+            "echo 'slurm_load_partitions: Unable to contact slurm controller (connect failure)' >&2; exit 1",
+            True,
+        ),
+        ("echo 'sinfo: fatal: Could not establish a configuration source' >&2; exit 1", False),
+        ("exit 127", False),
+    ],
+)
+def test_slurm_is_here_where_a_controller_is_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str, here: bool
+) -> None:
+    fake = tmp_path / "sinfo"
+    fake.write_text(f"#!/bin/sh\n{sinfo}\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert backend_type("slurm").answers() is here
+
+
+def test_a_scheduler_that_hangs_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(error: SchedulerError) -> Callable[[], str]:
+        def describe(timeout: float = 30.0) -> str:
+            raise error
+
+        return describe
+
+    kind = backend_type("pbs")
+    monkeypatch.setattr(discover, "describe_sites", fails(CommandHung("qstat does not answer")))
+    assert kind.answers()
+    monkeypatch.setattr(discover, "describe_sites", fails(SchedulerError("no qstat")))
+    assert not kind.answers()

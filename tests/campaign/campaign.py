@@ -21,6 +21,7 @@ from tests.campaign.playing import Play, Played
 from tests.campaign.scenes import SCENES, Scene, stage
 from tests.campaign.verifying import Finding, Wrong
 from tests.campaign.world import World
+from tests.clusters.throwaway import ClusterError
 
 Say = Callable[[str], None]
 
@@ -79,6 +80,13 @@ def play_scene(plan: Plan, say: Say) -> Outcome:
 
 
 def _play(plan: Plan, scene: Scene, root: Path, say: Say) -> tuple[Played, list[Finding], int]:
+    try:
+        return _play_on_stage(plan, scene, root, say)
+    except ClusterError as error:
+        return Played(), [Finding(Wrong.OTHER, f"the scene does not come up, or not down: {error}")], 0
+
+
+def _play_on_stage(plan: Plan, scene: Scene, root: Path, say: Say) -> tuple[Played, list[Finding], int]:
     with stage(scene, root) as world:
         play = Play(plan, world, say, scene.submit_options)
         with LimitsWatch(world.sites) as watch:

@@ -1,29 +1,27 @@
-"""The credits of a scene, counted again: from the journal's pilots, and from Slurm's own records."""
+"""The credits of a scene, counted again: from the journal's pilots, and from the schedulers' own records."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from datetime import datetime
 from pathlib import Path
 
 from adaptor.budget.accounting.entries import Budgeted, Reserved, Settled
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.journal.credits import entries
+from tests.campaign.schedulers.cluster import Held
 from tests.campaign.verifying import Finding, Wrong
-from tests.clusters.slurm import ThrowawaySlurm
 
 _Journal = sqlite3.Connection
 
 
-def check_credits(journal: Path, sites: list[tuple[str, ThrowawaySlurm]]) -> list[Finding]:
+def check_credits(journal: Path, records: Iterable[Held]) -> list[Finding]:
     """After all pilots have ended and the daemon has stopped."""
     with closing(sqlite3.connect(journal)) as db:
-        return [*charged(db), *_budgets(db), *_by_slurm(db, [cluster for _, cluster in sites])]
+        return [*charged(db), *_budgets(db), *_by_records(db, records)]
 
 
 def charged(db: _Journal) -> Iterator[Finding]:
@@ -62,26 +60,20 @@ def _budgets(db: _Journal) -> Iterator[Finding]:
                 )
 
 
-def _by_slurm(db: _Journal, clusters: list[ThrowawaySlurm]) -> Iterator[Finding]:
-    """The times that were charged are those of the scheduler, to a second."""
-    show = ("scontrol", "--oneliner", "show", "job")
-    records = {tag: seconds for cluster in clusters for tag, seconds in held(cluster.run(show))}
-    for pilot, tag, state, started, ended in db.execute("SELECT id, tag, state, started, ended FROM pilot"):
-        if tag not in records or state == "vanished":
-            continue  # it never came into the queue, or Slurm has lost it in a crash of its own
+def _by_records(db: _Journal, records: Iterable[Held]) -> Iterator[Finding]:
+    """The times that were charged are those of the scheduler, to a second, and so are the processors."""
+    known = {held.tag: held for held in records}
+    pilots = db.execute("SELECT id, tag, state, p, started, ended FROM pilot").fetchall()
+    if known and not any(tag in known for _, tag, *_ in pilots):
+        yield Finding(Wrong.OTHER, f"of {len(pilots)} pilots none is in the records: {sorted(known)[:3]}")
+    for pilot, tag, state, p, started, ended in pilots:
+        held = known.get(tag)
+        if held is None or state == "vanished":
+            continue  # it never came into the queue, or the scheduler has lost it in a crash of its own
         ours = ended - started if started is not None else 0.0
-        if abs(ours - records[tag]) > 1:
-            text = f"pilot {pilot} ({state}) is counted for {ours:.0f} s; Slurm has {records[tag]:.0f} s"
-            yield Finding(Wrong.CHARGED, text)
-
-
-def held(told: str) -> Iterator[tuple[str, float]]:
-    """By the output of `scontrol --oneliner show job`: tags of pilots, and for how many seconds they ran."""
-    for line in told.splitlines():
-        job = dict(re.findall(r"(\w+)=(\S+)", line))
-        if job.get("JobName", "").startswith("adaptor-") and "Unknown" not in (
-            job["StartTime"],
-            job["EndTime"],
-        ):
-            start, end = (datetime.fromisoformat(job[key]) for key in ("StartTime", "EndTime"))
-            yield job["JobName"], max(0.0, (end - start).total_seconds())
+        if abs(ours - held.seconds) > 1:
+            text = f"is counted for {ours:.0f} s; the scheduler has {held.seconds:.0f} s"
+            yield Finding(Wrong.CHARGED, f"pilot {pilot} ({state}) {text}")
+        if started is not None and held.processors not in (p, None):
+            text = f"is counted for {p} processors; the scheduler has {held.processors}"
+            yield Finding(Wrong.CHARGED, f"pilot {pilot} ({state}) {text}")

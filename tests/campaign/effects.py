@@ -11,7 +11,7 @@ from tests.campaign.plan import RETRIES, PlannedTask
 SCRIPT = """\
 #!/bin/sh
 # task.sh EFFECTS SECONDS FAILURES CODE: says when it begins and how it ends; the first FAILURES ends are bad.
-say() { echo "$1 $ADAPTOR_TASK_ID $ADAPTOR_ATTEMPT $$" >>"$effects/lines"; }
+say() { echo "$1 $ADAPTOR_TASK_ID $ADAPTOR_ATTEMPT $$ $(date +%s)" >>"$effects/lines"; }
 effects=$1
 say begin
 echo "task $ADAPTOR_TASK_ID, attempt $ADAPTOR_ATTEMPT"
@@ -37,6 +37,8 @@ class Effect:
     task: int
     attempt: int
     process: int
+    at: int = 0
+    """Second in which it was written."""
 
 
 class Effects:
@@ -75,4 +77,4 @@ class Effects:
 
     def all(self) -> list[Effect]:
         words = (line.split() for line in self._lines.read_text(encoding="utf-8").splitlines())
-        return [Effect(word, int(task), int(attempt), int(pid)) for word, task, attempt, pid in words]
+        return [Effect(word, *map(int, numbers)) for word, *numbers in words]

@@ -6,53 +6,38 @@ import contextlib
 import subprocess
 from collections.abc import Iterator
 
+from tests.campaign.schedulers.cluster import Cluster, Job
 from tests.campaign.verifying import Finding, Wrong
-from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.throwaway import ClusterError
 from tests.e2e.watching import Watch
 
 PENDING, PROCESSORS, MINUTES = 3, 16, 6
 """max_pending_requests, max_proc and max_tr of every site. The last is short, because a pilot keeps its
 processors until then when a slurmstepd was killed and its `srun` waits for it."""
-DONATED_PARTITION = "scavenger"
 
 
 class LimitsWatch(Watch):
     """A scheduler that is away shows nothing."""
 
-    def __init__(self, sites: list[tuple[str, ThrowawaySlurm]]) -> None:
+    def __init__(self, sites: list[Cluster]) -> None:
         super().__init__()
         self._sites = sites
         self.looks = 0
         self.findings: list[Finding] = []
 
     def note(self) -> None:
-        for name, cluster in self._sites:
+        for cluster in self._sites:
             with contextlib.suppress(ClusterError, subprocess.TimeoutExpired):
-                text = cluster.run(["squeue", "-h", "-o", "%j|%T|%C|%l|%P"], timeout=10)
+                jobs = cluster.queue()
                 self.looks += 1
-                self.findings += exceeded(name, text)
+                self.findings += exceeded(cluster.name, jobs)
 
 
-def exceeded(site: str, queue: str) -> Iterator[Finding]:
-    """By one output of `squeue -h -o %j|%T|%C|%l|%P`."""
-    rows = [line.split("|") for line in queue.splitlines()]
-    formal = [
-        row
-        for row in rows
-        if row[0].startswith("adaptor-") and row[1] != "COMPLETING" and row[4] != DONATED_PARTITION
-    ]
+def exceeded(site: str, jobs: list[Job]) -> Iterator[Finding]:
+    """By one look at the queue of a site."""
+    formal = [job for job in jobs if not (job.leaves or job.donated)]
     if len(formal) > PENDING:
         yield Finding(Wrong.LIMIT, f"{site}: {len(formal)} requests are in the system: {formal}")
-    for name, _, processors, limit, _ in formal:
-        if int(processors) > PROCESSORS or _minutes(limit) > MINUTES:
-            yield Finding(Wrong.LIMIT, f"{site}: {name} has {processors} processors for {limit}")
-
-
-def _minutes(limit: str) -> float:
-    """Of Slurm's [[days-]hours:]minutes:seconds."""
-    days, _, clock = limit.rpartition("-")
-    seconds = 0
-    for part in clock.split(":"):
-        seconds = 60 * seconds + int(part)
-    return 1440 * int(days or 0) + seconds / 60
+    for job in formal:
+        if job.processors > PROCESSORS or job.minutes > MINUTES:
+            yield Finding(Wrong.LIMIT, f"{site}: too large: {job}")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.campaign.limits import MINUTES, PENDING, PROCESSORS
-from tests.campaign.local_jobs import runtime_directory
-from tests.campaign.small_disk import small_disk
+from tests.campaign.local_jobs import LocalJobs, runtime_directory
+from tests.campaign.schedulers.cluster import Cluster
+from tests.campaign.schedulers.on_openpbs import OpenPbsCluster
+from tests.campaign.schedulers.on_slurm import SlurmCluster
+from tests.campaign.small_disk import DiskMaker, failing_disk, quota_disk, small_disk
 from tests.campaign.world import World
+from tests.clusters import openpbs as pbs
+from tests.clusters import slurm, slurm_accounting
+from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.clusters.openpbs_conf import ClusterOptions as PbsOptions
 from tests.clusters.processes import free_ports
 from tests.clusters.proxy import Proxy
 from tests.clusters.slurm import ThrowawaySlurm
@@ -24,8 +33,6 @@ REMEMBER = 86400
 """Seconds for which Slurm keeps its records: the credits are counted again from them."""
 
 _SITE = f"""\
-    backend: slurm
-    partition: batch
     limits: {{max_pending_requests: {PENDING}, max_proc: {PROCESSORS}, max_tr: {MINUTES}m}}
     initial_tr: 30s
     pad: 10s
@@ -47,60 +54,66 @@ class Scene:
     build: Callable[[ExitStack, Lab], World]
     processors: int = NODES * CPUS
     submit_options: tuple[str, ...] = ()
+    disk: DiskMaker = small_disk
+    """Makes those of the state directory and of the output."""
+    scheduler: Callable[[], str | None] = slurm.available
+    """Says why there is none here."""
 
 
 def plain(stack: ExitStack, lab: Lab) -> World:
-    world = World(lab, [("hpc", stack.enter_context(_cluster()))])
-    (port,) = free_ports(1)
-    world.proxy, world.proxied_site = stack.enter_context(Proxy(port)), "hpc"
-    _configure(world, {"hpc": _environment(world)}, f"host: 127.0.0.1\n  port: {port}")
-    return world
+    return _over_tcp(stack, lab, _slurm(stack, "hpc"))
+
+
+def accounting(stack: ExitStack, lab: Lab) -> World:
+    return _over_tcp(stack, lab, _slurm(stack, "hpc", accounting=True, min_job_age=2))
+
+
+def openpbs(stack: ExitStack, lab: Lab) -> World:
+    return _over_tcp(stack, lab, _openpbs(stack, "hpc"))
 
 
 def spool(stack: ExitStack, lab: Lab) -> World:
-    world = World(lab, [("hpc", stack.enter_context(_cluster()))])
-    world.spool_disk = stack.enter_context(small_disk(lab.root / "shared", 32))
-    world.spool = lab.root / "shared" / "spool"
-    _configure(world, {"hpc": f"{_environment(world)}    spool: {world.spool}\n"})
-    return world
+    return _over_spool(stack, lab, _slurm)
+
+
+def openpbs_spool(stack: ExitStack, lab: Lab) -> World:
+    return _over_spool(stack, lab, _openpbs)
 
 
 def ssh(stack: ExitStack, lab: Lab) -> World:
-    world = World(lab, [("far", stack.enter_context(_cluster()))])
-    _configure(world, {"far": _over_ssh(stack, world, world.sites[0][1])})
+    far = _slurm(stack, "far")
+    world = World(lab, [far])
+    _configure(world, {"far": _over_ssh(stack, world, far)})
     return world
 
 
 def two_sites(stack: ExitStack, lab: Lab) -> World:
-    near, far = stack.enter_context(_cluster()), stack.enter_context(_cluster(nodes=2))
-    world = World(lab, [("near", near), ("far", far)])
-    _configure(world, {"near": _environment(world), "far": _over_ssh(stack, world, far)})
+    near, far = _slurm(stack, "near"), _slurm(stack, "far", nodes=2)
+    world = World(lab, [near, far])
+    _configure(world, {"near": _here(near), "far": _over_ssh(stack, world, far)})
     return world
 
 
 def donation_by_scheduler(stack: ExitStack, lab: Lab) -> World:
-    world = World(lab, [("hpc", stack.enter_context(_cluster()))])
-    _configure(
-        world,
-        {"hpc": f"{_environment(world)}    donation: {{mode: preemptible, partition: scavenger}}\n"},
-    )
+    cluster = _slurm(stack, "hpc")
+    world = World(lab, [cluster])
+    world.local_jobs = LocalJobs(cluster.slurm, lab.root)
+    donation = "    donation: {mode: preemptible, partition: scavenger}\n"
+    _configure(world, {"hpc": f"{_here(cluster)}{donation}"})
     return world
 
 
 def donation_by_agents(stack: ExitStack, lab: Lab) -> World:
     hooks = lab.root / "hooks"
     lines = (f"Prolog={hooks}/adaptor-prolog", f"Epilog={hooks}/adaptor-epilog")
-    cluster = ThrowawaySlurm(
-        ClusterOptions(
-            nodes=NODES, cpus=CPUS, min_job_age=REMEMBER, extra=(*lines, "PrologFlags=Alloc,DeferBatch")
-        ),
-        patience=60,
-    )
-    world = World(lab, [("hpc", cluster)])
+    throwaway = _throwaway_slurm(extra=(*lines, "PrologFlags=Alloc,DeferBatch"))
+    cluster = SlurmCluster("hpc", throwaway)
+    world = World(lab, [cluster])
+    world.local_jobs = LocalJobs(throwaway, lab.root)
     donation = f"{{mode: agent, runtime_directory: {runtime_directory(lab.root)}, reclaim_timeout: 5s}}"
-    _configure(world, {"hpc": f"{_environment(world)}    donation: {donation}\n"})
+    _configure(world, {"hpc": f"{_here(cluster)}    donation: {donation}\n"})
     lab.run("site", "install-hooks", "hpc", "--write", hooks)
-    stack.enter_context(cluster)
+    stack.enter_context(throwaway)
     return world
 
 
@@ -114,6 +127,16 @@ SCENES = {
         Scene("donation-scheduler", "idle nodes by jobs that may be preempted", donation_by_scheduler),
         Scene("donation-agents", "idle nodes outside the scheduler", donation_by_agents),
         Scene("budget", "credits that are short", plain, submit_options=("--budget", "60")),
+        Scene("quota", "the user's disks have a quota", plain, disk=quota_disk),
+        Scene("failing-disk", "a disk that fails becomes read-only", plain, disk=failing_disk),
+        Scene(
+            "accounting",
+            "slurmdbd has the records, and Slurm forgets",
+            accounting,
+            scheduler=slurm_accounting.available,
+        ),
+        Scene("openpbs", "workers connect to the daemon", openpbs, scheduler=pbs.unavailable),
+        Scene("openpbs-spool", "messages pass as files", openpbs_spool, scheduler=pbs.unavailable),
     )
 }
 
@@ -123,30 +146,60 @@ def stage(scene: Scene, root: Path) -> Iterator[World]:
     """All that the scene needs, started; and everything ended on leaving."""
     with ExitStack() as stack:
         lab = Lab(root)
-        state = stack.enter_context(small_disk(lab.state, 128))
-        output = stack.enter_context(small_disk(root / "output", 32))
+        state = stack.enter_context(scene.disk(lab.state, 128))
+        output = stack.enter_context(scene.disk(root / "output", 32))
         world = scene.build(stack, lab)
         world.state_disk, world.output_disk = state, output
         stack.callback(lab.close)
         yield world
 
 
-def _cluster(nodes: int = NODES) -> ThrowawaySlurm:
-    return ThrowawaySlurm(ClusterOptions(nodes=nodes, cpus=CPUS, min_job_age=REMEMBER), patience=60)
+def _throwaway_slurm(**options: Any) -> ThrowawaySlurm:
+    return ThrowawaySlurm(
+        ClusterOptions(**{"nodes": NODES, "cpus": CPUS, "min_job_age": REMEMBER, **options}), patience=60
+    )
 
 
-def _environment(world: World) -> str:
-    return f"    environment: {{SLURM_CONF: {world.sites[0][1].conf}}}\n"
+def _slurm(stack: ExitStack, name: str, **options: Any) -> SlurmCluster:
+    return SlurmCluster(name, stack.enter_context(_throwaway_slurm(**options)))
 
 
-def _over_ssh(stack: ExitStack, world: World, cluster: ThrowawaySlurm) -> str:
+def _openpbs(stack: ExitStack, name: str) -> OpenPbsCluster:
+    return OpenPbsCluster(name, stack.enter_context(ThrowawayOpenPbs(PbsOptions(nodes=NODES, cpus=CPUS))))
+
+
+def _over_tcp(stack: ExitStack, lab: Lab, cluster: Cluster) -> World:
+    world = World(lab, [cluster])
+    (port,) = free_ports(1)
+    world.proxy, world.proxied_site = stack.enter_context(Proxy(port, cluster.address)), cluster.name
+    _configure(world, {cluster.name: _here(cluster)}, f"host: {cluster.address}\n  port: {port}")
+    return world
+
+
+def _over_spool(stack: ExitStack, lab: Lab, make: Callable[[ExitStack, str], Cluster]) -> World:
+    # Before the cluster: nodes with mounts of their own see no later one.
+    disk = stack.enter_context(small_disk(lab.root / "shared", 32))
+    cluster = make(stack, "hpc")
+    world = World(lab, [cluster])
+    world.spool_disk, world.spool = disk, lab.root / "shared" / "spool"
+    _configure(world, {"hpc": f"{_here(cluster)}    spool: {world.spool}\n"}, f"host: {cluster.address}")
+    return world
+
+
+def _here(cluster: Cluster) -> str:
+    """The lines of a site whose commands run on this machine."""
+    return f"{cluster.site}    environment: {json.dumps(cluster.environment)}\n"
+
+
+def _over_ssh(stack: ExitStack, world: World, cluster: Cluster) -> str:
     """The lines of a site behind an sshd, with a proxy on the way to it."""
     world.sshd = stack.enter_context(ThrowawaySshd())
     world.proxy = stack.enter_context(Proxy(world.sshd.port))
     reached = {**world.sshd.site(world.proxy.port), "directory": str(world.lab.root / "over there")}
+    environment = {**cluster.environment, "PATH": "/usr/bin:/bin"}
     return (
-        f"    python: {sys.executable}\n    ssh: {reached}\n"
-        f'    environment: {{SLURM_CONF: {cluster.conf}, PATH: "/usr/bin:/bin"}}\n'
+        f"{cluster.site}    python: {sys.executable}\n    ssh: {reached}\n"
+        f"    environment: {json.dumps(environment)}\n"
     )
 
 

@@ -13,11 +13,11 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.journal.credits import write_entry
 from adaptor.model import Request
-from tests.campaign.credits import charged, check_credits, held
+from tests.campaign.credits import charged, check_credits
+from tests.campaign.schedulers.cluster import Held
 from tests.campaign.verifying import Wrong
 
 TARIFF = Tariff(price_explicit=10, price_donated=2, charging_unit=10)
-JOB = "JobId=7 JobName=adaptor-x.1 NumCPUs=8 StartTime=2026-11-22T07:00:00 EndTime=2026-11-22T07:00:33 Name=a"
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def entries() -> list[Entry]:
 def journal(path: Path, entries: list[Entry], ended: float = 133.0) -> Path:
     with closing(sqlite3.connect(path / "journal.sqlite")) as db, db:
         db.execute("CREATE TABLE credit (id INTEGER PRIMARY KEY, pilot, bag, entry BLOB NOT NULL)")
-        db.execute("CREATE TABLE pilot (id, tag, state, started, ended)")
-        db.execute("INSERT INTO pilot VALUES (1, 'adaptor-x.1', 'completed', 100.0, ?)", (ended,))
+        db.execute("CREATE TABLE pilot (id, tag, state, p, started, ended)")
+        db.execute("INSERT INTO pilot VALUES (1, 'adaptor-x.1', 'completed', 8, 100.0, ?)", (ended,))
         for entry in entries:
             write_entry(db, entry)
     return path / "journal.sqlite"
@@ -69,6 +69,19 @@ def test_a_budget_that_was_overdrawn_is_found(tmp_path: Path, entries: list[Entr
     assert any("more is used than the budget" in each.text for each in found)
 
 
-def test_the_time_of_a_pilot_is_read_from_the_records_of_slurm() -> None:
-    jobs = [JOB, JOB.replace("adaptor-x.1", "somebody"), JOB.replace("2026-11-22T07:00:00", "Unknown")]
-    assert dict(held("\n".join(jobs))) == {"adaptor-x.1": 33.0}
+@pytest.mark.parametrize(
+    ("seconds", "processors", "told"),
+    [(33.0, 8, []), (33.9, None, []), (30.0, 8, ["30 s"]), (33.0, 4, ["has 4"]), (1.0, 4, ["1 s", "has 4"])],
+)
+def test_what_differs_from_the_records_is_found(
+    tmp_path: Path, entries: list[Entry], seconds: float, processors: int | None, told: list[str]
+) -> None:
+    records = [Held("adaptor-x.1", seconds, processors), Held("adaptor-y.1", 5.0, 1)]
+    found = check_credits(journal(tmp_path, entries), records)
+    assert len(found) == len(told)
+    assert all(words in each.text for words, each in zip(told, found, strict=True))
+
+
+def test_records_of_other_requests_alone_are_no_proof(tmp_path: Path, entries: list[Entry]) -> None:
+    (found,) = check_credits(journal(tmp_path, entries), [Held("adaptor-y.1", 5.0, 1)])
+    assert found.wrong is Wrong.OTHER

@@ -1,27 +1,28 @@
-"""Limits are read from Slurm's own words."""
+"""What must not be in a queue is found there."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from tests.campaign.limits import exceeded
+from tests.campaign.schedulers.cluster import Job
 
-FINE = "adaptor-abc.1|RUNNING|16|6:00|batch"
+FINE = Job("7", "adaptor-abc.1", 16, 6.0)
 
 
 @pytest.mark.parametrize(
-    ("rows", "findings"),
+    ("jobs", "findings"),
     [
         ([], 0),
         ([FINE] * 3, 0),
         ([FINE] * 4, 1),
-        ([FINE] * 3 + ["adaptor-abc.2|COMPLETING|16|6:00|batch"], 0),
-        ([FINE] * 3 + ["somebody|PENDING|32|1-00:00:00|batch"], 0),
-        ([FINE] * 3 + ["adaptor-abc.3|RUNNING|8|6:00|scavenger"], 0),
-        (["adaptor-abc.1|PENDING|17|1:00|batch"], 1),
-        (["adaptor-abc.1|PENDING|1|7:00|batch"], 1),
-        (["adaptor-abc.1|PENDING|1|1-00:00:00|batch"], 1),
+        ([FINE] * 3 + [replace(FINE, leaves=True)], 0),
+        ([FINE] * 3 + [replace(FINE, donated=True)], 0),
+        ([replace(FINE, processors=17)], 1),
+        ([replace(FINE, minutes=7)], 1),
     ],
 )
-def test_a_look_at_the_queue_is_judged(rows: list[str], findings: int) -> None:
-    assert len(list(exceeded("hpc", "\n".join(rows)))) == findings
+def test_a_look_at_the_queue_is_judged(jobs: list[Job], findings: int) -> None:
+    assert len(list(exceeded("hpc", jobs))) == findings

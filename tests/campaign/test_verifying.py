@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from tests.campaign.effects import Effect
 from tests.campaign.plan import Plan, PlannedTask
-from tests.campaign.verifying import Told, Wrong, check_bag
+from tests.campaign.verifying import Told, Wrong, check_bag, forgotten
 
 PLAN = Plan(
     seed=1,
@@ -80,6 +80,18 @@ def test_a_task_that_was_killed_by_a_fault_is_charged() -> None:
     assert bag.wrong() == {Wrong.CHARGED}
     bag.killed = {(0, 1)}
     assert bag.wrong() == set()
+
+
+def test_what_a_disk_may_have_forgotten_is_not_complained_of() -> None:
+    """Only attempts that began or ended then: the first of task 0 runs again, under the same number."""
+    bag = Bag()
+    bag.effects = [replace(effect, at=100 + 50 * effect.task) for effect in bag.effects]
+    bag.effects.append(bag.effects[0])
+    assert bag.wrong() == {Wrong.DOUBLED}
+    for cuts, wrong in (([(101.0, 110.0)], set()), ([(140.0, 145.0)], {Wrong.DOUBLED})):
+        unsure = forgotten(bag.effects, cuts)
+        told = Told(bag.results, bag.attempts)
+        assert {each.wrong for each in check_bag(PLAN, told, bag.effects, set(), unsure)} == wrong
 
 
 def _set(where: str, row: int, **values: Any) -> Callable[[Bag], None]:

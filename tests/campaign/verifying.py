@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -43,15 +43,40 @@ class Told:
     """The rows of the journal."""
 
 
-def check_bag(plan: Plan, told: Told, effects: Iterable[Effect], killed: set[Execution]) -> list[Finding]:
-    """`killed`: executions whose process a fault has killed, which is a failure of the task's own."""
+UNSAFE = 3.0
+"""Seconds for which a result may not have reached the disk: the daemon's one, and more on a busy machine."""
+
+
+def check_bag(
+    plan: Plan,
+    told: Told,
+    effects: Iterable[Effect],
+    killed: set[Execution],
+    forgotten: Collection[Execution] = (),
+) -> list[Finding]:
+    """What is wrong.
+
+    Args:
+        killed: executions whose process a fault has killed, which is a failure of the task's own.
+        forgotten: executions that may have come and gone without a trace in the journal.
+    """
     effects = list(effects)
+    sure = [effect for effect in effects if (effect.task, effect.attempt) not in forgotten]
     return [
         *_one_result_each(plan, told),
         *_results_have_effects(told, effects),
-        *_no_execution_twice(effects, told),
-        *_failures_are_the_tasks_own(plan, told, effects, killed),
+        *_no_execution_twice(sure, told),
+        *_failures_are_the_tasks_own(plan, told, effects, killed, forgotten),
     ]
+
+
+def forgotten(effects: Iterable[Effect], cuts: Sequence[tuple[float, float]]) -> set[Execution]:
+    """The executions that began or ended while a disk may have forgotten what the daemon wrote of them."""
+    return {
+        (effect.task, effect.attempt)
+        for effect in effects
+        if any(cut - UNSAFE <= effect.at <= again + UNSAFE for cut, again in cuts)
+    }
 
 
 def _one_result_each(plan: Plan, told: Told) -> Iterable[Finding]:
@@ -93,13 +118,17 @@ def _no_execution_twice(effects: Sequence[Effect], told: Told) -> Iterable[Findi
 
 
 def _failures_are_the_tasks_own(
-    plan: Plan, told: Told, effects: Sequence[Effect], killed: set[Execution]
+    plan: Plan,
+    told: Told,
+    effects: Sequence[Effect],
+    killed: set[Execution],
+    forgotten: Collection[Execution],
 ) -> Iterable[Finding]:
     failures = {(effect.task, effect.attempt) for effect in effects if effect.word == "fail"}
     failed: Counter[int] = Counter()
     for row in told.attempts:
         execution = row["task"], row["number"]
-        if row["outcome"] == "done" and execution in failures:
+        if row["outcome"] == "done" and execution in failures and execution not in forgotten:
             yield Finding(Wrong.CHARGED, f"attempt {execution[1]} of task {execution[0]} failed, and is done")
         if row["outcome"] == "failed":
             failed[row["task"]] += 1

@@ -1,4 +1,4 @@
-"""What a scene consists of, and how its parts are found from outside: by /proc, files, Slurm's commands."""
+"""What a scene consists of, and how its parts are found from outside: by /proc, files, commands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from adaptor.processes.python_commands import isolated_command, module_command
 from adaptor.protocol.access import AccessError, read_access, worker_access, write_access
 from tests.campaign.effects import Effects
 from tests.campaign.local_jobs import LocalJobs
+from tests.campaign.schedulers.cluster import Cluster
 from tests.campaign.small_disk import SmallDisk
 from tests.clusters.proxy import Proxy
-from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import ThrowawaySshd
 from tests.clusters.throwaway import ClusterError
 from tests.e2e.lab import Lab
@@ -30,11 +30,11 @@ BAG = 1
 class World:
     """Parts that a scene lacks are None, and the faults that need them find no victim."""
 
-    def __init__(self, lab: Lab, sites: list[tuple[str, ThrowawaySlurm]]) -> None:
+    def __init__(self, lab: Lab, sites: list[Cluster]) -> None:
         self.lab = lab
         self.sites = sites
         self.effects = Effects(lab.root / "effects")
-        self.local_jobs = LocalJobs(sites[0][1], lab.root)
+        self.local_jobs: LocalJobs | None = None
         self.sshd: ThrowawaySshd | None = None
         self.proxy: Proxy | None = None
         self.proxied_site: str | None = None
@@ -48,13 +48,12 @@ class World:
         self.chores: list[Callable[[], object]] = []
         """What is still to be mended; tried until it succeeds."""
         self.killed: set[tuple[int, int]] = set()
+        self.cuts: list[tuple[float, float]] = []
+        """When a disk forgot the last that the daemon had written, and when the daemon was to run again."""
         self.daemon_runs = False
         """Whether it should."""
         self.troubles: list[str] = []
         self._seen: int | None = None
-
-    def operate(self, cluster: ThrowawaySlurm, *command: str) -> str:
-        return cluster.run(command, timeout=10)
 
     def tend(self) -> None:
         """Do what is due again and again: chores, a daemon that should run, the way through the proxy."""
@@ -151,7 +150,7 @@ class World:
         self.daemon_runs, self._seen = False, None
 
     def _lead_through(self, proxy: Proxy, path: Path) -> None:
-        address = f"tcp://127.0.0.1:{proxy.port}"
+        address = f"tcp://{proxy.address}:{proxy.port}"
         with contextlib.suppress(AccessError, OSError):
             access = read_access(path)
             if access.addresses != (address,):

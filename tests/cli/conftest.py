@@ -1,4 +1,4 @@
-"""A private state directory, a fake daemon on demand, and the command line as a function."""
+"""A private state directory, no batch scheduler, a fake daemon on demand, the command line as a function."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from adaptor.cli.main import program
 from adaptor.client import asking
+from backends import registry
 from tests.cli.fake_control import DEADLINE, Answers, FakeControl
 from tests.cli.invoking import Cli, Outcome, Serve
 
@@ -22,6 +23,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("ADAPTOR_CONFIG", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("ADAPTOR_TRACEBACK", "1")
+    monkeypatch.setattr(registry, "answering", str)
     monkeypatch.setattr(asking, "HANDSHAKE_TIMEOUT", DEADLINE)
     return directory
 

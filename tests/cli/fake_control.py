@@ -8,8 +8,17 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from adaptor import api
-from adaptor.api import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
+from adaptor import __version__, api
+from adaptor.api import (
+    BagView,
+    DaemonView,
+    JournalView,
+    MeasuredView,
+    PilotRecord,
+    RatesView,
+    TaskView,
+    UpkeepView,
+)
 from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
 from adaptor.protocol.channel import Party
 from adaptor.protocol.keys import new_identity
@@ -37,11 +46,14 @@ class FakeControl:
         self.questions: list[api.Question[Any]] = []
         self.answers: Answers = {
             api.GetDaemon: daemon_view(),
+            api.GetUpkeep: upkeep_view(),
             api.GetAdvice: NO_ADVICE,
             **answers,
         }
         server, client = new_identity("server"), new_identity("client")
-        self._frames = FrameServer(Party(server, client.certificate, server=True), named=False)
+        self._frames = FrameServer(
+            Party(server, client.certificate, server=True, protocol=api.PROTOCOL), named=False
+        )
         self._access = directory / CLIENT_ACCESS
         write_access(
             self._access,
@@ -90,12 +102,16 @@ def daemon_view(pid: int | None = None) -> DaemonView:
     return DaemonView(
         pid=os.getpid() if pid is None else pid,
         host=socket.gethostname(),
-        version="0.1.0",
+        version=__version__,
         started=1_700_000_000.0,
         state_directory="/state",
-        addresses=["tcp://127.0.0.1:5"],
         workers=2,
-        stalled="",
+    )
+
+
+def upkeep_view() -> UpkeepView:
+    return UpkeepView(
+        addresses=["tcp://127.0.0.1:5"],
         journal=JournalView(size=3 << 20, bags=12, oldest=1_690_000_000.0, keep=None, compacting=False),
         rates=RatesView(
             seconds=3600.0, results=50, journal_growth=-2048, scheduler_commands=240, cpu=9.5, memory=48 << 20

@@ -59,8 +59,10 @@ def test_errors_as_json(cli: Cli) -> None:
         (AdaptorError("two\nlines"), 1, "two lines"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (click.Abort(), 130, "interrupted"),
-        (OSError(28, "No space left on device"), 1, "No space left on device"),
-        (ZeroDivisionError("oops"), 1, "unexpected ZeroDivisionError: oops"),
+        (OSError(28, "No space left on device"), 1, "adaptor: No space left on device"),
+        (OSError(28, "No space left on device", "/st/f"), 1, "adaptor: /st/f: No space left on device"),
+        (OSError("cannot be read"), 1, "adaptor: cannot be read"),
+        (ZeroDivisionError("oops"), 1, "internal error: ZeroDivisionError: oops"),
     ],
 )
 def test_exit_codes(

@@ -96,9 +96,17 @@ class ThrowawayOpenPbs(Throwaway):
             self.stop()
             raise
 
-    def run(self, command: Sequence[str], *, check: bool = True, user: int | None = None) -> str:
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        check: bool = True,
+        user: int | None = None,
+        timeout: float | None = None,
+    ) -> str:
         """Standard output of a command on this machine as a client, by root or another user."""
-        return self._run(command, check=check, user=user, environment={"HOME": "/", **self.env})
+        environment = {"HOME": "/", **self.env}
+        return self._run(command, check=check, user=user, environment=environment, timeout=timeout)
 
     def qmgr(self, *lines: str) -> None:
         """Change settings."""
@@ -131,16 +139,12 @@ class ThrowawayOpenPbs(Throwaway):
         self._start_daemon("pbs_server")
         self._until(self.answers, "pbs_server does not answer")
 
-    def stop_server(self) -> None:
-        """`kill -9`; jobs go on running."""
+    def stop_server(self, *, kill: bool = True) -> None:
+        """SIGKILL, or in good order; jobs go on running."""
+        if not kill:
+            self._on_head(["qterm", "-t", "quick"], check=False)
+            self._daemons["pbs_server"].wait(self.patience)
         self._end("pbs_server")
-
-    def freeze_server(self) -> None:
-        """It takes connections and answers nothing."""
-        self._signal_server(signal.SIGSTOP)
-
-    def thaw_server(self) -> None:
-        self._signal_server(signal.SIGCONT)
 
     @contextlib.contextmanager
     def plans(self) -> Iterator[None]:
@@ -257,10 +261,6 @@ class ThrowawayOpenPbs(Throwaway):
     def _server_processes(self) -> list[psutil.Process]:
         return [each for each in self.network.processes(self.network.head) if "pbs_server" in each.name()]
 
-    def _signal_server(self, number: signal.Signals) -> None:
-        for process in self._server_processes():
-            process.send_signal(number)
-
     def _set_scheduler(self, config: Path, text: str) -> None:
         """It reads its file again when it is told to."""
         config.write_text(text)
@@ -295,6 +295,7 @@ class ThrowawayOpenPbs(Throwaway):
         check: bool = True,
         user: int | None = None,
         text: str = "",
+        timeout: float | None = None,
     ) -> str:
         # Files, for a daemon that the command starts keeps the ends of pipes.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
@@ -305,7 +306,7 @@ class ThrowawayOpenPbs(Throwaway):
                 input=text.encode(),
                 stdout=output,
                 stderr=errors,
-                timeout=2 * self.patience,
+                timeout=timeout or 2 * self.patience,
                 check=False,
                 user=user,
                 group=user,

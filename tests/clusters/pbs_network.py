@@ -55,9 +55,9 @@ class Network:
 
     def start(self) -> None:
         _ip("link", "add", self._bridge, "type", "bridge")
-        _ip("address", "add", f"{self._address(254)}/24", "dev", self._bridge)
+        _ip("address", "add", f"{self.address}/24", "dev", self._bridge)
         _ip("link", "set", self._bridge, "up")
-        addresses = {f"pbs{self.number}client": self._address(254)}
+        addresses = {f"pbs{self.number}client": self.address}
         for last, name in enumerate((self.head, *self.nodes), start=1):
             self._add_host(name, self._address(last))
             addresses[name] = self._address(last)
@@ -94,6 +94,11 @@ class Network:
         self._lock.close()
 
     @property
+    def address(self) -> str:
+        """That of this machine."""
+        return self._address(254)
+
+    @property
     def _bridge(self) -> str:
         return f"pbs{self.number}br"
 
@@ -116,7 +121,7 @@ class Network:
             ("link", "set", "lo", "up"),
             ("address", "add", f"{address}/24", "dev", "eth0"),
             ("link", "set", "eth0", "up"),
-            ("route", "add", "default", "via", self._address(254)),
+            ("route", "add", "default", "via", self.address),
         ):
             _ip("-n", name, *words)
 

@@ -9,11 +9,12 @@ from types import TracebackType
 
 
 class Proxy:
-    """Passes bytes on until told otherwise. `port` is where it listens."""
+    """Passes bytes on until told otherwise. `address` and `port` are where it listens."""
 
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, target: int, address: str = "127.0.0.1") -> None:
+        """`target`: a port at the same address."""
+        self._target, self.address = target, address
+        self._listener = socket.create_server((address, 0))
         self.port = int(self._listener.getsockname()[1])
         self._sockets: list[socket.socket] = []
         self._flowing = threading.Event()
@@ -54,7 +55,7 @@ class Proxy:
             while True:
                 client, _ = self._listener.accept()
                 try:
-                    server = socket.create_connection(("127.0.0.1", self._target))
+                    server = socket.create_connection((self.address, self._target))
                 except OSError:
                     client.close()
                     continue

@@ -18,23 +18,20 @@ from pathlib import Path
 
 import psutil
 
+from tests.clusters import slurm_accounting
 from tests.clusters.processes import end_all, free_ports, job_processes, kill_all, step_processes
+from tests.clusters.slurm_accounting import SEARCH_PATH
 from tests.clusters.slurm_conf import MIXED, ClusterOptions, Ports, slurm_conf
 from tests.clusters.throwaway import ClusterError, Throwaway, play
 
-_SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
 _DAEMONS = ("munged", "slurmctld", "slurmd")
 _COMMANDS = ("sbatch", "squeue", "sinfo", "scancel", "scontrol", "srun")
 _UP = frozenset({"idle", "mixed", "allocated", "planned", "completing", "reserved"})
 
 
-def _search_path() -> str:
-    return os.environ.get("PATH", "/usr/bin:/bin") + ":" + _SBIN
-
-
 def available() -> str | None:
     """None where a throwaway Slurm can run here, else why not."""
-    missing = [name for name in (*_DAEMONS, *_COMMANDS) if not shutil.which(name, path=_search_path())]
+    missing = [name for name in (*_DAEMONS, *_COMMANDS) if not shutil.which(name, path=SEARCH_PATH)]
     if missing:
         return (
             f"no real Slurm here: {', '.join(missing)} not found "
@@ -71,6 +68,8 @@ class ThrowawaySlurm(Throwaway):
         try:
             self._write_files()
             self._start_munge()
+            if self.options.accounting:
+                self._start_accounting()
             self.start_controller()
             for name in self.options.node_names:
                 self.start_node(name)
@@ -137,11 +136,6 @@ class ThrowawaySlurm(Throwaway):
         """`kill -9` of a node's daemon; the job steps on the node go on."""
         self._end(f"slurmd.{name}", kill=True)
 
-    def daemon(self, name: str) -> psutil.Process | None:
-        """The process of `slurmctld` or `slurmd.NODE`; None while it does not run."""
-        process = self._daemons.get(name)
-        return psutil.Process(process.pid) if process is not None and process.poll() is None else None
-
     def stop(self) -> None:
         """End every process of the cluster, its jobs included, and remove its folder."""
         daemons, self._daemons = list(self._daemons.values()), {}
@@ -154,7 +148,8 @@ class ThrowawaySlurm(Throwaway):
 
     def _environment(self) -> dict[str, str]:
         kept = {key: os.environ[key] for key in ("HOME", "USER", "LOGNAME", "LANG") if key in os.environ}
-        return {**kept, "PATH": _search_path(), **self.env}
+        found = {"MYSQL_UNIX_PORT": str(slurm_accounting.database_socket(self.root))}
+        return {**kept, **found, "PATH": SEARCH_PATH, **self.env}
 
     def home(self, name: str) -> Path:
         """A daemon's working directory; the daemons of the job steps inherit it and are found by it."""
@@ -162,11 +157,14 @@ class ThrowawaySlurm(Throwaway):
 
     def _write_files(self) -> None:
         host, user = socket.gethostname().split(".")[0], getpass.getuser()
-        ports = free_ports(self.options.nodes + 1)
-        text = slurm_conf(self.options, self.root, host, user, Ports(ports[0], tuple(ports[1:])))
+        controller, accounting, *nodes = free_ports(self.options.nodes + 2)
+        ports = Ports(controller, accounting, tuple(nodes))
+        text = slurm_conf(self.options, self.root, host, user, ports)
         self.conf.write_text(text, encoding="utf-8")
         if self.options.gres:
             (self.root / "gres.conf").write_text("\n".join([*self.options.gres, ""]), encoding="utf-8")
+        if self.options.accounting:
+            slurm_accounting.write_slurmdbd_conf(self.root, accounting)
         (self.root / "state").mkdir()
         key = self.root / "munge.key"
         key.touch(0o600)
@@ -185,10 +183,28 @@ class ThrowawaySlurm(Throwaway):
         )
         self._until((self.root / "munge.socket").exists, "munged did not open its socket")
 
+    def _start_accounting(self) -> None:
+        self.run(slurm_accounting.install_database(self.root), timeout=self.patience)
+        self._spawn("mariadbd", slurm_accounting.database(self.root))
+        socket = slurm_accounting.database_socket(self.root)
+        ping = ["mariadb-admin", "--no-defaults", f"--socket={socket}", "ping"]
+        self._until(lambda: "alive" in self.run(ping, check=False), "MariaDB does not answer")
+        self.start_accounting()
+        cluster = ["sacctmgr", "-i", "add", "cluster", "throwaway"]
+        self._until(lambda: bool(self.run(cluster)), "slurmdbd takes no cluster")
+
+    def start_accounting(self) -> None:
+        self._spawn("slurmdbd", ["slurmdbd", "-D"])
+        self._until(lambda: bool(self.run(["sacctmgr", "-n", "show", "qos"])), "slurmdbd does not answer")
+
+    def stop_accounting(self) -> None:
+        """SIGKILL; slurmctld keeps what it has to say."""
+        self._end("slurmdbd", kill=True)
+
     def _spawn(self, name: str, command: list[str]) -> None:
         home = self.home(name)
         home.mkdir(exist_ok=True)
-        program = shutil.which(command[0], path=_search_path()) or command[0]
+        program = shutil.which(command[0], path=SEARCH_PATH) or command[0]
         self._begin(name, [program, *command[1:]], self._environment(), home)
 
     def _end(self, name: str, *, kill: bool) -> None:

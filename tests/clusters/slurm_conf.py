@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.clusters.slurm_accounting import slurm_conf_lines
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -44,6 +46,8 @@ class ClusterOptions:
     """Further settings of single nodes, by name; those of the same key replace what all nodes have."""
     gres: tuple[str, ...] = ()
     """Lines of gres.conf."""
+    accounting: bool = False
+    """Whether a slurmdbd keeps the records of all jobs."""
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -67,6 +71,7 @@ MIXED = ClusterOptions(
 @dataclass(frozen=True)
 class Ports:
     controller: int
+    accounting: int
     nodes: tuple[int, ...]
 
 
@@ -74,7 +79,7 @@ def slurm_conf(options: ClusterOptions, root: Path, host: str, user: str, ports:
     """The whole file; everything that the cluster writes lies below `root`."""
     return "\n".join(
         [
-            *_general_lines(options, root, host, user, ports.controller),
+            *_general_lines(options, root, host, user, ports),
             *_node_lines(options, host, ports.nodes),
             *(_partition_line(partition) for partition in options.partitions),
             *options.extra,
@@ -83,11 +88,11 @@ def slurm_conf(options: ClusterOptions, root: Path, host: str, user: str, ports:
     )
 
 
-def _general_lines(options: ClusterOptions, root: Path, host: str, user: str, port: int) -> list[str]:
-    settings = {
+def _general_lines(options: ClusterOptions, root: Path, host: str, user: str, ports: Ports) -> list[str]:
+    settings: dict[str, str | int] = {
         "ClusterName": "throwaway",
         "SlurmctldHost": f"{host}(127.0.0.1)",
-        "SlurmctldPort": port,
+        "SlurmctldPort": ports.controller,
         "SlurmUser": user,
         "SlurmdUser": user,
         "AuthType": "auth/munge",
@@ -113,9 +118,11 @@ def _general_lines(options: ClusterOptions, root: Path, host: str, user: str, po
         "MinJobAge": options.min_job_age,
         "KillWait": options.kill_wait,
         "MailProg": "/bin/true",
-        "AccountingStorageType": "accounting_storage/none",
         "JobAcctGatherType": "jobacct_gather/none",
+        "AccountingStorageType": "accounting_storage/none",
     }
+    if options.accounting:
+        settings |= slurm_conf_lines(root, ports.accounting)
     return [f"{key}={value}" for key, value in settings.items()]
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, TypeVar
 
+import psutil
+
 from tests.clusters.processes import dying_with_us
 
 Self = TypeVar("Self", bound="Throwaway")
@@ -50,6 +52,11 @@ class Throwaway(abc.ABC):
     @abc.abstractmethod
     def stop(self) -> None:
         """End every process of the cluster, its jobs included, and remove its folder."""
+
+    def daemon(self, name: str) -> psutil.Process | None:
+        """The process of one of its daemons; None while it does not run."""
+        process = self._daemons.get(name)
+        return psutil.Process(process.pid) if process is not None and process.poll() is None else None
 
     def _begin(self, name: str, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
         """Start a daemon, which ends with this process."""

@@ -66,3 +66,10 @@ def test_what_is_wrong_is_told_with_its_line(text: str, where: str, problem: str
 def test_a_local_site_has_no_partitions() -> None:
     with pytest.raises(ConfigError, match=r"f:1: sites.c.partitions: backend local has no partitions"):
         parse_config("sites: {c: {backend: local, partitions: {a: {}}}}", "f")
+
+
+def test_several_names_in_partition_are_those_of_partitions() -> None:
+    with pytest.raises(
+        ConfigError, match=r"f:1: sites.c.partition: names several; write `partitions: \{a: \{\},"
+    ):
+        parse_config("sites: {c: {backend: slurm, partition: 'a,b'}}", "f")

@@ -19,7 +19,7 @@ from adaptor.config.loading import (
     remember_config,
 )
 from adaptor.config.schema import BUILT_IN, Config, DaemonConfig, LimitsConfig
-from adaptor.errors import ConfigError
+from adaptor.errors import AdaptorError, ConfigError
 from adaptor.units import Duration
 
 FULL = """\
@@ -338,8 +338,10 @@ def test_the_file_of_the_last_daemon_is_remembered(
     assert last_config(tmp_path) == tmp_path / "relative.yaml"
     remember_config(tmp_path, None, ["local"])
     assert (last_config(tmp_path), last_sites(tmp_path)) == (None, ["local"])
+    (tmp_path / LAST).write_text("/as/earlier/versions/wrote.yaml\n")
+    assert (last_config(tmp_path), last_sites(tmp_path)) == (Path("/as/earlier/versions/wrote.yaml"), [])
 
 
 def test_a_note_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"nowhere/{LAST}: cannot be written: No such file"):
+    with pytest.raises(AdaptorError, match=f"nowhere/{LAST}: cannot be written: No such file"):
         remember_config(tmp_path / "nowhere", tmp_path / "site.yaml", [])

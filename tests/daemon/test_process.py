@@ -51,7 +51,7 @@ def test_a_full_disk_is_told_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "argv", ["adaptor.daemon", "--state", "/st", "--ready-fd", str(word)])
     assert starting.main() == 1
     with os.fdopen(ready, "rb") as pipe:
-        assert pipe.read() == b"[Errno 28] No space left on device: '/st/keys.json'"
+        assert pipe.read() == b"/st/keys.json: No space left on device"
 
 
 def test_a_start_beside_another_daemon_says_that_its_lock_is_held(tmp_path: Path) -> None:

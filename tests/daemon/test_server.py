@@ -14,7 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.daemon.server import PeerMessage, PortLimits, Server, port_limits
+from adaptor.api import PROTOCOL
+from adaptor.daemon.server import FOREIGN, PeerMessage, PortLimits, Server, port_limits
+from adaptor.protocol.access import Credentials
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.listener import OUT_OF_DESCRIPTORS, ConnectionRoom
 from tests.e2e.lab import until
@@ -126,6 +128,34 @@ def test_clients_are_told_apart_without_a_name(running: Running) -> None:
         one.send(b"one")
         other.send(b"other")
         assert (one.receive(), other.receive()) == (b"one", b"other")
+
+
+def test_a_client_that_speaks_another_protocol_is_told_from_ours(keys: Keys) -> None:
+    """By its identity, which the daemon gives it."""
+    heard: list[bytes] = []
+
+    async def serve() -> None:
+        server = Server(keys, PLENTY, loopback=True)
+
+        async def hear(batch: list[PeerMessage]) -> None:
+            heard.extend(identity for identity, _ in batch)
+
+        serving = asyncio.create_task(server.serve(hear, hear))
+        for protocol in ("", "another", PROTOCOL):
+            calling = (server.client_port, keys.server.certificate, keys.client)
+            await asyncio.to_thread(say, *calling, protocol)
+        while len(heard) < 3:
+            await asyncio.sleep(0)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    def say(port: int, server: str, own: Credentials, protocol: str) -> None:
+        with peer(port, server, own, protocol=protocol) as client:
+            client.send(b"who are you?")
+            client.poll(0.2)
+
+    asyncio.run(serve())
+    assert [identity.startswith(FOREIGN) for identity in heard] == [True, True, False]
 
 
 def test_a_worker_that_connects_again_takes_its_name_over(running: Running) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
+from adaptor.daemon.lock import LOCK
 from adaptor.daemon.service import Service
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
@@ -43,3 +45,12 @@ def test_only_what_time_can_mend_is_tried_again(
         asyncio.run(service._try_journal())
     assert core.recovered == again
     assert service.stalled == ("" if again else str(error))
+
+
+def test_it_ends_when_its_folder_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service.__new__(Service)
+    looks = [True, True, False]
+    service.directory = Mock(__truediv__=lambda _, name: Mock(exists=lambda: name == LOCK and looks.pop(0)))
+    monkeypatch.setattr("adaptor.daemon.service._LOOK", 0.0)
+    asyncio.run(service._watch_folder())
+    assert not looks

@@ -201,6 +201,36 @@ def test_every_goodbye_is_answered(site: FakeSite, known: bool) -> None:
     assert say(site, GOODBYE) == [Orders()]
 
 
+def test_a_worker_of_a_version_that_is_not_understood_leaves_and_its_tasks_go_back(site: FakeSite) -> None:
+    """What it has done is lost, but none of its tasks is charged or suspected."""
+    greet(site)
+    (order,) = say(site, Report(free_processors=1, free_memory=1))
+    assert isinstance(order, Orders)
+    (lease,) = order.leases
+    say(site, Report(started=[lease.key]))
+
+    def garble(said: dict[str, object]) -> list[ToWorker]:
+        """What a worker is told that says this in another version's way."""
+        told: list[ToWorker] = []
+
+        async def send_worker(_identity: bytes, data: bytes) -> None:
+            told.append(decode_to_worker(data))
+
+        site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
+        asyncio.run(endpoint_of(site).hear([(WORKER.encode(), msgspec.msgpack.encode(said))]))
+        return told
+
+    (order,) = garble({"type": "Report", "results": "as a text"})
+    assert isinstance(order, Orders)
+    assert "cannot decode its messages" in order.leave
+    assert WORKER in site.state.core.broker.state.workers, "it ends its tasks first"
+    garble({"type": "Goodbye", "why": "in other words"})
+    assert WORKER not in site.state.core.broker.state.workers
+    assert suspects(site) == []
+    row = site.journal.connection.execute("SELECT state, charged FROM task").fetchone()
+    assert tuple(row) == ("waiting", 0)
+
+
 def test_the_end_of_a_pilot_is_looked_for_when_its_last_worker_has_left(
     site: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from adaptor.model import TaskState
 from adaptor.reports import JobState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import facts_of
+from backends.base import SchedulerError
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.donating_site import DonatingSite
 from tests.daemon.fake_site import FakeSite
@@ -78,6 +79,18 @@ def test_a_cheap_bag_begins_with_few_and_says_why(site: FakeSite) -> None:
     steps(site)
     assert asked(site) == 1
     assert "(cheap): the first hosts find out" in site.told("issued")[0]
+
+
+@pytest.mark.parametrize("size_is_known", [True, False])
+def test_a_site_of_unknown_size_gets_no_request_of_a_bag_with_a_budget(
+    site: FakeSite, size_is_known: bool
+) -> None:
+    """After a restart the scheduler may be away: then it is not known how wide a request may be."""
+    bag = submit(site, 20)
+    set_budget(site, bag.id, 1000.0)
+    site.backend.silent = None if size_is_known else SchedulerError("connection refused")
+    steps(site, 2)
+    assert bool(asked(site)) is size_is_known
 
 
 def test_a_deadline_begins_with_few_and_a_near_one_asks_for_all(site: FakeSite) -> None:

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import io
-from types import SimpleNamespace
 
 import login_node
 import pytest
 
-from backends.base import SchedulerError
-
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent() -> str:
-        raise SchedulerError("no such command")
-
-    kinds = [
-        SimpleNamespace(title="machine", on_this_machine=True, describe_sites=lambda: "sites:"),
-        SimpleNamespace(title="PBS", on_this_machine=False, describe_sites=silent),
-        SimpleNamespace(title="Slurm", on_this_machine=False, describe_sites=lambda: "sites:"),
-    ]
-    monkeypatch.setattr(login_node, "backend_types", lambda: kinds)
+    monkeypatch.setattr(login_node, "answering", lambda: "Slurm")
     monkeypatch.delenv("DEMO_YES", raising=False)
 
 
@@ -50,5 +39,5 @@ def test_a_script_says_so_itself(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_elsewhere_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login_node, "backend_types", list)
+    monkeypatch.setattr(login_node, "answering", str)
     assert login_node.main() == 0

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.api import TaskInput
+from adaptor.bag_spec import BagSpec
 from adaptor.errors import JournalError, UnknownBagError
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag
+from adaptor.model import CraftedRequest, Request
+from tests.campaign.small_disk import failing_disk
 from tests.scheduling.broker_world import World
 
 
@@ -25,6 +29,31 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
         fail_half_way()
     assert journal.connection.execute("SELECT COUNT(*) FROM decision").fetchone() == (0,)
     journal.close()
+
+
+def test_bags_and_requests_outlive_the_machine_at_once_and_the_rest_after_a_sync(tmp_path: Path) -> None:
+    """The disk fails as at a power cut: what has not reached it is gone."""
+    with failing_disk(tmp_path / "disk", 16) as disk:
+        if disk is None:
+            pytest.skip("no file system can be mounted here")
+        with closing(Journal(disk.path)) as journal:
+            journal.explain(1.0, "s", "problem", "synced")
+            assert journal.is_to_sync()
+            journal.sync()
+            assert not journal.is_to_sync()
+            journal.add_bag(BagSpec(name="", cwd="", output="", environment={}), [TaskInput(["true"])], 1.0)
+            journal.add_pilot("s", "adaptor-x.", CraftedRequest(Request(1, 60), 0.0, 1, ""), 1.0)
+            journal.explain(1.0, "s", "problem", "too late")
+            disk.fail()
+            with pytest.raises(JournalError, match="cannot be used"):
+                journal.explain(1.0, "s", "problem", "refused")
+        disk.replace()
+        with closing(Journal(disk.path)) as journal:
+            read = [
+                journal.connection.execute(f"SELECT {what}").fetchall()
+                for what in ("COUNT(*) FROM task", "tag FROM pilot", "text FROM decision")
+            ]
+            assert read == [[(1,)], [("adaptor-x.1",)], [("synced",)]]
 
 
 def test_each_journal_has_a_name_of_its_own_and_keeps_it(tmp_path: Path) -> None:
@@ -44,6 +73,16 @@ def test_a_decision_may_take_the_place_of_an_earlier_one(tmp_path: Path) -> None
     rows = world.journal.connection.execute("SELECT time, text FROM decision").fetchall()
     assert rows == [(2.0, "2 tasks wait")]
     world.close()
+
+
+def test_a_bag_gets_the_next_number_that_is_not_taken(tmp_path: Path) -> None:
+    """The folder of the default name would be another user's."""
+    spec = BagSpec(name="b", cwd="/", output="/work/adaptor-{bag}", environment={})
+    with closing(Journal(tmp_path)) as journal:
+        taken: list[set[int]] = [{1, 2, 4}, set(), {1, 2}, {6}]
+        numbers = [journal.add_bag(spec, [TaskInput("true")], 1.0, taken=each) for each in taken]
+        assert numbers == [3, 4, 5, 7]
+        assert journal.bag_spec(7).output == "/work/adaptor-7"
 
 
 def test_a_bag_that_is_not_there(tmp_path: Path) -> None:

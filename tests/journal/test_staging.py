@@ -64,6 +64,13 @@ def test_parts_that_came_are_the_tasks_of_the_bag(journal: Journal, tmp_path: Pa
     again.close()
 
 
+def test_the_number_of_a_bag_that_comes_in_parts_is_not_taken(journal: Journal) -> None:
+    journal.stage("key", 0, tasks("a", "b"), 1.0, {1, 2})
+    found = journal.read(staged, "key")
+    assert found is not None
+    assert found.bag == 3
+
+
 def test_a_part_that_is_repeated_counts_once_and_none_may_be_left_out(journal: Journal) -> None:
     journal.stage("key", 0, tasks("a", "b"), 1.0)
     assert journal.stage("key", 0, tasks("a", "b"), 1.0) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,15 @@ def test_the_folder_is_listed_once(tmp_path: Path) -> None:
     place = outputs.find(0, 1, "stdout")
     assert place is not None
     assert place.path == str(tmp_path / "0.out")
+
+
+def test_when_a_folder_was_made(tmp_path: Path) -> None:
+    """Some file systems do not know it."""
+    assert Outputs(str(tmp_path / "none")).made_at() == math.inf
+    assert Outputs(str(tmp_path / "none"), kept=False).made_at() is None
+    (tmp_path / "-f").mkdir()
+    made = Outputs(str(tmp_path / "-f")).made_at()
+    assert made is None or abs(made - (tmp_path / "-f").stat().st_ctime) <= 1.0
 
 
 @pytest.mark.parametrize("index", ["0 5", "x 5 0.out", "0 5 0.out extra", "0 5 0.out"])

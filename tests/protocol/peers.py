@@ -99,10 +99,10 @@ class Peer:
 
 
 @contextmanager
-def peer(port: int, server: str, own: Credentials, name: bytes = b"") -> Iterator[Peer]:
+def peer(port: int, server: str, own: Credentials, name: bytes = b"", protocol: str = "") -> Iterator[Peer]:
     """One that connects with this certificate and expects that of the server."""
     with call(port) as connection:
-        made = Peer(connection, Party(own, server, server=False).channel(LARGEST))
+        made = Peer(connection, Party(own, server, server=False, protocol=protocol).channel(LARGEST))
         if name:
             made.send(name)
         yield made

@@ -218,7 +218,8 @@ def replay(world: World) -> None:
         thread = threading.Thread(target=_record, args=(listener, world.client_port, recorded))
         thread.start()
         port = listener.getsockname()[1]
-        with peer(port, world.keys.server.certificate, world.keys.client) as asking:
+        keys = (world.keys.server.certificate, world.keys.client)
+        with peer(port, *keys, protocol=api.PROTOCOL) as asking:
             submit = api.Submit(_bag(world))
             asking.send(api.encode_question(submit))
             assert isinstance(api.decode_answer(submit, asking.receive()), api.Submitted)

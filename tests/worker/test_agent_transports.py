@@ -98,12 +98,15 @@ def test_a_worker_is_told_to_leave(harness: Harness) -> None:
     assert harness.daemon.goodbyes[-1].why is Leaving.TOLD
 
 
-def test_nonsense_from_the_daemon_is_passed_over(harness: Harness) -> None:
-    harness.started()
-    harness.daemon.send_raw(b"\xc1nonsense")
-    harness.daemon.send_raw(encode(Orders())[:-3])
-    harness.lease(task(1, "true"))
-    assert harness.result(key(1)).exit_code == 0
+@pytest.mark.parametrize("nonsense", [b"\xc1nonsense", encode(Orders())[:-3]])
+def test_a_worker_that_does_not_understand_its_daemon_leaves(harness: Harness, nonsense: bytes) -> None:
+    """The daemon has another version: it counts on leases that this worker never got."""
+    worker = harness.started()
+    harness.lease(task(1, "sleep 300"))
+    harness.running(key(1))
+    harness.daemon.send_raw(nonsense)
+    assert harness.exit_code(worker) == 0
+    assert harness.daemon.results[key(1)].ending is Ending.ENDED
     assert "cannot decode message" in (harness.pilot / "worker-n1.log").read_text()
 
 

@@ -29,6 +29,14 @@ def test_a_prologue_lays_its_changes_over_the_bag() -> None:
     assert shared == {"PATH": "/sw/bin:/bin", "SAME": "2", "MINE": "1", "NEW": "1"}
 
 
+def test_folders_for_jobs_are_passed_on_whoever_names_them() -> None:
+    """$SLURM_TMPDIR of the site's prolog, and what the configuration's prologue exports."""
+    worker = {"SLURM_TMPDIR": "/local/7", "PBS_JOBFS": "/jobfs/7", "SLURM_STEP_ID": "0"}
+    tasks = {"SLURM_TMPDIR": "/local/7", "PBS_JOBFS": "/jobfs/7"}
+    assert NodeEnvironment(worker, None).of_bag(bag({"A": "1"})) == {"A": "1", **tasks}
+    assert NodeEnvironment(worker, {"PATH": "/bin"}).of_bag(bag({"A": "1"})) == {"A": "1", **tasks}
+
+
 def test_without_a_prologue_only_the_variables_of_the_node_are_added() -> None:
     worker = {
         "PATH": "/x",

@@ -13,7 +13,7 @@ import pytest
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
 from adaptor.worker import openings
-from adaptor.worker.output import OutputFolder, TaskFiles
+from adaptor.worker.output import LONGEST, OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import Timers
@@ -77,7 +77,7 @@ def test_the_others_go_on_and_it_starts_when_its_file_system_answers(
 
 
 def test_it_fails_after_a_while_and_says_where(two_bags: WorkerTasks, bag: BagContext, hang: Hang) -> None:
-    turn(two_bags, time.monotonic() + openings.LONGEST)
+    turn(two_bags, time.monotonic() + LONGEST)
     (result,) = (each for each in two_bags.outbox.results() if each.key == HUNG)
     assert result.ending is Ending.NOT_STARTED
     assert f"{bag.output}: the task's folder or its output folder could not be opened" in (result.error or "")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from adaptor.outputs.finding import Outputs, open_place
 from adaptor.private_files import open_output
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
-from adaptor.worker.output import CannotStartError, OutputFolder, ShortageError
+from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, ShortageError
 from adaptor.worker.slots import HeldTask
 from tests.worker.attempts import KEY
 
@@ -146,6 +148,31 @@ def test_a_file_descriptor_too_many_is_a_shortage(bag: BagContext, monkeypatch: 
     monkeypatch.setattr("adaptor.worker.output.open_output", none_left)
     with pytest.raises(ShortageError):
         write(bag)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+def test_attempts_wait_for_a_disk_that_takes_no_file(
+    bag: BagContext, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """One of them fails when the patience is over, and the next ones wait again."""
+
+    def refuse(*_: object, **_more: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    folder, clock = OutputFolder(bag), {"now": 0.0}
+    monkeypatch.setattr("adaptor.worker.output.time.monotonic", lambda: clock["now"])
+    with monkeypatch.context() as broken:
+        broken.setattr("adaptor.worker.output.open_output", refuse)
+        for at, error in (
+            (0.0, ShortageError),
+            (LONGEST - 1, ShortageError),
+            (LONGEST, CannotStartError),
+            (LONGEST + 1, ShortageError),
+        ):
+            clock["now"] = at
+            with pytest.raises(error, match=re.escape(os.strerror(number))):
+                folder.open(HeldTask(Lease(KEY, ["true"], 0.0), bag))
+    folder.open(HeldTask(Lease(KEY, ["true"], 0.0), bag)).close()
 
 
 def test_many_workers_make_the_folder_at_the_same_time(usual: BagContext) -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 from adaptor.batch_script import BatchScript
 from adaptor.protocol.messages import Ending, Lease, Orders
+from adaptor.resources import TaskSize
+from adaptor.worker.openings import AHEAD
+from adaptor.worker.scripts import scratch_of
 from tests.worker.fake_daemon import Harness, key, task
 
 
@@ -38,8 +45,8 @@ def test_elements_run_a_private_copy(harness: Harness) -> None:
     harness.lease(element(0, 3, "a b"), element(1, 4), bags=[harness.bag(script=given)])
     assert [harness.result(key(number)).exit_code for number in (0, 1)] == [3, 4]
     first = (harness.output / "sim-1_003-n1.out").read_text().splitlines()
-    assert first[0].endswith("/slurm_script a b")
-    assert first[1:] == ["1 3 100000001 batch red", "700", "700"]
+    assert first[0].endswith("/slurmd/job00001/slurm_script a b"), "scripts look for */slurmd/job*"
+    assert first[1:] == ["1 3 100000001 batch red", "500", "700"], "what is written there would be lost"
     second = (harness.output / "sim-1_004-n1.out").read_text().splitlines()
     assert second[1] == "1 4 100000002 batch red"
     harness.daemon.send(Orders(leave="the test is over"))
@@ -61,7 +68,7 @@ def test_a_copy_goes_with_its_bag(harness: Harness) -> None:
     harness.started()
     harness.lease(element(0, 0), bags=[harness.bag(script=script(harness))])
     harness.result(key(0))
-    (copy,) = (folder / "1" for folder in folders(harness))
+    (copy,) = (folder / "slurmd" / "job00001" for folder in folders(harness))
     assert copy.exists()
     harness.daemon.send(Orders(ended_bags=[1]))
     harness.daemon.until(lambda: not copy.exists())
@@ -82,6 +89,72 @@ def test_streams_may_share_a_file_that_is_kept(harness: Harness) -> None:
     harness.lease(Lease(key(0, bag=2), ["x"], 0.0), bags=[harness.bag(2, script=quiet)])
     harness.result(key(0, bag=2))
     assert (harness.output / "new" / "4294967294.err").read_text() == "err\n"
+
+
+def test_elements_that_share_a_file_write_behind_each_other(harness: Harness) -> None:
+    """As under sbatch, where each empties the file at its start, and none overwrites another one's lines."""
+    harness.started(ADAPTOR_PROCESSORS=2)
+    lines = (
+        "touch begun-$SLURM_ARRAY_TASK_ID; until [ -e begun-0 ] && [ -e begun-1 ]; do sleep 0.05; done",
+        "for i in 1 2 3 4 5; do echo $SLURM_ARRAY_TASK_ID $i; done",
+    )
+    given = script(harness, *lines, array=True, output=f"{harness.output}/%A.out")
+    os.makedirs(harness.output, exist_ok=True)
+    leases = [task(number, ["job.sh"], cwd=str(harness.output)) for number in (0, 1)]
+    named = [
+        msgspec.structs.replace(each, environment={"SLURM_ARRAY_TASK_ID": str(number)})
+        for number, each in enumerate(leases)
+    ]
+    harness.lease(*named, bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in (0, 1)] == [0, 0]
+    written = (harness.output / "1.out").read_text().splitlines()
+    assert sorted(written) == [f"{index} {line}" for index in (0, 1) for line in range(1, 6)]
+
+
+def test_an_element_has_a_part_of_slurm_tmpdir_of_its_own(harness: Harness, tmp_path: Path) -> None:
+    """Two elements of a pilot do not meet there, and it is empty at first and gone afterwards."""
+    scratch = tmp_path / "localscratch"
+    scratch.mkdir()
+    harness.started(SLURM_TMPDIR=str(scratch), TMPDIR=str(scratch))
+    lines = ('echo "$SLURM_TMPDIR" "$TMPDIR"; ls -A "$SLURM_TMPDIR"; touch "$SLURM_TMPDIR/kept"',)
+    given = script(harness, *lines, array=True)
+    harness.lease(element(0, 3), element(1, 4), bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in (0, 1)] == [0, 0]
+    for number, index in ((1, 3), (2, 4)):
+        (line,) = (harness.output / f"sim-1_00{index}-n1.out").read_text().splitlines()
+        assert line.split() == [f"{scratch}/10000000{number}.1"] * 2
+    harness.daemon.until(lambda: not list(scratch.glob("1*")))
+
+
+def test_an_element_that_waits_leaves_the_file_as_it_is(harness: Harness) -> None:
+    """One processor: the files of others are opened ahead, those of elements at their start, as by slurmd."""
+    harness.started(ADAPTOR_PROCESSORS=1)
+    lines = ("echo $SLURM_ARRAY_TASK_ID; sleep 0.3; cat shared > seen-$SLURM_ARRAY_TASK_ID",)
+    given = script(harness, *lines, array=True, output=f"{harness.output}/shared")
+    os.makedirs(harness.output, exist_ok=True)
+    many = range(AHEAD)
+    leases = [msgspec.structs.replace(element(n, n), cwd=str(harness.output)) for n in many]
+    harness.lease(*leases, bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in many] == [0] * AHEAD
+    assert [(harness.output / f"seen-{n}").read_text() for n in many] == [f"{n}\n" for n in many]
+
+
+@pytest.mark.parametrize(
+    ("worker", "scratch"),
+    [
+        ({"SLURM_TMPDIR": "/local/7", "TMPDIR": "/tmp"}, "/local/7"),
+        ({"TMPDIR": "/var/tmp/pbs.12.server", "PBS_JOBID": "12.server"}, "/var/tmp/pbs.12.server"),
+        ({"TMPDIR": "/tmp/12.1.all.q", "JOB_ID": "12"}, "/tmp/12.1.all.q"),
+        ({"TMPDIR": "/scratch/job-12", "SLURM_JOB_ID": "12"}, "/scratch/job-12"),
+        ({"TMPDIR": "/scratch/user112", "SLURM_JOB_ID": "12"}, None),
+        ({"TMPDIR": "/tmp", "SLURM_JOB_ID": "12"}, None),
+        ({"SLURM_JOB_ID": "12"}, None),
+    ],
+)
+def test_the_folder_for_temporary_files_that_is_the_pilots_own(
+    worker: dict[str, str], scratch: str | None
+) -> None:
+    assert scratch_of(worker) == scratch
 
 
 def test_an_output_that_is_somebody_elses_is_refused(harness: Harness, tmp_path: Path) -> None:
@@ -107,18 +180,73 @@ def test_srun_starts_one_process_here(harness: Harness) -> None:
         "srun -n 4 hostname",
         "srun --multi-prog x",
         "srun -c 9 hostname",
+        "yes | srun cat | head -1",
     )
     given = script(harness, *lines, output=f"{harness.output}/out", error=f"{harness.output}/err")
     os.makedirs(harness.output, exist_ok=True)
     harness.lease(task(0, ["job.sh"], cwd=str(harness.output)), bags=[harness.bag(script=given)])
-    assert harness.result(key(0)).exit_code == 1
-    assert (harness.output / "out").read_text() == "0 1\n5\n"
+    assert harness.result(key(0)).exit_code == 0
+    assert (harness.output / "out").read_text() == "0 1\n5\ny\n"
     assert (harness.output / "step").read_text() == "kept\n"
     assert (harness.output / "err").read_text().splitlines() == [
-        "srun: error: --ntasks 4: not supported where the adaptor runs a script; one process here is",
-        "srun: error: --multi-prog: not supported where the adaptor runs a script; one process here is",
-        "srun: error: --cpus-per-task 9: the task has 1",
+        "srun: error: Unable to create step: More processors requested than permitted (4; the task has 1)",
+        "srun: error: --multi-prog: not supported where the adaptor runs a script",
+        "srun: error: Unable to create step: More processors requested than permitted (9; the task has 1)",
     ]
+
+
+def run_on_two(harness: Harness, *lines: str) -> tuple[int | None, str]:
+    """The exit code and the output of a script of an element with two processors."""
+    harness.started()
+    given = script(harness, *lines, output=f"{harness.output}/out", variables={"SLURM_NTASKS": "2"})
+    os.makedirs(harness.output, exist_ok=True)
+    bag = harness.bag(script=given, task=TaskSize(processors=2))
+    harness.lease(task(0, ["job.sh"], cwd=str(harness.output)), bags=[bag])
+    return harness.result(key(0)).exit_code, (harness.output / "out").read_text()
+
+
+def test_srun_starts_several_processes_here(harness: Harness) -> None:
+    code, output = run_on_two(
+        harness,
+        "srun -o 'p-%t' bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS; exit $((3 * SLURM_PROCID))'",
+        "echo code $?",
+        "echo in | srun cat",
+        "srun -l bash -c 'echo a; echo b >&2' 2>/dev/null | sort",
+        "srun --export=ALL,WORD=a -n1 bash -c 'echo $WORD $SLURM_NTASKS'",
+        "exec srun bash -c 'kill -KILL $$'",
+    )
+    assert (code, output) == (137, "code 3\nin\nin\n0: a\n1: a\na 1\n")
+    assert [(harness.output / f"p-{rank}").read_text() for rank in (0, 1)] == ["0 of 2\n", "1 of 2\n"]
+
+
+def test_steps_behind_an_ampersand_share_the_processors_of_the_element(harness: Harness) -> None:
+    """Six steps of one process on two processors: two at a time, as in a job of Slurm."""
+    code, output = run_on_two(
+        harness,
+        "step() { touch in-$1; ls in-* | wc -l; sleep 0.3; rm in-$1; }; export -f step",
+        'for i in 1 2 3 4 5 6; do srun -n 1 --exclusive bash -c "step $i" & done; wait',
+    )
+    assert code == 0
+    counts = [int(line) for line in output.split()]
+    assert len(counts) == 6
+    assert max(counts) == 2
+
+
+def test_processes_of_mpi_are_refused_that_would_not_find_each_other(harness: Harness) -> None:
+    (harness.folder / "ranks.py").write_text("from mpi4py import MPI\n")
+    code, output = run_on_two(harness, f"srun {sys.executable} {harness.folder}/ranks.py 2>&1")
+    assert code == 1
+    assert "would not find each other: start it by mpiexec" in output
+
+
+def test_a_signal_to_srun_reaches_its_processes(harness: Harness) -> None:
+    code, output = run_on_two(
+        harness,
+        "step='trap \"echo got; exit 4\" USR1; touch up-$SLURM_PROCID; while :; do sleep 0.1; done'",
+        '(exec srun bash -c "$step") &',
+        "until [ -e up-0 ] && [ -e up-1 ]; do sleep 0.1; done; kill -USR1 $!; wait $!",
+    )
+    assert (code, output) == (4, "got\ngot\n")
 
 
 def test_an_element_of_grid_engine(harness: Harness) -> None:

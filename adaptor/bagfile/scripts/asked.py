@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,8 +11,13 @@ import msgspec
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError
 from adaptor.bagfile.scripts.values import ArraySpec
 
+_AFTER = {"afterok": "after", "afterany": "after_any"}
+"""By the schedulers' word, the option of the bag."""
+_BAG = re.compile(r"(\d{1,9})(?:\[\])?(?:\.adaptor)?", re.ASCII)
+"""A bag's number, as `adaptor submit`, $SLURM_ARRAY_JOB_ID and $PBS_ARRAY_ID have it."""
 NOTIFY = "notify"
 """Key of the wish for messages by mail."""
+RUNS_AGAIN = "a task whose node was lost runs again"
 
 
 class SiteWish(msgspec.Struct, frozen=True):
@@ -22,9 +28,25 @@ class SiteWish(msgspec.Struct, frozen=True):
     given: GivenOption
 
 
+class Remark(msgspec.Struct, frozen=True):
+    """What a user should know of a line that does not stop the script."""
+
+    line: int
+    text: str
+
+
+def _nothing_ignored(_name: str) -> bool:
+    return False
+
+
 class ScriptOptions(msgspec.Struct, kw_only=True):
     """Filled option by option."""
 
+    ignored: Callable[[str], bool] = _nothing_ignored
+    """Whether the user ignores what has this name."""
+    obstacles: list[OptionError] = []
+    """All that stops the script."""
+    remarks: list[Remark] = []
     options: dict[str, Any] = {}
     """By field of `BagSpec`."""
     written: dict[str, str] = {}
@@ -44,6 +66,8 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     cpus_per_gpu: int | None = None
     memory_per_cpu: int | None = None
     """Bytes."""
+    gpus_each: bool = False
+    """Whether the GPUs are those of each process."""
     memory_per_gpu: int | None = None
     """Bytes."""
     output: str = ""
@@ -69,6 +93,27 @@ def wish(asked: ScriptOptions, key: str, given: GivenOption) -> None:
     asked.wishes = [other for other in asked.wishes if other.key != key] + [SiteWish(key, given)]
 
 
+def depend(asked: ScriptOptions, given: GivenOption, text: str) -> None:
+    """Note bags that have to end first: `afterok:7:8,afterany:9`. Raises ValueError or Unsupported."""
+    ignore = "" if given.name == "dependency" else "depend"
+    bags: dict[str, list[int]] = {}
+    for each in filter(None, text.split(",")):
+        kind, *numbers = each.split(":")
+        if kind not in _AFTER:
+            raise Unsupported(f"a bag waits by afterok and afterany, not by {kind}", ignore)
+        if not numbers:
+            raise ValueError(f"'{each}' names no bag")
+        for number in numbers:
+            found = _BAG.fullmatch(number)
+            if found is None:
+                raise Unsupported(f"'{number}' is no number of a bag", ignore)
+            bags.setdefault(_AFTER[kind], []).append(int(found[1]))
+    for option, ids in bags.items():
+        asked.options[option] = tuple(dict.fromkeys(ids))
+        shown = ", ".join(map(str, ids))
+        warn(asked, given, f"the bag waits for {'bag' if len(ids) == 1 else 'bags'} {shown}, not for jobs")
+
+
 def qsub_mail(asked: ScriptOptions, given: GivenOption) -> None:
     """`-m` of every qsub."""
     if given.value != "n":
@@ -89,38 +134,54 @@ def of_bag(name: str, parse: Callable[[str], object] = str) -> Follow:
     return lambda asked, given: asked.options.update({name: parse(given.value)})
 
 
-def only(allowed: Collection[str], why: str) -> Follow:
-    """Takes these values, which change nothing; `why` no others."""
-
-    def checked(_asked: ScriptOptions, given: GivenOption) -> None:
-        if given.value not in allowed:
-            raise ValueError(why)
-
-    return checked
-
-
 def follow(
-    asked: ScriptOptions, given: GivenOption, known: Mapping[str, Follow], why_not: Mapping[str, str]
+    asked: ScriptOptions,
+    given: GivenOption,
+    known: Mapping[str, Follow],
+    why_not: Mapping[str, str],
+    not_as_asked: Mapping[str, str],
 ) -> None:
-    """Note what an option asks for.
+    """Note what an option asks for, or why that cannot be had.
 
     Args:
         known: by name, the options that can be followed.
-        why_not: by name, why others cannot.
-
-    Raises:
-        OptionError: it cannot be followed, or its value is none.
+        why_not: by name, why others stop the script.
+        not_as_asked: by name, what becomes of options that inform or decorate.
     """
-    if given.name not in known:
-        raise refuse(given, why_not.get(given.name, "not supported"))
+    if given.name in not_as_asked:
+        warn(asked, given, not_as_asked[given.name])
+        return
     try:
+        if given.name not in known:
+            raise Unsupported(why_not.get(given.name, "not supported"))
         known[given.name](asked, given)
-    except OptionError:
-        raise
+    except Unsupported as error:
+        asked.obstacles.append(refuse(given, str(error), ignore=error.ignore or given.name))
     except ValueError as error:
-        raise refuse(given, str(error)) from None
+        asked.obstacles.append(refuse(given, str(error)))
 
 
-def refuse(given: GivenOption, why: str) -> OptionError:
-    """The error for an option that cannot be followed."""
-    return OptionError(given.line, f"{given.shown}: {why}; --ignore {given.name} submits it without")
+class Unsupported(ValueError):
+    """A scheduler could do it, and the script may still be right without."""
+
+    def __init__(self, why: str, ignore: str = "") -> None:
+        """`ignore`: the name for `--ignore`; empty: that of the option."""
+        super().__init__(why)
+        self.ignore = ignore
+
+
+def refuse(given: GivenOption, why: str, *, ignore: str = "", site: bool = False) -> OptionError:
+    """The error for an option that stops the script; `ignore`, `site`: what lets it through."""
+    return OptionError(given.line, f"{given.shown}: {why}", ignore=ignore, site=site)
+
+
+def warn(asked: ScriptOptions, given: GivenOption, what: str) -> None:
+    """Note what becomes of an option that does not stop the script."""
+    asked.remarks.append(Remark(given.line, f"{given.shown}: {what}"))
+
+
+def of_site(asked: ScriptOptions, given: GivenOption, name: str, shown: str) -> None:
+    """Note a resource of nodes that no bag asks for: the configuration of a site may."""
+    asked.wishes.append(
+        SiteWish("", msgspec.structs.replace(given, name=name, shown=f"-{given.name} {shown}"))
+    )

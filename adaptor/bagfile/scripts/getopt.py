@@ -88,11 +88,17 @@ class GivenOption(msgspec.Struct, frozen=True):
 
 
 class OptionError(ValueError):
-    """An option cannot be read; `line` says where."""
+    """What a line of a script asks for cannot be had; `line` says where."""
 
-    def __init__(self, line: int, problem: str) -> None:
+    def __init__(self, line: int, problem: str, *, ignore: str = "", site: bool = False) -> None:
+        """`ignore`: the name by which `--ignore` lets the script through; empty: the script has to change.
+
+        `site`: a site that is named by `--site` lets it through too.
+        """
         super().__init__(problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…")
         self.line = line
+        self.ignore = ignore
+        self.site = site
 
 
 class OptionTable:
@@ -103,29 +109,33 @@ class OptionTable:
         self._long: Mapping[str, KnownOption] = {each.name: each for each in known} if long else {}
         self._letters = {each.letter: each for each in known if each.letter}
 
-    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[GivenOption]:
-        """The options without the ignored ones, which need not be known. Raises OptionError."""
+    def read(
+        self, words: Sequence[Word], ignored: Callable[[str], bool]
+    ) -> tuple[list[GivenOption], list[OptionError]]:
+        """The options without the ignored ones, which need not be known, and what cannot be read."""
         given: list[GivenOption] = []
+        problems: list[OptionError] = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
             name, equals, _ = word.text.removeprefix("--").partition("=")
-            if (
-                word.text.startswith("--")
-                and not any(key.startswith(name) for key in self._long)
-                and ignored(name)
-            ):
+            unknown = word.text.startswith("--") and not any(key.startswith(name) for key in self._long)
+            try:
+                if unknown and ignored(name):
+                    pass
+                elif word.text.startswith("--") and self._long:
+                    given.append(self._read_long(word, rest))
+                elif word.text.startswith("-") and len(word.text) > 1:
+                    given += self._read_letters(word, rest)
+                else:
+                    problem = f"'{word.text}' is no option of {self._command}; quote a value that has spaces"
+                    raise OptionError(word.line, problem)
+            except OptionError as error:
+                problems.append(error)
+            if unknown:  # its values, if any
                 while rest and not equals and rest[0].line == word.line and rest[0].text[:1] != "-":
                     rest.pop(0)
-            elif word.text.startswith("--") and self._long:
-                given.append(self._read_long(word, rest))
-            elif word.text.startswith("-") and len(word.text) > 1:
-                given += self._read_letters(word, rest)
-            else:
-                raise OptionError(
-                    word.line, f"'{word.text}' is no option of {self._command}; quote a value that has spaces"
-                )
-        return [each for each in given if not ignored(each.name)]
+        return [each for each in given if not ignored(each.name)], problems
 
     def _read_long(self, word: Word, rest: list[Word]) -> GivenOption:
         name, equals, value = word.text[2:].partition("=")
@@ -149,9 +159,7 @@ class OptionTable:
         if begun:
             raise OptionError(line, f"--{name} may be any of --{', --'.join(sorted(e.name for e in begun))}")
         hint = did_you_mean(name, self._long, f"see {self._command}(1)", shown="--{}")
-        raise OptionError(
-            line, f"{self._command} has no option --{name} ({hint}); --ignore {name} submits it without"
-        )
+        raise OptionError(line, f"{self._command} has no option --{name} ({hint})", ignore=name)
 
     def _read_letters(self, word: Word, rest: list[Word]) -> list[GivenOption]:
         given = []

@@ -6,7 +6,19 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.bagfile.scripts.asked import Follow, ScriptOptions, field, follow, of_bag, qsub_mail, wish, write
+from adaptor.bagfile.scripts.asked import (
+    RUNS_AGAIN,
+    Follow,
+    ScriptOptions,
+    field,
+    follow,
+    of_bag,
+    of_site,
+    qsub_mail,
+    warn,
+    wish,
+    write,
+)
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, Word
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array, pbs_size, pbs_time, whole
 from adaptor.did_you_mean import did_you_mean
@@ -28,51 +40,57 @@ _WHY = {
     "h": "a bag cannot be held; submit it later",
     "hold_jid": "a bag does not wait for jobs",
     "soft": "requests of a bag are all hard",
-    "sync": "write adaptor run, which waits for the bag",
 }
+_NOT_AS_ASKED = {"sync": "the command does not wait for the bag: write adaptor run"}
 
 
 class Options:
     """As `Table`, for Grid Engine's form of options."""
 
-    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[GivenOption]:
-        """The options without the ignored ones, which need not be known. Raises OptionError."""
+    def read(
+        self, words: Sequence[Word], ignored: Callable[[str], bool]
+    ) -> tuple[list[GivenOption], list[OptionError]]:
+        """The options without the ignored ones, which need not be known, and what cannot be read."""
         given: list[GivenOption] = []
+        problems: list[OptionError] = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
             name = word.text.removeprefix("-")
             if name == word.text or not name:
-                raise OptionError(
-                    word.line, f"'{word.text}' is no option of qsub; quote a value that has spaces"
-                )
+                problem = f"'{word.text}' is no option of qsub; quote a value that has spaces"
+                problems.append(OptionError(word.line, problem))
+                continue
             count = 2 if name in _PAIRS else 1 if name in _VALUES else 0
-            if ignored(name) and name not in (*_ALONE, *_PAIRS, *_VALUES):
+            known = name in (*_ALONE, *_PAIRS, *_VALUES)
+            if not known:
                 count = next((n for n, other in enumerate(rest) if other.text[:1] == "-"), len(rest))
-            elif name not in (*_ALONE, *_PAIRS, *_VALUES):
-                hint = did_you_mean(name, (*_ALONE, *_PAIRS, *_VALUES), "see qsub(1)", shown="-{}")
-                problem = f"qsub has no option -{name} ({hint}); --ignore {name} submits it without"
-                raise OptionError(word.line, problem)
+                if not ignored(name):
+                    hint = did_you_mean(name, (*_ALONE, *_PAIRS, *_VALUES), "see qsub(1)", shown="-{}")
+                    problem = f"qsub has no option -{name} ({hint})"
+                    problems.append(OptionError(word.line, problem, ignore=name))
             elif len(rest) < count:
-                raise OptionError(word.line, f"-{name} needs {'two values' if count > 1 else 'a value'}")
+                needs = f"-{name} needs {'two values' if count > 1 else 'a value'}"
+                problems.append(OptionError(word.line, needs))
+                break
             values = " ".join(each.text for each in rest[:count])
             del rest[:count]
-            if not ignored(name):
+            if known and not ignored(name):
                 given.append(GivenOption(name, values, word.line, f"-{name} {values}".rstrip()))
-        return given
+        return given, problems
 
 
 TABLE = Options()
 
 
-def read_grid_engine(given: Sequence[GivenOption]) -> ScriptOptions:
-    """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
-    asked = ScriptOptions()
+def read_grid_engine(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
+    """What these options ask for; later ones win."""
+    asked = ScriptOptions(ignored=ignored, append=True)  # as sge_shepherd opens the files of a job
     for each in given:
         if each.name in _OF_SITES:
             wish(asked, _OF_SITES[each.name], each)
         elif each.name not in _WITHOUT_EFFECT:
-            follow(asked, each, _FOLLOWED, _WHY)
+            follow(asked, each, _FOLLOWED, _WHY, _NOT_AS_ASKED)
     if not any(each.name == "t" for each in given):
         asked.array = None  # `-tc` alone
     return asked
@@ -103,8 +121,8 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
                 write(asked, "timeout", f"{pbs_time(value):.0f}", given)
             case "h_vmem" | "mem_free" | "virtual_free" | "s_vmem":
                 asked.memory_per_cpu = pbs_size(value)
-            case other:
-                raise ValueError(f"the resource {other} is not known to a bag")
+            case other if not asked.ignored(other):
+                of_site(asked, given, other, each)
 
 
 def _path(value: str) -> str:
@@ -118,12 +136,14 @@ def _variables(asked: ScriptOptions, given: GivenOption) -> None:
             asked.variables[name.strip()] = value
 
 
-def _yes_only(why: str, wanted: str) -> Follow:
-    def noted(_asked: ScriptOptions, given: GivenOption) -> None:
-        if given.value.lower() not in (wanted, {"y": "yes", "n": "no"}[wanted]):
-            raise ValueError(why)
+def _no_program(_asked: ScriptOptions, given: GivenOption) -> None:
+    if given.value.lower() not in ("n", "no"):
+        raise ValueError("a script is no program: write adaptor submit -- PROGRAM")
 
-    return noted
+
+def _rerun(asked: ScriptOptions, given: GivenOption) -> None:
+    if given.value.lower() not in ("y", "yes"):
+        warn(asked, given, RUNS_AGAIN)
 
 
 def _join(asked: ScriptOptions, given: GivenOption) -> None:
@@ -136,7 +156,7 @@ def _here(asked: ScriptOptions, _given: GivenOption) -> None:
 
 _FOLLOWED: dict[str, Follow] = {
     "N": of_bag("name"),
-    "b": _yes_only("a script is no program: write adaptor submit -- PROGRAM", "n"),
+    "b": _no_program,
     "cwd": _here,
     "e": field("error", _path),
     "j": _join,
@@ -144,7 +164,7 @@ _FOLLOWED: dict[str, Follow] = {
     "m": qsub_mail,
     "o": field("output", _path),
     "pe": _slots,
-    "r": _yes_only("a task whose node was lost runs again", "y"),
+    "r": _rerun,
     "t": _array,
     "tc": _at_once,
     "v": _variables,

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from adaptor.bagfile.scripts.asked import (
+    RUNS_AGAIN,
     Follow,
     ScriptOptions,
     SiteWish,
+    Unsupported,
+    depend,
     field,
     follow,
     of_bag,
-    only,
+    of_site,
     qsub_mail,
+    warn,
     wish,
     write,
 )
@@ -20,6 +27,7 @@ from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
 from adaptor.bagfile.scripts.values import gpus, parse_array, pbs_size, pbs_time, whole
 from adaptor.resources import TaskGpus
 
+_PROPERTY = re.compile(r"[A-Za-z][\w.-]*(?:#\w+)?")
 _VALUES = "AaceJkMmNoPpqSTtuvWljrdwC"
 _ALONE = "fhIVXzG"
 TABLE = OptionTable(
@@ -37,20 +45,23 @@ _WHY = {
     "a": "submit the bag when it may begin",
     "h": "a bag cannot be held; submit it later",
     "I": "interactive jobs are none of tasks",
-    "W": "a bag does not wait for jobs, and stages no files",
 }
+_GROUPS = ("group_list",)
+"""Attributes of `-W` that say who is charged."""
+_QUIET = ("block", "Output_Path", "Error_Path", "x")
+"""Attributes of `-W` that change nothing about what an element finds and does."""
 
 
-def read_qsub(given: Sequence[GivenOption]) -> ScriptOptions:
-    """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
-    asked = ScriptOptions()
+def read_qsub(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
+    """What these options ask for; later ones win."""
+    asked = ScriptOptions(ignored=ignored)
     for each in given:
-        if each.name in _WITHOUT_EFFECT:
+        if each.name in _WITHOUT_EFFECT or (each.name == "m" and ignored("mail")):
             continue
         if each.name in _OF_SITES:
             wish(asked, _OF_SITES[each.name], each)
             continue
-        follow(asked, each, _FOLLOWED, _WHY)
+        follow(asked, each, _FOLLOWED, _WHY, {})
     return asked
 
 
@@ -87,6 +98,25 @@ def _path(value: str) -> str:
     return path if colon and "/" not in host else value
 
 
+def _rerun(asked: ScriptOptions, given: GivenOption) -> None:
+    if given.value != "y":
+        warn(asked, given, RUNS_AGAIN)
+
+
+def _attributes(asked: ScriptOptions, given: GivenOption) -> None:
+    """`depend=afterok:7[],group_list=physics`; attributes are behind commas, and so are their values."""
+    for each in re.split(r",(?=\w+=)", given.value):
+        name, _, value = each.partition("=")
+        if asked.ignored(name):
+            continue
+        if name == "depend":
+            depend(asked, given, value)
+        elif name in _GROUPS:
+            wish(asked, "account", msgspec.structs.replace(given, value=value))
+        elif name not in _QUIET:
+            raise Unsupported(f"the attribute {name} is not supported", name)
+
+
 def _resources(asked: ScriptOptions, given: GivenOption) -> None:
     for each in given.value.split(","):
         name, _, value = each.partition("=")
@@ -94,36 +124,44 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
             case "walltime":
                 write(asked, "timeout", f"{pbs_time(value):.0f}", given)
             case "select":
-                _chunk(asked, value, "ncpus")
+                _chunk(asked, given, value, "ncpus")
             case "nodes":
-                _chunk(asked, value, "ppn")
+                _chunk(asked, given, value, "ppn")
             case "qos":
                 asked.wishes.append(SiteWish("qos", given))
             case "procs":
                 asked.cpus = whole(value)
-            case "place" | "nice" | "file" if name != "place" or value in ("free", "pack"):
+            case "place" if value.partition(":")[0] in ("free", "pack", "scatter", "vscatter"):
+                continue  # one chunk is on one node in any case
+            case "nice" | "file":
                 continue
+            case "wd" if not value:  # of NCI: the job begins where it was submitted
+                asked.cwd = "."
             case other:
-                _one_resource(asked, other, value)
+                _one_resource(asked, given, other, value)
 
 
-def _chunk(asked: ScriptOptions, text: str, processors: str) -> None:
-    """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4`; the number may be missing."""
+def _chunk(asked: ScriptOptions, given: GivenOption, text: str, processors: str) -> None:
+    """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4:fast`; the number may be missing."""
     if "+" in text:
-        raise ValueError("a script has one chunk; for several nodes see docs/bags.md#several-nodes")
+        raise ValueError("a script has one chunk; for several nodes see docs/sizes.md#several-nodes")
     first, *rest = text.split(":")
-    if "=" in first:
+    if first.isascii() and first.isdigit():
+        if int(first) != 1:
+            raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
+    else:
         rest.insert(0, first)
-    elif first != "1":
-        raise ValueError("a script has one node; for several see docs/bags.md#several-nodes")
     for each in rest:
         name, equals, value = each.partition("=")
-        if not equals:
-            raise ValueError(f"'{each}': properties of nodes are those of a site's `constraint`")
-        _one_resource(asked, "ncpus" if name == processors else name, value)
+        if equals:
+            _one_resource(asked, given, "ncpus" if name == processors else name, value)
+        elif not _PROPERTY.fullmatch(name):
+            raise ValueError(f"'{each}' is no resource and no property of nodes")
+        elif not asked.ignored(name):
+            of_site(asked, given, name, each)
 
 
-def _one_resource(asked: ScriptOptions, name: str, value: str) -> None:
+def _one_resource(asked: ScriptOptions, given: GivenOption, name: str, value: str) -> None:
     match name:
         case "ncpus":
             asked.cpus = whole(value)
@@ -138,8 +176,8 @@ def _one_resource(asked: ScriptOptions, name: str, value: str) -> None:
             asked.variables["OMP_NUM_THREADS"] = asked.variables["NCPUS"] = str(whole(value))
         case "mpiprocs" if value != "0":
             asked.mpiprocs = whole(value)
-        case _:
-            raise ValueError(f"the resource {name} is not known to a bag")
+        case _ if not asked.ignored(name):
+            of_site(asked, given, name, f"{name}={value}" if value else name)
 
 
 _FOLLOWED: dict[str, Follow] = {
@@ -154,6 +192,7 @@ _FOLLOWED: dict[str, Follow] = {
     "l": _resources,
     "m": qsub_mail,
     "o": field("output", _path),
-    "r": only(("y",), "a task whose node was lost runs again"),
+    "W": _attributes,
+    "r": _rerun,
     "v": _variables,
 }

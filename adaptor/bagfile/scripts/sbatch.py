@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from adaptor.bagfile.scripts.asked import (
     NOTIFY,
+    RUNS_AGAIN,
     Follow,
     ScriptOptions,
     SiteWish,
+    Unsupported,
+    depend,
     field,
     follow,
     of_bag,
-    only,
+    warn,
     write,
 )
 from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
@@ -34,7 +37,7 @@ _MORE = (
     "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "open-mode", "power",
     "prefer", "priority", "profile", "propagate", "reservation", "segment", "signal", "sockets-per-node",
     "switches", "tasks-per-node", "thread-spec", "threads-per-core", "time-min", "tmp", "tres-bind",
-    "tres-per-task", "uid", "wait-all-nodes", "wckey", "wrap",
+    "tres-per-task", "uid", "wait-all-nodes", "wckey", "workdir", "wrap",
 )  # fmt: skip
 _ALONE = {
     "contiguous": "", "hold": "H", "ignore-pbs": "", "no-requeue": "", "overcommit": "O",
@@ -54,32 +57,41 @@ TABLE = OptionTable(
 )
 
 WITHOUT_EFFECT = frozenset({
-    "acctg-freq", "comment", "distribution", "get-user-env", "ignore-pbs", "kill-on-invalid-dep",
-    "mail-user", "nice", "no-kill", "overcommit", "oversubscribe", "parsable", "profile", "quiet", "requeue",
-    "verbose", "wckey",
+    "acctg-freq", "comment", "contiguous", "cpu-bind", "delay-boot", "distribution", "get-user-env",
+    "gpu-bind", "gres-flags", "ignore-pbs", "kill-on-invalid-dep", "mail-user", "mcs-label", "mem-bind",
+    "network", "nice", "no-kill", "overcommit", "oversubscribe", "parsable", "power", "priority", "profile",
+    "propagate", "quiet", "requeue", "spread-job", "switches", "use-min-nodes", "verbose", "wait-all-nodes",
+    "wckey",
 })  # fmt: skip
-"""Options that change nothing about what an element finds and does."""
+"""Options that change nothing about what an element on one node finds and does."""
 OF_SITES = ("partition", "account", "qos", "constraint", "licenses", "nodelist", "exclude")
-_OF_NO_SITE = ("cluster", "clusters", "reservation")
+_OF_NO_SITE = ("cluster", "clusters", "prefer", "reservation")
 _WHY = {
     "begin": "submit the bag when it may begin",
-    "dependency": "a bag does not wait for jobs; submit it when they are done",
     "exclusive": "tasks share nodes; ask for all processors of a node by --cpus-per-task",
     "export-file": "export the variables in the shell that submits it",
     "hold": "a bag cannot be held; submit it later",
-    "no-requeue": "a task whose node was lost runs again",
     "input": "standard input is /dev/null",
     "test-only": "nothing is submitted with it",
-    "time-min": "the walltime of requests is crafted",
     "tmp": "the space on the nodes' disks is not known",
-    "wait": "use `adaptor run`, or `adaptor wait`",
     "wrap": "use `adaptor submit -- COMMAND`",
+}
+_NOT_AS_ASKED = {
+    "cpu-freq": "the processors run at their usual frequency",
+    "deadline": "write `#ADAPTOR deadline=TIME`",
+    "immediate": "the bag waits for processors",
+    "no-requeue": RUNS_AGAIN,
+    "time-min": "the walltime of requests is crafted",
+    "wait": "the command does not wait for the bag: use `adaptor run`, or `adaptor wait`",
 }
 
 
-def read_sbatch(given: Sequence[GivenOption]) -> ScriptOptions:
-    """What these options ask for; later ones win. Raises OptionError: one cannot be followed."""
-    asked = ScriptOptions()
+COUNTED = "processors are what the scheduler counts"
+
+
+def read_sbatch(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
+    """What these options ask for; later ones win."""
+    asked = ScriptOptions(ignored=ignored)
     for each in given:
         if each.name in WITHOUT_EFFECT:
             continue
@@ -87,8 +99,34 @@ def read_sbatch(given: Sequence[GivenOption]) -> ScriptOptions:
             wish = SiteWish(each.name if each.name in OF_SITES else "", each)
             asked.wishes = [other for other in asked.wishes if other.given.name != each.name] + [wish]
             continue
-        follow(asked, each, _FOLLOWED, _WHY)
+        follow(asked, each, _FOLLOWED, _WHY, _NOT_AS_ASKED)
     return asked
+
+
+def _only(allowed: Collection[str], why: str) -> Follow:
+    """Takes these values, which change nothing; `why` no others."""
+
+    def checked(_asked: ScriptOptions, given: GivenOption) -> None:
+        if given.value not in allowed:
+            raise Unsupported(why)
+
+    return checked
+
+
+def _nodes(_asked: ScriptOptions, given: GivenOption) -> None:
+    """`1`, or a range from 1 on."""
+    least = given.value.partition("-")[0]
+    if not (least.isascii() and least.isdigit()):
+        raise ValueError(f"'{given.value}' is no number of nodes")
+    if int(least) != 1:
+        raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
+
+
+def _dependency(asked: ScriptOptions, given: GivenOption) -> None:
+    """`afterok:7:8,afterany:9`: bags, by the numbers that `submit --parsable` prints."""
+    if "?" in given.value:
+        raise Unsupported("a bag waits for all of its bags, not for any of them")
+    depend(asked, given, given.value)
 
 
 def _processes_per_node(asked: ScriptOptions, given: GivenOption) -> None:
@@ -96,10 +134,29 @@ def _processes_per_node(asked: ScriptOptions, given: GivenOption) -> None:
     asked.variables["SLURM_NTASKS_PER_NODE"] = given.value
 
 
+def _gpus(variable: str, *, each: bool = False) -> Follow:
+    """`variable`: tells the elements what was asked for; `each`: for each process."""
+
+    def noted(asked: ScriptOptions, given: GivenOption) -> None:
+        asked.options["gpus"], asked.gpus_each = gpus(given.value), each
+        asked.variables[variable] = given.value
+
+    return noted
+
+
+def _gres(asked: ScriptOptions, given: GivenOption) -> None:
+    name = given.value.partition(":")[0]
+    if name in ("shard", "mps"):
+        raise ValueError(f"'{given.value}' is a part of a GPU; write `#ADAPTOR gpus=0.5`")
+    if name != "gpu" and "," not in given.value:
+        raise Unsupported(f"'{given.value}': of generic resources only gpu is divided among tasks")
+    asked.options["gpus"] = gres(given.value)
+
+
 def _memory(asked: ScriptOptions, given: GivenOption) -> None:
     size = slurm_size(given.value)
     if not size:
-        raise ValueError("all memory of a node; write how much a task needs")
+        raise Unsupported("all memory of a node; write how much a task needs")
     asked.options["memory"], asked.memory_per_cpu = size, None
 
 
@@ -130,11 +187,24 @@ def _open_mode(asked: ScriptOptions, given: GivenOption) -> None:
     if given.value not in ("append", "truncate"):
         raise ValueError("write append or truncate")
     asked.append = given.value == "append"
+    asked.variables["SLURM_OPEN_MODE"] = given.value[0]
 
 
-def _hint(_asked: ScriptOptions, given: GivenOption) -> None:
+def _hint(asked: ScriptOptions, given: GivenOption) -> None:
+    asked.variables["SLURM_HINT"] = given.value
     if given.value == "nomultithread":
-        raise ValueError("processors are what the scheduler counts")
+        asked.variables["SLURM_THREADS_PER_CORE"] = "1"
+        warn(asked, given, COUNTED)
+
+
+def _threads(asked: ScriptOptions, given: GivenOption) -> None:
+    asked.variables["SLURM_THREADS_PER_CORE"] = str(whole(given.value))
+    warn(asked, given, COUNTED)
+
+
+def _workdir(asked: ScriptOptions, given: GivenOption) -> None:
+    asked.cwd = _stated(given.value)
+    warn(asked, given, "Slurm calls it --chdir since 17.11")
 
 
 def _signal(asked: ScriptOptions, given: GivenOption) -> None:
@@ -159,30 +229,33 @@ def _named(value: str) -> str:
 
 _FOLLOWED: dict[str, Follow] = {
     "array": field("array", parse_array),
-    "begin": only(("now",), _WHY["begin"]),
+    "begin": _only(("now",), _WHY["begin"]),
     "chdir": field("cwd", _stated),
     "cpus-per-gpu": field("cpus_per_gpu", whole),
     "cpus-per-task": field("cpus", whole),
+    "dependency": _dependency,
     "error": field("error", _stated),
     "export": field("export", _stated),
-    "gpus": of_bag("gpus", gpus),
-    "gpus-per-node": of_bag("gpus", gpus),
-    "gpus-per-task": of_bag("gpus", gpus),
-    "gres": of_bag("gpus", gres),
+    "gpus": _gpus("SLURM_GPUS"),
+    "gpus-per-node": _gpus("SLURM_GPUS_PER_NODE"),
+    "gpus-per-task": _gpus("SLURM_GPUS_PER_TASK", each=True),
+    "gres": _gres,
     "hint": _hint,
     "job-name": of_bag("name", _named),
     "mail-type": _mail,
     "mem": _memory,
     "mem-per-cpu": _memory_per_cpu,
     "mem-per-gpu": _memory_per_gpu,
-    "nodes": only(("1", "1-1"), "a script has one node; for several see docs/bags.md#several-nodes"),
+    "nodes": _nodes,
     "ntasks": field("processes", whole),
-    "ntasks-per-core": only(("1",), "not supported"),
+    "ntasks-per-core": _only(("1",), "not supported"),
     "ntasks-per-node": _processes_per_node,
-    "ntasks-per-socket": only(("1",), "not supported"),
+    "ntasks-per-socket": _only(("1",), "not supported"),
     "tasks-per-node": _processes_per_node,
     "open-mode": _open_mode,
     "output": field("output", _stated),
     "signal": _signal,
+    "threads-per-core": _threads,
     "time": _time,
+    "workdir": _workdir,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,8 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.asked import ScriptOptions, SiteWish, refuse
+from adaptor.bagfile.scripts.asked import Remark, ScriptOptions, refuse
+from adaptor.bagfile.scripts.body import read_body
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import TABLE as GRID_ENGINE
 from adaptor.bagfile.scripts.grid_engine import Options, read_grid_engine
@@ -19,22 +19,26 @@ from adaptor.bagfile.scripts.qsub import TABLE as QSUB
 from adaptor.bagfile.scripts.qsub import read_qsub
 from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
 from adaptor.bagfile.scripts.sbatch import read_sbatch
+from adaptor.bagfile.scripts.sites import sites_for, usual_dialect
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
-from adaptor.errors import BagFileError, UsageError
+from adaptor.config.schema import SiteConfig
+from adaptor.errors import BagFileError, ObstaclesError, UsageError
 
 LARGEST = 1024**2
 """Bytes of a script; sbatch takes 4 MiB."""
 _USUAL = {"retries": 0, "replicas": 0}
 """As under sbatch an element runs once, and never twice at the same time."""
-_Read = tuple[str, OptionTable | Options, Callable[[Sequence[GivenOption]], ScriptOptions]]
+_ARRAYS = ("array", "J", "t")
+"""Names of the options with an array."""
+_Ignored = Callable[[str], bool]
+_Read = tuple[str, OptionTable | Options, Callable[[Sequence[GivenOption], _Ignored], ScriptOptions]]
 _OPEN: Mapping[Dialect, _Read] = {
     "slurm": ("#SBATCH", SBATCH, read_sbatch),
     "pbs": ("#PBS", QSUB, read_qsub),
     "gridengine": ("#$", GRID_ENGINE, read_grid_engine),
 }
 """In the order in which their lines are looked for."""
-_SRUN = re.compile(r"\s*(?:time\s+)?srun\b")
 _MEGABYTE = 1024**2
 
 
@@ -56,8 +60,14 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """Of the bag, by field: they win."""
     now: float = 0.0
     """Epoch seconds, for options that take a time from now."""
-    usual: Dialect = "slurm"
-    """Of a script that has lines of neither."""
+    sites: Mapping[str, SiteConfig] = {}
+    """Of the configuration."""
+    notified: bool = False
+    """Whether the configuration says who is told of the end of bags."""
+
+    def ignores(self, name: str) -> bool:
+        """`l` stands for no single resource, so it is not ignored as a whole."""
+        return name != "l" and any(name == other or name.startswith(f"{other}-") for other in self.ignore)
 
 
 class ScriptBag(msgspec.Struct, frozen=True):
@@ -70,8 +80,9 @@ class ScriptBag(msgspec.Struct, frozen=True):
     """Of all tasks."""
     cwd: str
     """Absolute, or below the folder of the submission."""
-    wishes: list[SiteWish]
-    """What a site of the configuration has to answer."""
+    sites: tuple[str, ...]
+    """Those of the configuration that have what the script asks for; empty: all."""
+    remarks: list[Remark]
 
 
 def script_bag(data: bytes, source: str, name: str, submission: Submission) -> ScriptBag:
@@ -82,7 +93,7 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
         name: of its file.
 
     Raises:
-        BagFileError: it cannot be submitted as it is; the message names the line and the way out.
+        BagFileError: it cannot be submitted as it is; the message names all obstacles and the way out.
         UsageError: `--array` is no array.
     """
     if len(data) > LARGEST:
@@ -94,22 +105,37 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
             f"{source}: has line ends of DOS, which no interpreter takes; convert it: dos2unix {source}"
         )
     text = data.decode(errors="replace")
+    chosen: Sequence[str] = submission.options.get("sites", ())
     dialect = next(
-        (dialect for dialect, (mark, *_) in _OPEN.items() if directives(text, mark)), submission.usual
+        (dialect for dialect, (mark, *_) in _OPEN.items() if directives(text, mark)),
+        usual_dialect(submission.sites, chosen),
     )
-    mark, table, read = _OPEN[dialect]
-    try:
-        given = _given(text, mark, table, submission.ignore)
-        asked = read(given)
-        own = _own_options(text, submission.now)
-        if submission.array is not None:
-            asked.array = _chosen_array(submission.array)
-        implied = _read(asked, submission.now)
-    except OptionError as error:
-        raise BagFileError(f"{source}:{error.line}: {error}") from None
+    asked = _asked(text, dialect, submission)
+    if submission.array is not None:
+        asked.array = _chosen_array(submission.array)
+    implied, own = _implied(asked, submission.now), _own_options(asked, text, submission.now)
     options = {"name": name, **_USUAL, **implied, **own, **submission.options}
-    _check_processes(asked, text, source)
-    return _Maker(data, dialect, asked, options, submission).bag()
+    told = submission.notified or bool(options.get("notify"))
+    sites = sites_for(asked, submission.sites, chosen=options.get("sites", ()), told=told)
+    read_body(asked, text, dialect)
+    if asked.obstacles:
+        raise _refused(asked.obstacles, source)
+    return _Maker(data, dialect, asked, options, submission).bag(sites)
+
+
+def _refused(obstacles: Sequence[OptionError], source: str) -> ObstaclesError:
+    """All that stops a script, and what lets it through."""
+    obstacles = sorted(obstacles, key=lambda each: each.line)
+    names = ",".join(dict.fromkeys(each.ignore for each in obstacles if each.ignore and not each.site))
+    fixed = [each for each in obstacles if not each.ignore]
+    if len(obstacles) == 1:
+        way = f"; --ignore {names} submits it without" if names else ""
+        return ObstaclesError(f"{source}:{obstacles[0].line}: {obstacles[0]}{way}")
+    lines = [f"line {each.line}: {each}" for each in obstacles]
+    if names:
+        rest = ", once the other lines are changed" if fixed else ""
+        lines.append(f"--ignore {names} submits it without these{rest}")
+    return ObstaclesError(f"{source}: {len(obstacles)} lines cannot be followed", lines)
 
 
 def _chosen_array(text: str) -> ArraySpec:
@@ -119,30 +145,35 @@ def _chosen_array(text: str) -> ArraySpec:
         raise UsageError(f"--array: {error}") from None
 
 
-def _given(text: str, mark: str, table: OptionTable | Options, ignore: Collection[str]) -> list[GivenOption]:
-    words = []
+def _asked(text: str, dialect: Dialect, submission: Submission) -> ScriptOptions:
+    """What the lines of a scheduler ask for, with all that cannot be read among the obstacles."""
+    mark, table, read = _OPEN[dialect]
+    words, problems = [], []
     for line, rest in directives(text, mark):
         try:
             words += words_of(rest, line)
         except ValueError as error:
-            raise OptionError(line, str(error)) from None
-    return table.read(
-        words, lambda name: any(name == other or name.startswith(f"{other}-") for other in ignore)
-    )
+            problems.append(OptionError(line, str(error)))
+    given, unread = table.read(words, submission.ignores)
+    if submission.array is not None:  # as with sbatch, that of the command line wins, whatever the file says
+        given = [each for each in given if each.name not in _ARRAYS]
+    asked = read(given, submission.ignores)
+    asked.obstacles += [*problems, *unread]
+    return asked
 
 
-def _own_options(text: str, now: float) -> dict[str, Any]:
+def _own_options(asked: ScriptOptions, text: str, now: float) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for line, rest in directives(text, "#ADAPTOR"):
         try:
             add_options(options, rest, now)
         except ValueError as error:
-            raise OptionError(line, str(error)) from None
+            asked.obstacles.append(OptionError(line, str(error)))
     return options
 
 
-def _read(asked: ScriptOptions, now: float) -> dict[str, Any]:
-    """The options that the script's own imply. Raises OptionError."""
+def _implied(asked: ScriptOptions, now: float) -> dict[str, Any]:
+    """The options that the script's own imply."""
     options = dict(asked.options)
     written = dict(asked.written)
     if "timeout" in written:
@@ -155,7 +186,9 @@ def _read(asked: ScriptOptions, now: float) -> dict[str, Any]:
             try:
                 field, value = parse_option(key, text, now)
             except ValueError as error:
-                raise refuse(asked.writers[key], str(error)) from None
+                if key != "time":  # said of the timeout
+                    asked.obstacles.append(refuse(asked.writers[key], str(error)))
+                continue
             options[field] = value
     return {**options, **_sizes(asked, options)}
 
@@ -168,6 +201,9 @@ def _sizes(asked: ScriptOptions, options: Mapping[str, Any]) -> dict[str, Any]:
         sizes["cpus"] = processors
     elif asked.mpiprocs is not None:
         sizes["cpus"] = asked.mpiprocs
+    if asked.gpus_each and options.get("gpus"):
+        each = options["gpus"]
+        sizes["gpus"] = msgspec.structs.replace(each, count=each.count * (asked.processes or 1))
     gpus = options["gpus"].count if options.get("gpus") else 1
     if asked.cpus_per_gpu is not None:
         sizes["cpus"] = max(processors, int(asked.cpus_per_gpu * gpus))
@@ -176,18 +212,6 @@ def _sizes(asked: ScriptOptions, options: Mapping[str, Any]) -> dict[str, Any]:
     if asked.memory_per_gpu is not None:
         sizes["memory"] = int(asked.memory_per_gpu * gpus)
     return sizes
-
-
-def _check_processes(asked: ScriptOptions, text: str, source: str) -> None:
-    """Several processes are several processors of one node; only `srun` would start them elsewhere."""
-    if (asked.processes or 1) == 1:
-        return
-    for number, line in enumerate(text.split("\n"), start=1):
-        if _SRUN.match(line):
-            raise BagFileError(
-                f"{source}:{number}: srun would start {asked.processes} processes, and can start one in a"
-                " task; write mpiexec, or --ntasks=1"
-            )
 
 
 class _Maker(msgspec.Struct, frozen=True):
@@ -202,7 +226,7 @@ class _Maker(msgspec.Struct, frozen=True):
         name: str = self.options["name"]
         return name
 
-    def bag(self) -> ScriptBag:
+    def bag(self, sites: tuple[str, ...]) -> ScriptBag:
         environment, exported = self._exported()
         variables = {**exported, **self._variables(), **self.asked.variables}
         output, error = self._files()
@@ -218,7 +242,7 @@ class _Maker(msgspec.Struct, frozen=True):
             processes=self.asked.mpiprocs or 1,
         )
         options["output"] = patterns.constant_folder(output)
-        return ScriptBag(self._tasks(), options, environment, self._cwd(), self.asked.wishes)
+        return ScriptBag(self._tasks(), options, environment, self._cwd(), sites, self.asked.remarks)
 
     def _cwd(self) -> str:
         """PBS and Grid Engine start a job in the home folder."""

@@ -106,7 +106,9 @@ class ArraySpec(msgspec.Struct, frozen=True):
 
 def parse_array(text: str) -> ArraySpec:
     """Raises ValueError: it is no array."""
-    parts, percent, at_most = text.partition("%")
+    bare = text.strip()
+    bare = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
+    parts, percent, at_most = bare.partition("%")
     if percent and not (at_most.isascii() and at_most.isdigit() and int(at_most) > 0):
         raise ValueError(f"'{text}': behind % stands the number of elements that may run at the same time")
     indices: set[int] = set()

@@ -26,7 +26,8 @@ from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
 from adaptor.notify.urls import MARK
-from adaptor.option_kinds import plain_text
+from adaptor.option_kinds import NUMBERS, plain_text
+from adaptor.outputs.names import numbers_of_others
 
 
 class TaskSource(msgspec.Struct, frozen=True):
@@ -81,7 +82,8 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
     """`given`: by field of `BagSpec` and `BagInput`."""
     given["notify"] = tuple(_listener(given["cwd"], each) for each in given.get("notify", ()))
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
-    return BagInput(spec=BagSpec(**of_spec), tasks=tasks, **given)
+    spec = BagSpec(**of_spec)
+    return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)
 
 
 def more_tasks(source: TaskSource) -> list[TaskInput]:
@@ -106,9 +108,10 @@ def _script(
     data: bytes, source: TaskSource, options: Mapping[str, Any], environment: dict[str, str], folder: str
 ) -> BagInput:
     from adaptor.bagfile.scripts.script import Submission, script_bag
-    from adaptor.cli.bags.script_sites import check_wishes, usual_dialect
+    from adaptor.config.loading import config_path, load_config
 
     assert source.file is not None
+    config = load_config(config_path(source.config))
     submission = Submission(
         folder=folder,
         user=getpass.getuser(),
@@ -120,17 +123,18 @@ def _script(
         ignore=source.ignore,
         options=options,
         now=time.time(),
-        usual=usual_dialect(source.config, options.get("sites", ())),
+        sites=config.sites,
+        notified=bool(config.notify.default),
     )
     shown = source_name(source.file)
     file_name = "sbatch" if source.file == "-" else Path(source.file).name
     bag = script_bag(data, shown, file_name, submission)
+    for remark in bag.remarks:
+        click.echo(f"adaptor: {shown}:{remark.line}: {printable(remark.text)}", err=True)
     given = {**bag.options, "cwd": _folder(folder, bag.cwd), "environment": bag.environment}
+    given["sites"] = bag.sites
     if given["script"].output != os.devnull:
         _output(given["cwd"], given["output"])
-    told = bool(given.get("notify"))
-    chosen = given.get("sites", ())
-    given["sites"] = check_wishes(bag.wishes, shown, source.config, chosen=chosen, told=told)
     return _bag_input(given, bag.tasks)
 
 
@@ -284,6 +288,8 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         if value is None or value == ():
             return None
         text = ",".join(value) if option.kind.several else value
+        if option.kind is NUMBERS:
+            text = ",".join(map(_number, text.split(",")))
         try:
             return option.kind.parse(text, time.time())
         except ValueError as error:
@@ -300,6 +306,13 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         cls=SectionedOption,
         section=option.section,
     )
+
+
+def _number(bag: str) -> str:
+    """Of the last bag, if that is meant."""
+    from adaptor.cli.options import BagReader
+
+    return str(BagReader().bag(bag.strip()).id) if bag.strip() == "last" else bag
 
 
 BEHIND = "adaptor.behind"
@@ -324,7 +337,8 @@ def _sectioned(section: Section, *names: str, **settings: Any) -> Callable[[Any]
 def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--resume`: the parameter `resume`."""
     help = "Leave out tasks that an earlier bag of this name and folder has done, or still has to run."
-    return _sectioned("More", "--resume", is_flag=True, help=help)(command)
+    decorated: Callable[..., Any] = _sectioned("More", "--resume", is_flag=True, help=help)(command)
+    return decorated
 
 
 _OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")

@@ -66,7 +66,7 @@ def _bag_option(key: str, metavar: str, help: str) -> Callable[[Callable[..., An
 @_bag_option("timeout", "DURATION|N%", "After how long a task is ended that starts from now on.")
 @_bag_option("deadline", "TIME", "When the bag must be done: 12h, or 2026-11-22T08:00.")
 @_bag_option("site", "SITES", "Sites that may run it, separated by commas.")
-@_bag_option("notify", "WHO", "Who is told of its end, pause and first failure.")
+@_bag_option("notify", "WHO", "Who gets a message at its end, pause and first failure.")
 @_bag_option("retries", "N", "How often a failed task runs again.")
 @_bag_option("max-fails", "N|N%", "At how many failed tasks the bag pauses.")
 @config_option

@@ -27,7 +27,7 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Show what would become of a bag if it were submitted now; submits nothing.
 
     The requests that would be made now, when they would start by the time limits of the queue, and when
-    the bag would be done (an interval that holds with 90 %). Where somebody has set a price: its credits
+    the bag would be done (an interval that holds with 90 %). Where a price is set: its credits
     and, with --time or earlier bags of its kind, the cheapest and the fastest slots, for which `quote`
     buys a sample.
 

@@ -58,7 +58,7 @@ def quote(
         require_extra("plots", "matplotlib")
         if not Path(png).absolute().parent.is_dir():
             raise UsageError(f"--png: {png}: no folder {Path(png).parent}")
-    if ensure_daemon(config):
+    if ensure_daemon(config, sites=bag.spec.sites):
         tell_started()
     found = take_samples(bag, seed)
     if not as_json:

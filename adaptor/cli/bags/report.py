@@ -39,7 +39,7 @@ SHORT = 20
 def report(selector: str, html_file: str | None, every: bool, as_json: bool) -> None:
     """List the jobs that ran a bag: why, when, at what cost; then advice.
 
-    Cost is processor time: one hour on 4 processors is 4h. GPUs count beside it.
+    Cost is processor time: one hour on 4 processors is 4h. GPUs are counted separately.
 
     \b
     Examples:

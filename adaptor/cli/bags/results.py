@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import shutil
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ import click
 import msgspec
 
 from adaptor import api
+from adaptor.cli.bags.task_output import follow_output, print_outputs
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import Columns, plural, print_json, print_lines, printable, readable, table
@@ -22,7 +20,7 @@ from adaptor.cli.sentences import counts, title
 from adaptor.client.reading import all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
-from adaptor.outputs.finding import OutputPlace, Outputs, open_place, tail
+from adaptor.outputs.finding import Outputs, tail
 from adaptor.outputs.names import Stream
 
 SHORT = 20
@@ -110,10 +108,7 @@ def results(
         return
     if failed:
         states += _FAILED
-    found = [
-        _Tasks(reader, bag, Outputs(bag.output, packed=bag.output_files == "packed"), states, numbers)
-        for bag in reader.bags(selector)
-    ]
+    found = [_Tasks(reader, bag, _outputs_of(bag), states, numbers) for bag in reader.bags(selector)]
     if as_json:
         print_json([task for each in found for task in each.shown()])
     elif table is not None:
@@ -125,6 +120,10 @@ def results(
     else:
         for each in found:
             _print_bag(each, every=every)
+
+
+def _outputs_of(bag: api.BagView) -> Outputs:
+    return Outputs(bag.output, packed=bag.output_files == "packed", kept=bag.output_files != "none")
 
 
 def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:
@@ -267,92 +266,3 @@ def csv_lines(tasks: Iterable[api.TaskView]) -> Iterator[str]:
     for task in tasks:
         values = readable(task)
         yield writer.writerow([values[name] for name in names])[:-1]
-
-
-PAUSE = 0.5
-"""Seconds between two looks at an output that grows."""
-_CHUNK = 1 << 20
-
-
-def print_outputs(
-    tasks: Iterable[tuple[api.TaskView, Outputs]], stream: Stream, *, headings: bool, bags: bool
-) -> None:
-    """The outputs of tasks in their order.
-
-    A file that cannot be read is named on stderr; the others are still printed.
-
-    Args:
-        headings: whether each gets a line with its number above it.
-        bags: whether that line names the bag too.
-    """
-    for task, outputs in tasks:
-        name = f"bag {task.bag} task {task.task}" if bags else f"task {task.task}"
-        if headings:
-            click.echo(f"==> {name} <==")
-        place = outputs.find(task.task, task.attempt, stream, getattr(task, stream))
-        if place is not None:
-            _print_whole(place, name)
-
-
-def _print_whole(place: OutputPlace, name: str) -> None:
-    sys.stdout.flush()
-    try:
-        file = open_place(place)
-    except OSError as error:
-        click.echo(f"adaptor: {name}: {printable(place.path)}: {error.strerror}", err=True)
-        return
-    with file:
-        if place.size is None:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        else:
-            left = place.size
-            while left > 0 and (data := file.read(min(left, _CHUNK))):
-                sys.stdout.buffer.write(data)
-                left -= len(data)
-    sys.stdout.buffer.flush()
-
-
-def follow_output(
-    look: Callable[[], api.TaskView],
-    outputs: Outputs,
-    stream: Stream,
-    sleep: Callable[[float], None] = time.sleep,
-) -> api.TaskView:
-    """Print what a task writes until it has ended; a new attempt begins with a line on stderr.
-
-    Args:
-        look: asks for the task as it is now.
-
-    Returns:
-        The task when it has ended.
-    """
-    printed, attempt = 0, 0
-    while True:
-        task = look()  # before its output: what it has written by its end is then there
-        if task.attempt != attempt:
-            if attempt:
-                click.echo(f"adaptor: task {task.task}: attempt {task.attempt}", err=True)
-            printed, attempt = 0, task.attempt
-        outputs.refresh()
-        place = outputs.find(task.task, attempt, stream, getattr(task, stream)) if attempt else None
-        if place is not None:
-            printed += _print_from(place, printed)
-        if task.state not in ("waiting", "running"):
-            return task
-        sleep(PAUSE)
-
-
-def _print_from(place: OutputPlace, start: int) -> int:
-    """The bytes of an output after its first `start`, printed; how many there were."""
-    try:
-        file = open_place(place)
-    except OSError:  # it is just being packed: the next look finds it
-        return 0
-    count = 0
-    with file:
-        file.seek(place.start + start)
-        while data := file.read(_CHUNK if place.size is None else min(_CHUNK, place.size - start - count)):
-            sys.stdout.buffer.write(data)
-            count += len(data)
-    sys.stdout.buffer.flush()
-    return count

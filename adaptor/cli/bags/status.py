@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from adaptor import api
-from adaptor.cli.daemon_process import config_lines
+from adaptor.cli.daemon_process import config_lines, daemon_lines
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import (
     Columns,
@@ -21,7 +21,7 @@ from adaptor.cli.printing import (
     table,
 )
 from adaptor.cli.sentences import forecast_line, pause_lines, pilot_notes
-from adaptor.client.asking import ask
+from adaptor.client.asking import OtherVersionError, ask
 
 
 @click.command(short_help="Show bags, the daemon and its pilots.")
@@ -36,7 +36,12 @@ def status(selector: str, as_json: bool) -> None:
       adaptor status 1-10
     """
     reader = BagReader()
-    found = reader.get(api.GetBags(selector, record=as_json))
+    try:
+        found = reader.get(api.GetBags(selector, record=as_json))
+    except OtherVersionError:
+        if not as_json:
+            print_lines(daemon_lines(ask(api.GetDaemon())))
+        raise
     bags = found.bags
     pilots = reader.get(api.GetPilots())
     daemon = None if reader.offline else ask(api.GetDaemon())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import Any
 
 import click
@@ -9,12 +11,13 @@ import click
 from adaptor import api
 from adaptor.cli.bags.bag_input import WithWords, bag_options, open_bag_options, resume_option, task_options
 from adaptor.cli.bags.watch import watch_bags
-from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, stop_daemon
+from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.exit_codes import INTERRUPTED
+from adaptor.cli.login_node import LoginNodeError
 from adaptor.cli.options import BagReader, config_option, json_option, selected, selector_argument
 from adaptor.cli.printing import plural, print_json
 from adaptor.client.bags import Client, new_key
-from adaptor.errors import AdaptorError
+from adaptor.errors import AdaptorError, NoDaemonError
 
 
 def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool = False) -> None:
@@ -61,9 +64,10 @@ SUBMIT_TIMEOUT = 300.0
 @click.command(cls=WithWords)
 @bag_options
 @resume_option
+@click.option("--parsable", is_flag=True, help="Print the number of the bag alone, for a script.")
 @config_option
 @json_option
-def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> None:
+def submit(bag: api.BagInput, resume: bool, parsable: bool, config: str | None, as_json: bool) -> None:
     """Submit a bag of tasks; starts a daemon if none is running.
 
     FILE is a batch script, which begins with #! and whose #SBATCH or #PBS lines count, or has one shell
@@ -76,10 +80,15 @@ def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -
       adaptor submit tasks.bag --cpus 2 --mem 4G
       adaptor submit --array 1-1000%50 job.sh
       adaptor submit -- ./prog a b
+      adaptor submit second.bag --after last
       adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
     """
     question = api.Submit(bag, resume=resume, key=new_key())
     answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
+    if parsable and answer.bag and not as_json:
+        click.echo(answer.bag)
+        tell_refused(answer)
+        return
     tell_submitted(question, answer, as_json=as_json)
 
 
@@ -90,7 +99,7 @@ def submit(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -
 def open_command(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     """Open a bag to which tasks are appended later; starts a daemon if none is running.
 
-    Takes options, and if wanted first tasks, as `submit` does. The bag ends when it is closed and its last
+    Takes options, and optionally first tasks, as `submit` does. The bag ends when it is closed and its last
     task has ended; without tasks it holds no processors beyond `idle_timeout`.
 
     \b
@@ -124,8 +133,9 @@ def append(bag: str, tasks: list[api.TaskInput], config: str | None, as_json: bo
       adaptor append 7 more.bag
       ./next-candidates | adaptor append last -
     """
-    number = BagReader().bag(bag).id
-    with Client(start=lambda: ensure_daemon(config)) as client:
+    found = BagReader().bag(bag)
+    number = found.id
+    with Client(start=lambda: ensure_daemon(config, sites=found.sites)) as client:
         answers = list(client.appending(number, tasks))
     numbers = [answer.first + task for answer in answers for task in range(answer.tasks)]
     if as_json:
@@ -162,7 +172,8 @@ def close(selector: str, config: str | None, as_json: bool) -> None:
 @resume_option
 @config_option
 @json_option
-def run(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> int:
+@click.pass_context
+def run(ctx: click.Context, bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> int:
     """Run a bag of tasks and show its progress until it has ended.
 
     Takes tasks as `submit` does. Without a daemon, starts a private one that runs until all bags are done;
@@ -175,7 +186,13 @@ def run(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> i
       adaptor run --template 'render -f {frame}' -P frame=1:100
     """
     question = api.Submit(bag, resume=resume, key=new_key())
-    answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
+    try:
+        answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
+    except LoginNodeError as refused:
+        if not on_terminal():
+            raise
+        _offer_configuration(ctx, refused, config)
+        answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
     number = answer.bag
     if not (as_json and number):
         tell_submitted(question, answer, as_json=as_json)
@@ -188,6 +205,22 @@ def run(bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> i
     except KeyboardInterrupt:
         click.echo(f"adaptor: interrupted: {_interrupted(number, private)}", err=True)
         return INTERRUPTED
+
+
+def on_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _offer_configuration(ctx: click.Context, refused: LoginNodeError, config: str | None) -> None:
+    """Write a configuration for this cluster if the user agrees, and have a running daemon use it."""
+    from adaptor.cli.operating.sites import init
+
+    click.echo(f"adaptor: {refused}", err=True)
+    click.confirm("Write a configuration for this cluster (adaptor site init)?", abort=True, err=True)
+    ctx.invoke(init, output=None, force=False, config=config, as_json=False)
+    with contextlib.suppress(NoDaemonError):
+        reload_daemon()
 
 
 def _interrupted(number: int, private: bool) -> str:

@@ -1,18 +1,38 @@
-"""`adaptor daemon`: run, start, stop, reload, status, install."""
+"""`adaptor daemon`: run, start, stop, restart, reload, status, install."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 
 import click
 
 from adaptor import api
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.daemon_process import config_lines, end_daemon, ensure_daemon, reload_daemon, stop_daemon
-from adaptor.cli.operating.daemon_install import install
+from adaptor.cli.daemon_process import (
+    config_lines,
+    daemon_lines,
+    end_daemon,
+    ensure_daemon,
+    reload_daemon,
+    restart_daemon,
+    stop_daemon,
+    version_lines,
+)
+from adaptor.cli.operating.daemon_install import install, restart_service
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import clock, duration, plural, print_json, print_lines, printable
-from adaptor.client.asking import ask
+from adaptor.cli.printing import (
+    clock,
+    duration,
+    plural,
+    print_figures,
+    print_json,
+    print_lines,
+    printable,
+    readable,
+)
+from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
 from adaptor.errors import UsageError, VanishedSitesError
 from adaptor.protocol.state_directory import state_directory
 from adaptor.units import format_size
@@ -68,19 +88,10 @@ def start(config: str | None, until_idle: bool, drop_sites: bool, as_json: bool)
     Example:
       adaptor daemon start --config cluster.yaml
     """
-    try:
-        started = ensure_daemon(config, until_idle, drop_sites=drop_sites)
-    except VanishedSitesError as gone:
-        if as_json or not _is_terminal():
-            raise
-        click.confirm(f"{printable(str(gone))}\ngo on without it now?", abort=True, err=True)
-        started = ensure_daemon(config, until_idle, drop_sites=True)
-    view = ask(api.GetDaemon())
-    if as_json:
-        print_json({"started": started, "daemon": view})
-    else:
-        click.echo(f"{'started' if started else 'already running'}: {_where(view)}")
-        print_lines(config_lines(view))
+    started = _asking_about_sites(
+        lambda drop: ensure_daemon(config, until_idle, drop_sites=drop), drop_sites, as_json
+    )
+    _print_running("started" if started else "already running", "started", started, as_json)
 
 
 @daemon.command()
@@ -108,11 +119,51 @@ def stop(pilots: bool, force: bool, as_json: bool) -> None:
             "--force ends a daemon that cannot be asked to cancel its pilots; start one again, then:"
             " adaptor daemon stop --pilots"
         )
-    pid = end_daemon() if force else stop_daemon(pilots)
+    pid = end_daemon(force=True) if force else stop_daemon(pilots)
     if as_json:
         print_json({"stopped": pid})
     else:
         click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
+
+
+@daemon.command(short_help="Stop the daemon and start one of this version.")
+@config_option
+@drop_sites_option
+@json_option
+def restart(config: str | None, drop_sites: bool, as_json: bool) -> None:
+    """Stop the daemon, of whatever version, and start one of this version; pilots and their tasks continue.
+
+    It keeps the configuration of the last one, unless --config names another.
+
+    \b
+    Example:
+      adaptor daemon restart
+    """
+    restarted = restart_service(config is not None or drop_sites) or _asking_about_sites(
+        lambda drop: restart_daemon(config, drop_sites=drop), drop_sites, as_json
+    )
+    _print_running("restarted" if restarted else "started", "restarted", restarted, as_json)
+
+
+def _asking_about_sites(start: Callable[[bool], bool], drop_sites: bool, as_json: bool) -> bool:
+    """What `start` returns, which may drop sites; on a terminal the user may say so after all."""
+    try:
+        return start(drop_sites)
+    except VanishedSitesError as gone:
+        if as_json or not _is_terminal():
+            raise
+        click.confirm(f"{printable(str(gone))}\ngo on without it now?", abort=True, err=True)
+        return start(True)
+
+
+def _print_running(told: str, key: str, value: bool, as_json: bool) -> None:
+    """The daemon that runs now, after what was done."""
+    view = ask(api.GetDaemon())
+    if as_json:
+        print_json({key: value, "daemon": view})
+    else:
+        click.echo(f"{told}: {_where(view)}")
+        print_lines([*version_lines(view), *config_lines(view)])
 
 
 @daemon.command(short_help="Show the daemon's process, journal and sites.")
@@ -124,24 +175,34 @@ def status(as_json: bool) -> None:
     Example:
       adaptor daemon status --json
     """
-    view = ask(api.GetDaemon())
+    view, upkeep = ask(api.GetDaemon()), None
+    with suppress(OtherVersionError):
+        upkeep = ask(api.GetUpkeep())
     if as_json:
-        print_json(view)
+        nothing = dict.fromkeys(api.UpkeepView.__struct_fields__)
+        print_figures({**readable(view), **(readable(upkeep) or nothing)})
         return
-    click.echo(f"{_where(view)}, version {view.version}, {plural(view.workers, 'worker')}")
-    click.echo(f"since {clock(view.started)}, state in {printable(view.state_directory)}")
-    click.echo(f"reached at {', '.join(view.addresses)}")
-    journal = view.journal
-    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
-    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
-    compacting = "; forgotten ones are being removed" if journal.compacting else ""
-    click.echo(
-        f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}"
-    )
-    print_lines(_rate_lines(view.rates))
+    print_lines(daemon_lines(view))
+    if upkeep is None:
+        click.echo(TAKE_OVER)
+    else:
+        print_lines([*_upkeep_lines(upkeep), *version_lines(view)])
     print_lines(config_lines(view))
     if view.stalled:
         click.echo(f"stalled: {printable(view.stalled)}")
+
+
+def _upkeep_lines(upkeep: api.UpkeepView) -> list[str]:
+    journal = upkeep.journal
+    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
+    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
+    compacting = "; forgotten ones are being removed" if journal.compacting else ""
+    bags = plural(journal.bags, "bag")
+    return [
+        f"reached at {', '.join(upkeep.addresses)}",
+        f"journal: {format_size(journal.size)}, {bags}{since}, {kept}{compacting}",
+        *_rate_lines(upkeep.rates),
+    ]
 
 
 @daemon.command(short_help="Take over the configuration as its file is now.")

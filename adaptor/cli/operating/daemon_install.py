@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import hashlib
 import os
@@ -16,15 +17,16 @@ from pathlib import Path
 import click
 import msgspec
 
-from adaptor import api
-from adaptor.cli.daemon_process import stop_daemon
+from adaptor import __version__, api
+from adaptor.cli.daemon_process import find_daemon, stop_daemon
 from adaptor.cli.options import config_option, confirm
 from adaptor.cli.printing import print_lines, printable
-from adaptor.client.asking import NoAnswerError, Outage, ask
+from adaptor.client.asking import NoAnswerError, OtherVersionError, Outage, ask
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.private_files import write_private
 from adaptor.processes.python_commands import module_command
+from adaptor.protocol.access import AccessError
 from adaptor.protocol.state_directory import state_directory
 
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "SLURM_CONF", "PBS_CONF_FILE", "PBS_SERVER")
@@ -39,18 +41,21 @@ class ServiceUnit(msgspec.Struct, frozen=True, kw_only=True):
     host: str
 
 
+def service_name() -> str:
+    """Of the unit for this state directory."""
+    if os.environ.get("ADAPTOR_DIR"):  # one of several
+        return f"adaptor-{hashlib.sha256(str(state_directory()).encode()).hexdigest()[:8]}"
+    return "adaptor"
+
+
 def this_service(config: str | None) -> ServiceUnit:
     """The daemon of this state directory, with this configuration, on this machine.
 
     Raises:
         UsageError: a path or a variable cannot be written into a unit or a crontab.
     """
-    directory = state_directory()
-    environment = {"ADAPTOR_DIR": str(directory)}
+    environment = {"ADAPTOR_DIR": str(state_directory())}
     environment |= {name: os.environ[name] for name in _INHERITED if os.environ.get(name)}
-    name = "adaptor"
-    if os.environ.get("ADAPTOR_DIR"):  # one of several
-        name += f"-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
     script = Path(sys.executable).with_name("adaptor")
     program = (str(script),) if script.exists() else module_command(sys.executable, "adaptor.cli")
     if config is not None:
@@ -58,7 +63,9 @@ def this_service(config: str | None) -> ServiceUnit:
     for text in (*program, *environment.values()):
         if not text.isprintable():
             raise UsageError(f"{text!r} cannot stand in a unit or a crontab: it is not printable")
-    return ServiceUnit(name=name, program=program, environment=environment, host=socket.gethostname())
+    return ServiceUnit(
+        name=service_name(), program=program, environment=environment, host=socket.gethostname()
+    )
 
 
 def unit(service: ServiceUnit) -> str:
@@ -174,15 +181,63 @@ def install(
     if remove:
         return
     if not show and isinstance(chosen, Systemd):
-        try:
-            view = Outage(was_there=True).wait_out(lambda: ask(api.GetDaemon()))
-        except (NoDaemonError, NoAnswerError) as error:
-            raise AdaptorError(
-                f"the daemon does not answer ({error}); see: journalctl --user -u {service.name}, or"
-                " daemon.log"
-            ) from error
+        view = _answering(service.name)
         click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
     print_lines(chosen.remarks())
+
+
+def _answering(unit: str) -> api.DaemonView:
+    """The daemon that systemd has just started. Raises AdaptorError: it does not answer."""
+    try:
+        return Outage(was_there=True).wait_out(lambda: ask(api.GetDaemon()))
+    except (NoDaemonError, NoAnswerError) as error:
+        raise AdaptorError(
+            f"the daemon does not answer ({error}); see: journalctl --user -u {unit}, or daemon.log"
+        ) from error
+
+
+def restart_service(named: bool) -> bool:
+    """Restart the unit of systemd in which the daemon runs; False: it runs in none.
+
+    `named`: whether the command names a configuration, or drops sites.
+
+    Raises:
+        AdaptorError: the unit's file starts another version, or its daemon does not answer.
+        UsageError: the unit's file says how the daemon is started.
+    """
+    daemon, unit = None, service_name()
+    with contextlib.suppress(AccessError, OtherVersionError):
+        daemon = find_daemon()
+    if daemon is None or daemon.host != socket.gethostname() or _unit_of(daemon.pid) != unit:
+        return False
+    if named:
+        raise UsageError(
+            f"systemd starts the daemon ({unit}): name its configuration by: adaptor daemon install"
+        )
+    _ask(["systemctl", "--user", "restart", unit])
+    version = _answering(unit).version
+    if version != __version__:
+        raise AdaptorError(
+            f"systemd has started version {version}, as {unit}.service says; to have it start version"
+            f" {__version__}: adaptor daemon install"
+        )
+    return True
+
+
+def _unit_of(pid: int) -> str:
+    """The unit of systemd's user instance in which a process runs; empty: it runs in none."""
+    with contextlib.suppress(OSError):
+        return unit_in(Path(f"/proc/{pid}/cgroup").read_text())
+    return ""
+
+
+def unit_in(cgroups: str) -> str:
+    """The same, from the text of /proc/PID/cgroup."""
+    for line in cgroups.splitlines():
+        parts = line.rpartition(":")[2].split("/")
+        if any(part.startswith("user@") for part in parts[:-1]) and parts[-1].endswith(".service"):
+            return parts[-1].removesuffix(".service")
+    return ""
 
 
 def _chosen(

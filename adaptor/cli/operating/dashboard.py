@@ -118,7 +118,7 @@ _READABLE = 0o644
 @click.option(
     "--textfile", "file", metavar="FILE", help="Write FILE, for node_exporter's textfile collector."
 )
-@click.option("--every", type=duration, metavar="DURATION", help="Write it again and again, until Ctrl-C.")
+@click.option("--every", type=duration, metavar="DURATION", help="Write it repeatedly, until Ctrl-C.")
 def metrics(file: str | None, every: float | None) -> None:
     """Print numbers for Prometheus: tasks, pilots, queues, starts, waste, credits, forecast errors.
 

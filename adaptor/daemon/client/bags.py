@@ -67,7 +67,8 @@ def stage(running: RunningDaemon, question: api.Stage) -> int:
         UsageError: those before them are not there, an id is taken, or they run after each other.
         JournalError: they are not written down.
     """
-    return running.core.journal.stage(question.key, question.first, question.tasks, running.core.now())
+    journal, now = running.core.journal, running.core.now()
+    return journal.stage(question.key, question.first, question.tasks, now, set(question.taken))
 
 
 async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitted:
@@ -91,7 +92,14 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
     awaits = _awaited_bags(core, spec)
     id = core.journal.add_bag(
-        spec, new.rows, now, with_budget, open=question.open, key=question.key, gated=bool(awaits)
+        spec,
+        new.rows,
+        now,
+        with_budget,
+        open=question.open,
+        key=question.key,
+        gated=bool(awaits),
+        taken=set(given.taken),
     )
     if with_budget is not None:
         core.broker.keep_apart(id)

@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from adaptor import api
+from adaptor import __version__, api
 from adaptor.advice import SeenQueue, advise
 from adaptor.api.question import A, decode_question
 from adaptor.daemon.client import bags, credits, pictures, plans, site_views, steering
 from adaptor.daemon.client.credits import forecast_view, why_paused
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.removed_sites import removed_pilots, view_of
-from adaptor.daemon.server import PeerMessage
+from adaptor.daemon.server import FOREIGN, PeerMessage
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
 from adaptor.journal.views import Live
@@ -29,7 +29,7 @@ _LARGE = 250_000
 """Bytes that take some 10 ms to decode."""
 
 
-def takes_time(data: bytes) -> bool:
+def takes_time(data: bytes, *, same: bool = True) -> bool:
     """Whether a question is one that schedulers are asked or queues are planned for, or that waits.
 
     A large one, which has a new bag, is not read: it takes time.
@@ -37,19 +37,24 @@ def takes_time(data: bytes) -> bool:
     if len(data) > _LONGEST_QUICK_LOOK:
         return True
     try:
-        return decode_question(data).takes_time
+        return decode_question(data, same=same).takes_time
     except msgspec.DecodeError:
         return False
 
 
-async def serve(running: RunningDaemon, data: bytes) -> object:
-    """The answer to one question, or its Failure. Raises JournalError."""
+async def serve(running: RunningDaemon, data: bytes, *, same: bool = True) -> object:
+    """The answer to one question, or its Failure; `same`: as `decode_question` says. Raises JournalError."""
     try:
-        if len(data) > _LARGE:
+        if same and len(data) > _LARGE:
             question = await asyncio.to_thread(decode_question, data)
         else:
-            question = decode_question(data)
+            question = decode_question(data, same=same)
     except msgspec.DecodeError as error:
+        if not same:
+            return api.Failure(
+                f"the daemon has version {__version__}, and this command another one: use the adaptor of that"
+                " version, or end the daemon: adaptor daemon stop"
+            )
         return api.Failure(f"the daemon does not understand this question: {error}", usage=True)
     try:
         handler = answers.of(type(question))
@@ -125,6 +130,11 @@ def _daemon(running: RunningDaemon, _: api.GetDaemon) -> api.DaemonView:
     return running.view()
 
 
+@answers(api.GetUpkeep)
+def _upkeep(running: RunningDaemon, _: api.GetUpkeep) -> api.UpkeepView:
+    return running.upkeep()
+
+
 @answers(api.Stop)
 def _stop(running: RunningDaemon, question: api.Stop) -> None:
     running.stop(pilots=question.pilots)
@@ -157,7 +167,7 @@ class ClientEndpoint:
 
     async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:
-            if takes_time(data):
+            if takes_time(data, same=not identity.startswith(FOREIGN)):
                 task = asyncio.create_task(self._answer(identity, data))
                 self._background.add(task)
                 task.add_done_callback(self._background.discard)
@@ -167,7 +177,8 @@ class ClientEndpoint:
     async def _answer(self, identity: bytes, data: bytes) -> None:
         """Any failure is an answer too."""
         try:
-            answer: object = await serve(self._running, data)
+            same = not identity.startswith(FOREIGN)
+            answer: object = await serve(self._running, data, same=same)
         except JournalError as error:
             self._stall(error)
             answer = api.Failure(str(error))

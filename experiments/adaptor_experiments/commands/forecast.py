@@ -17,7 +17,7 @@ from adaptor_experiments.commands.running import (
 _TRACES = ("SDSC-SP2-1998", "CTC-SP2", "SDSC-BLUE", "lublin_256_est")
 
 
-@click.command(short_help="Measure how often bags end within the interval that users are told.")
+@click.command(short_help="Measure how often bags end within the interval shown to users.")
 @traces_option
 @count_option("--bags", 1, 40, "On each trace.")
 @seed_option
@@ -28,7 +28,7 @@ def forecast(traces: Path, bags: int, seed: int, processes: int) -> None:
     Bags of four kinds (alike, log-normal, two kinds, a sorted file), half of them with a hint of --time,
     meet the queues of the traces at instants drawn at random. The decisions are the daemon's; the
     forecast is made by the function that users meet, when 0, 10, 50 and 90 % of the tasks have ended.
-    Beside it: when the last request in the system would end by its planned start and its limit (what
+    Also: when the last request in the system would end by its planned start and its limit (what
     `squeue --start` says), and the rate of the last half minute. Widths and errors are medians, as
     shares of the time that was left. Bags that take more than four days are left out.
 

@@ -31,8 +31,8 @@ from adaptor_experiments.commands.running import (
 def a2ha(output: Path, orders: int, quick: bool, demo: Path | None, seed: int, processes: int) -> None:
     """Repeat the evaluations of A²HA (Silva et al. 2011, §4) and of its forerunner (2008, §5).
 
-    How many hosts the estimators buy for bags whose task runtimes are not known, beside the figures and
-    tables of the papers, and beside our own preset `frugal`.
+    How many hosts the estimators buy for bags whose task runtimes are not known, next to the figures and
+    tables of the papers, and next to our own preset `frugal`.
 
     \b
     Example:
@@ -102,7 +102,7 @@ def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) 
     show(write_report(found, settings, output), output)
 
 
-@click.command(short_help="Use donated processors, beside formal requests.")
+@click.command(short_help="Use donated processors besides formal requests.")
 @folder_option("transparent")
 @traces_option
 @click.option(
@@ -133,7 +133,7 @@ def transparent(
     quick: bool,
     **part: Any,
 ) -> None:
-    """Use idle processors of simulated clusters, beside formal requests (De Rose et al. 2008, §3 and §5).
+    """Use idle processors of simulated clusters besides formal requests (De Rose et al. 2008, §3 and §5).
 
     Bags of 100 to 10,000 tasks of 100 s to 10,000 s on three traces with their interarrival times × 1.3,
     1 and 0.7, by transparent, static, adaptive and mixed allocation, and by transparent allocation as in

@@ -73,7 +73,7 @@ def list_option(flag: str, name: str, choices: Collection[Choice], about: str) -
     )
 
 
-tasks_option = list_option("--tasks", "tasks", (100, 1000, 10_000, 100_000), "Only bags of so many tasks")
+tasks_option = list_option("--tasks", "tasks", (100, 1000, 10_000, 100_000), "Only bags of this many tasks")
 mean_option = list_option("--mean", "means", (100, 1000, 10_000), "Only these mean runtimes, in s")
 
 

@@ -119,7 +119,7 @@ class Executor(RemoteExecutor):
             environment=captured({**os.environ, **self.envvars()})[0],
         )
         self._keep_logs = settings.keep_logs
-        self._client = Client(start=lambda: ensure_daemon(None))
+        self._client = Client(start=lambda: ensure_daemon(None, sites=self._common.sites))
         self._bags: dict[BagKey, int] = {}
         self._heard: dict[int, int] = {}
         """By bag, the last event received."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adaptor.batch_script import BatchScript
-from adaptor.errors import BagFileError, UsageError
+from adaptor.config.schema import SiteConfig
+from adaptor.errors import BagFileError, ObstaclesError, UsageError
 from adaptor.resources import TaskGpus
 from tests.bagfile.scripts.submissions import bag_of
 
@@ -98,7 +99,6 @@ def test_a_script_of_pbs() -> None:
     assert bag.cwd == "/home/ada"
     variables = bag.options["script"].variables
     assert (variables["PBS_O_WORKDIR"], variables["A"], variables["B"]) == ("/here", "1", "x y")
-    assert [(wish.key, wish.given.value) for wish in bag.wishes] == [("partition", "batch")]
     torque = bag_of("#PBS -t 0,3 -l nodes=1:ppn=8")
     assert [task.environment for task in torque.tasks] == [{"PBS_ARRAYID": "0"}, {"PBS_ARRAYID": "3"}]
     assert torque.options["cpus"] == 8
@@ -130,10 +130,10 @@ def test_a_script_of_grid_engine() -> None:
     assert bag.cwd == "."
     script = bag.options["script"]
     assert script.dialect == "gridengine"
+    assert script.append, "Grid Engine writes behind what a file holds"
     told = {"JOB_NAME": "sim", "SGE_O_WORKDIR": "/here", "A": "1"}
     told |= {"SGE_TASK_FIRST": "1", "SGE_TASK_LAST": "51", "SGE_TASK_STEPSIZE": "50"}
     assert told.items() <= script.variables.items()
-    assert [(wish.key, wish.given.value) for wish in bag.wishes] == [("partition", "all.q")]
 
 
 def test_a_script_of_grid_engine_without_an_array() -> None:
@@ -141,7 +141,8 @@ def test_a_script_of_grid_engine_without_an_array() -> None:
     assert [task.environment for task in bag.tasks] == [None]
     assert bag.options["script"].variables["SGE_TASK_ID"] == "undefined"
     assert bag.cwd == "/home/ada"
-    assert bag_of(usual="gridengine").options["script"].dialect == "gridengine"
+    sites = {"a": SiteConfig(backend="gridengine")}
+    assert bag_of(sites=sites).options["script"].dialect == "gridengine"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,6 @@ def test_files_of_grid_engine(lines: str, output: str, error: str) -> None:
     ("line", "problem"),
     [
         ("#$ -hold_jid 7", "--ignore hold_jid submits it without"),
-        ("#$ -l gpu=1", "the resource gpu is not known"),
         ("#$ -t 0-3", "tasks are counted from 1"),
         ("#$ -pe smp", "-pe needs two values"),
         ("#$ -b y", "a script is no program"),
@@ -181,6 +181,11 @@ def test_options_of_grid_engine_are_ignored_by_name() -> None:
     assert bag.cwd == "."
 
 
+def test_where_a_script_of_pbs_begins() -> None:
+    assert bag_of("#PBS -l ncpus=1").cwd == "/home/ada"
+    assert bag_of("#PBS -l ncpus=1,wd").cwd == "."
+
+
 def test_processes_of_a_chunk_share_its_processors() -> None:
     bag = bag_of("#PBS -l select=1:ncpus=4:ompthreads=2:mpiprocs=2")
     script = bag.options["script"]
@@ -191,14 +196,16 @@ def test_processes_of_a_chunk_share_its_processors() -> None:
 
 def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
     assert bag_of().options["script"].dialect == "slurm"
-    assert bag_of(usual="pbs").options["script"].dialect == "pbs"
-    assert bag_of("#SBATCH -c 2", usual="pbs").options["script"].dialect == "slurm"
+    sites = {"a": SiteConfig(backend="pbs")}
+    assert bag_of(sites=sites).options["script"].dialect == "pbs"
+    assert bag_of("#SBATCH -c 2", sites=sites).options["script"].dialect == "slurm"
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("#SBATCH --dependency=afterok:7", "job.sh:2: --dependency=afterok:7: a bag does not wait for jobs"),
+        ("#SBATCH --dependency=singleton", "a bag waits by afterok and afterany, not by singleton"),
+        ("#SBATCH --dependency=afterok:7?afterok:8", "--ignore dependency submits it without"),
         ("#SBATCH -N 4", "-N 4: a script has one node; for several see"),
         ("#SBATCH --mem=0", "--mem=0: all memory of a node"),
         ("#SBATCH --exclusive", "--ignore exclusive submits it without"),
@@ -213,9 +220,13 @@ def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
         ("#SBATCH --requeue=yes", "--requeue takes no value"),
         ("#ADAPTOR cpu=2", "job.sh:2: unknown option 'cpu' (did you mean 'cpus'?)"),
         ("#PBS -l select=2:ncpus=4", "a script has one node"),
-        ("#PBS -l software=abaqus", "the resource software is not known"),
-        ("#PBS -W depend=afterok:7", "--ignore W submits it without"),
-        ("#SBATCH -n 4\nsrun ./mpi", "job.sh:3: srun would start 4 processes"),
+        ("#PBS -W stagein=a@b:c", "--ignore stagein submits it without"),
+        ("#PBS -W depend=before:7", "--ignore depend submits it without"),
+        (
+            "#SBATCH -n 4\nmodule load openmpi\nsrun ./a.out",
+            "job.sh:4: srun would start 4 processes",
+        ),
+        ("srun --multi-prog steps", "job.sh:2: srun --multi-prog: not supported in a task"),
         ("\r", "line ends of DOS"),
         ("\0", "adaptor submit -- job.sh"),
     ],
@@ -231,7 +242,120 @@ def test_what_is_ignored_counts_for_nothing() -> None:
     with pytest.raises(BagFileError):
         bag_of(line)
     bag = bag_of(line, ignore=["mail", "exclusive", "image"])
-    assert (len(bag.tasks), bag.wishes) == (2, [])
+    assert (len(bag.tasks), bag.remarks) == (2, [])
+
+
+def test_all_obstacles_come_in_one_message_with_the_line_that_gets_through() -> None:
+    lines = ("#SBATCH --exclusive --image=a", "#SBATCH --mail-type=END --mem=0", "#SBATCH --array=1-2")
+    with pytest.raises(ObstaclesError) as caught:
+        bag_of(*lines)
+    assert caught.value.problem == "job.sh: 3 lines cannot be followed"
+    assert [line.partition(":")[0] for line in caught.value.lines[:3]] == ["line 2", "line 2", "line 3"]
+    assert caught.value.lines[-1] == "--ignore exclusive,image,mem submits it without these"
+    assert len(bag_of(*lines, ignore=["exclusive", "image", "mem"]).tasks) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#SBATCH --cpus-per-task=CPUPERTASK",
+        "#SBATCH --array=1-{n}",
+        "#SBATCH --nodes={node}",
+        "#SBATCH --nodes=2",
+        "#SBATCH --ntasks=N",
+        "#SBATCH --gres=shard:1",
+        "#PBS -l select=2:ncpus=4",
+        "#PBS -l nodes=1:ppn=NODES:$x",
+    ],
+)
+def test_to_ignore_is_not_offered_where_the_element_would_be_another_one(line: str) -> None:
+    with pytest.raises(ObstaclesError) as caught:
+        bag_of(line)
+    assert "--ignore" not in str(caught.value)
+    with pytest.raises(ObstaclesError) as caught:
+        bag_of(line, "#SBATCH --exclusive" if "SBATCH" in line else "#PBS -h")
+    assert caught.value.lines[-1].endswith("submits it without these, once the other lines are changed")
+
+
+def test_ignoring_a_resource_of_pbs_drops_it_alone() -> None:
+    line = "#PBS -l select=1:ncpus=12:mem=4gb:cpu_type=icelake,walltime=1:0:0,software=abaqus"
+    for ignored in (["cpu_type", "software"], ["cpu_type", "software", "l"]):
+        bag = bag_of(line, ignore=ignored, sites={"a": SiteConfig(backend="pbs")})
+        assert (bag.options["cpus"], bag.options["memory"]) == (12, 4 * 1024**3)
+        assert bag.options["timeout"].seconds == 3600
+        assert bag.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("line", "remark"),
+    [
+        ("#SBATCH --hint=nomultithread", "--hint=nomultithread: processors are what the scheduler counts"),
+        ("#SBATCH --no-requeue", "--no-requeue: a task whose node was lost runs again"),
+        ("#PBS -r n", "-r n: a task whose node was lost runs again"),
+        ("#$ -r n", "-r n: a task whose node was lost runs again"),
+        ("#SBATCH --time-min=5", "--time-min=5: the walltime of requests is crafted"),
+        ("#SBATCH --wait", "--wait: the command does not wait for the bag"),
+        ("#SBATCH -d afterok:7:8", "-d afterok:7:8: the bag waits for bags 7, 8, not for jobs"),
+        ("sbatch next.sh", "sbatch: jobs that a script submits go to the scheduler as ever"),
+        (
+            "if true; then scontrol show job $SLURM_JOB_ID; fi",
+            "scontrol show job: the scheduler does not know",
+        ),
+        ("scontrol update JobId=$SLURM_JOB_ID", "scontrol update: the scheduler does not know"),
+    ],
+)
+def test_what_informs_or_decorates_is_a_remark(line: str, remark: str) -> None:
+    (found,) = bag_of(line).remarks
+    assert found.text.startswith(remark)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["# sbatch next.sh", "#SBATCH --comment=x --nice", "#SBATCH -N 1-4", "echo use sbatch x", "#SBATCH -J x"],
+)
+def test_what_changes_nothing_is_not_spoken_of(line: str) -> None:
+    assert bag_of(line).remarks == []
+
+
+def test_a_bag_waits_for_bags() -> None:
+    options = bag_of("#SBATCH --dependency=afterok:7:8,afterany:9[]").options
+    assert (options["after"], options["after_any"]) == ((7, 8), (9,))
+    assert bag_of("#PBS -W depend=afterok:7[].adaptor,group_list=x").options["after"] == (7,)
+
+
+def test_variables_of_single_options() -> None:
+    variables = script_of("#SBATCH --hint=nomultithread --open-mode=append").variables
+    told = {"SLURM_HINT": "nomultithread", "SLURM_THREADS_PER_CORE": "1", "SLURM_OPEN_MODE": "a"}
+    assert told.items() <= variables.items()
+    assert script_of("#SBATCH --threads-per-core=2").variables["SLURM_THREADS_PER_CORE"] == "2"
+
+
+def test_gpus_of_each_process() -> None:
+    bag = bag_of("#SBATCH --ntasks=2 --gpus-per-task=a100:1")
+    assert bag.options["gpus"] == TaskGpus(2, "a100")
+    assert bag.options["script"].variables["SLURM_GPUS_PER_TASK"] == "a100:1"
+    assert bag_of("#SBATCH --gpus=2").options["script"].variables["SLURM_GPUS"] == "2"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("#SBATCH -n 4", "for i in 1 2; do srun -n 1 ./mpi_prog & done; wait"),
+        ("#SBATCH -n 4", "srun ./plain"),
+        ("#SBATCH -n 4", "module load openmpi", "mpiexec ./a.out"),
+        ("#SBATCH -n 4", "module load openmpi", "srun --mpi=none -n 4 hostname"),
+        ("#SBATCH -n 4", "# mpi", "srun hostname"),
+        ("#SBATCH -n 4", "module load openmpi", "srun --nodes=1 --job-name=a -n1 ./a.out"),
+        ("#SBATCH -n 4", "gcc -o champion compile.c", "srun ./champion"),
+    ],
+)
+def test_steps_that_the_element_can_start(lines: tuple[str, ...]) -> None:
+    assert bag_of(*lines).options["cpus"] == 4
+
+
+def test_the_array_of_the_command_line_wins_over_one_that_is_none() -> None:
+    assert len(bag_of("#SBATCH --array=1-N", array="1-2").tasks) == 2
+    assert len(bag_of("#SBATCH --array=[1-3%2]").tasks) == 3
 
 
 def test_a_bad_array_of_the_command_line() -> None:

@@ -17,7 +17,12 @@ Act = Callable[[World, float], AbstractContextManager[str]]
 
 It raises NoVictimError where nothing can be hit now; then it is tried again later.
 """
-EVERYWHERE = ("plain", "spool", "ssh", "two-sites", "donation-scheduler", "donation-agents", "budget")
+ON_SLURM = (
+    "plain", "spool", "ssh", "two-sites", "donation-scheduler", "donation-agents", "budget", "quota",
+    "failing-disk", "accounting",
+)  # fmt: skip
+ON_OPENPBS = ("openpbs", "openpbs-spool")
+EVERYWHERE = (*ON_SLURM, *ON_OPENPBS)
 
 
 class NoVictimError(Exception):

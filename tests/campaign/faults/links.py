@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tests.campaign.faults.catalog import NoVictimError, claim, fault, present
 from tests.campaign.world import World
 
-OVER_TCP = ("plain", "budget")
+SPOOLED = ("spool", "openpbs-spool")
+OVER_TCP = ("plain", "budget", "quota", "failing-disk", "accounting", "openpbs")
 OVER_SSH = ("ssh", "two-sites")
 
 
@@ -43,10 +44,11 @@ def ssh_server_stopped(world: World, draw: float) -> Iterator[str]:
         sshd.start()
 
 
-@fault("spool: taken away", weight=2, scenes=("spool",), lasts=(2, 20))
+@fault("spool: taken away", weight=2, scenes=SPOOLED, lasts=(2, 20))
 def spool_taken_away(world: World, draw: float) -> Iterator[str]:
     # A daemon that starts makes the folder anew; so none starts meanwhile.
-    with claim(world, "spool", "daemon"):
+    disk = present(world.spool_disk)
+    with claim(world, "spool", "daemon", f"disk {disk.path}"):
         if world.spool is None or not world.spool.is_dir():
             raise NoVictimError
         aside = world.spool.with_suffix(".away")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.campaign.faults.catalog import claim, fault
+from tests.campaign.faults.catalog import claim, fault, present
 from tests.campaign.world import World
 
 DONATED = ("donation-scheduler", "donation-agents")
@@ -13,8 +13,8 @@ DONATED = ("donation-scheduler", "donation-agents")
 @fault("local job", weight=4, scenes=DONATED)
 def local_job(world: World, draw: float) -> Iterator[str]:
     """On one to three whole nodes; whether it ran and what it found is looked at in the end."""
-    with claim(world, f"controller {world.sites[0][0]}"):
-        name = world.local_jobs.submit(nodes=1 + int(3 * draw))
+    with claim(world, f"controller {world.sites[0].name}"):
+        name = present(world.local_jobs).submit(nodes=1 + int(3 * draw))
         yield name
 
 

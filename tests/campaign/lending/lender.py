@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import adaptor
 from tests.e2e.lab import Lab
 
 UID = 300_000 + os.getpid() % 100_000
@@ -62,8 +61,9 @@ def _python_for(uid: int, folder: Path) -> str:
         return sys.executable
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", folder], check=True)
     (packages,) = folder.glob("lib/*/site-packages")
-    places = [str(Path(adaptor.__file__).parents[1]), *(p for p in sys.path if p.endswith("site-packages"))]
-    (packages / "ours.pth").write_text("".join(f"{place}\n" for place in places))
+    # With what the .pth files there name: packages that are installed where they are worked on.
+    lines = (f"import site; site.addsitedir({p!r})\n" for p in sys.path if p.endswith("site-packages"))
+    (packages / "ours.pth").write_text("".join(lines))
     python = str(folder / "bin" / "python")
     if not _runs(python, uid):
         raise RuntimeError("other users have no Python here that can run the adaptor")
@@ -71,7 +71,7 @@ def _python_for(uid: int, folder: Path) -> str:
 
 
 def _runs(python: str, uid: int) -> bool:
-    words = [python, "-I", "-c", "import adaptor.daemon.service, adaptor.worker.agent"]
+    words = [python, "-I", "-c", "import adaptor.daemon.service, adaptor_donation_agents.reclaim"]
     try:
         return (
             subprocess.run(

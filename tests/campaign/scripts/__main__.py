@@ -7,10 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.campaign.scripts.cases import CASES
-from tests.campaign.scripts.comparing import SITE, compare
-from tests.clusters.slurm import ThrowawaySlurm, available
-from tests.clusters.slurm_conf import ClusterOptions
+from tests.campaign.scripts.cases import CASES, DANGEROUS
+from tests.campaign.scripts.comparing import SITE, compare, slurm_with_tmpdir
+from tests.campaign.scripts.public_cases import public_cases
+from tests.clusters.slurm import available
 from tests.e2e.lab import Lab
 
 
@@ -20,20 +20,20 @@ def main() -> int:
         print(reason, file=sys.stderr)
         return 2
     different, variables = 0, set[str]()
-    options = ClusterOptions(extra=("FirstJobId=700000",))
-    with ThrowawaySlurm(options) as slurm, tempfile.TemporaryDirectory() as folder:
+    cases = (*CASES, *DANGEROUS, *public_cases())
+    with tempfile.TemporaryDirectory() as folder, slurm_with_tmpdir(Path(folder)) as slurm:
         os.environ.update(slurm.env)
         lab = Lab(Path(folder))
         lab.configure(SITE)
         try:
-            for case in CASES:
+            for case in cases:
                 found, changed = compare(case, slurm, lab)
                 variables |= changed
                 different += bool(found)
                 print(f"{case.name:45} {'; '.join(found) or 'equal'}", flush=True)
         finally:
             lab.close()
-    print(f"\n{len(CASES) - different} of {len(CASES)} equal in outputs, names and exit codes")
+    print(f"\n{len(cases) - different} of {len(cases)} equal in outputs, names and exit codes")
     print("variables with other values, of sbatch and of adaptor:", *sorted(variables), sep="\n  ")
     return 1 if different else 0
 

@@ -23,6 +23,8 @@ class Case:
     folders: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     """Names and texts of what is there before."""
+    shared: bool = False
+    """Whether elements write to the same file, so that its lines come in any order."""
 
 
 def script(*lines: str, interpreter: str = "/bin/bash") -> str:
@@ -169,3 +171,79 @@ CASES = (
         script("#SBATCH -n 2 -N 1 --ntasks-per-node=2 -o out", "echo $SLURM_NTASKS", _ENVIRONMENT),
     ),
 )
+
+_BOTH = "touch ${1}_$SLURM_ARRAY_TASK_ID; until [ -e ${1}_1 ] && [ -e ${1}_2 ]; do sleep 0.1; done"
+_TOGETHER = f"together() {{ {_BOTH}; }}"
+"""Elements 1 and 2 go on once both have come there."""
+_FIVE = "for line in 1 2 3 4 5; do echo $SLURM_ARRAY_TASK_ID $line; done"
+_PROCESS = (
+    "echo $SLURM_PROCID $SLURM_LOCALID of $SLURM_NTASKS $SLURM_STEP_NUM_TASKS > process-$1-$SLURM_PROCID"
+)
+
+DANGEROUS = (
+    Case(
+        "two elements, one file",
+        script("#SBATCH --array=1-2 --output=%A.out", _TOGETHER, "together a", _FIVE),
+        elements=(1, 2),
+        shared=True,
+    ),
+    Case(
+        "one file, one element after the other",
+        script("#SBATCH --array=1-2%1 --output=shared.out --job-name=x", _FIVE),
+        elements=(1, 2),
+    ),
+    Case(
+        "one file that is appended to",
+        script("#SBATCH --array=1-2%1 --output=%x.out --job-name=x --open-mode=append", _FIVE),
+        elements=(1, 2),
+        files=(("x.out", "before\n"),),
+    ),
+    Case(
+        "standard error of all in one file",
+        script(
+            "#SBATCH --array=1-2 -o out-%a -e %x.err -J x", _TOGETHER, "together a", f"{{ {_FIVE}; }} >&2"
+        ),
+        elements=(1, 2),
+        shared=True,
+    ),
+    Case(
+        "$SLURM_TMPDIR",
+        script(
+            "#SBATCH --array=1-2 --output=out-%a",
+            _TOGETHER,
+            'cd "$SLURM_TMPDIR" || exit 3',
+            "ls -A; touch mine_$SLURM_ARRAY_TASK_ID; cd $SLURM_SUBMIT_DIR; together a",
+            'ls "$SLURM_TMPDIR"; together b; rm -rf "$SLURM_TMPDIR"/*; together c; ls "$SLURM_TMPDIR"',
+            'stat -c %a "$SLURM_TMPDIR"',
+        ),
+        elements=(1, 2),
+    ),
+    Case(
+        "the folder of $0",
+        script(
+            "#SBATCH --array=1-2 --output=out-%a",
+            'case "$(dirname "$0")" in */job[0-9]*) echo the copy of slurmd;; *) echo no;; esac',
+            'cd "$(dirname "$0")"; ls; ./helper.sh || echo $?',
+        ),
+        elements=(1, 2),
+        files=(("helper.sh", "#!/bin/sh\necho never\n"),),
+    ),
+    Case(
+        "steps behind an ampersand",
+        script(
+            "#SBATCH --ntasks=2 --output=out",
+            "for i in 1 2 3 4 5; do srun -n 1 --exclusive ./step $i & done; wait",
+        ),
+        files=(("step", f"#!/bin/sh\n{_PROCESS}\n"),),
+    ),
+    Case(
+        "a step of several processes",
+        script(
+            "#SBATCH -n 3 --output=out",
+            "srun ./step a; echo $?; srun -n 2 ./step b; echo $?; srun -n 4 ./step c; echo $?",
+            "srun -n 2 --output=file_%t hostname > nothing; echo in | srun -n 2 cat",
+        ),
+        files=(("step", f"#!/bin/sh\n{_PROCESS}\nexit $SLURM_PROCID\n"),),
+    ),
+)
+"""What would differ without a word if an element were any other task. A site with $SLURM_TMPDIR."""

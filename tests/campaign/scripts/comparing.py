@@ -13,6 +13,7 @@ from tests.campaign.scripts.cases import Case
 from tests.campaign.world import words
 from tests.clusters.processes import step_processes
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import LONG, Lab, until
 
 SITE = """
@@ -29,6 +30,19 @@ SITE = """
 SHELL = {"COLOUR": "deep blue", "FLAVOUR": "sweet"}
 _ENDED = re.compile(r"JobState=(?:COMPLETED|FAILED|CANCELLED|NODE_FAIL|OUT_OF_MEMORY|TIMEOUT)")
 _IDS = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID")
+
+
+def slurm_with_tmpdir(folder: Path) -> ThrowawaySlurm:
+    """A cluster whose prolog, which it writes into a folder, gives each job a `$SLURM_TMPDIR` of its own.
+
+    Its job numbers are none that occur in scripts.
+    """
+    prolog = folder / "prolog"
+    local = folder / "local"
+    text = f"mkdir -p {local}/$SLURM_JOB_ID\nchmod 700 {local}/$SLURM_JOB_ID\n"
+    prolog.write_text(f"#!/bin/sh\n{text}echo export SLURM_TMPDIR={local}/$SLURM_JOB_ID\n")
+    prolog.chmod(0o755)
+    return ThrowawaySlurm(ClusterOptions(extra=("FirstJobId=700000", f"TaskProlog={prolog}")))
 
 
 @dataclass
@@ -79,9 +93,11 @@ def prepared(above: Path, case: Case) -> Path:
     folder.mkdir(parents=True)
     (folder / "job.sh").write_text(case.text)
     for name in case.folders:
-        (folder / name).mkdir()
+        (folder / name).mkdir(parents=True, exist_ok=True)
     for name, text in case.files:
         (folder / name).write_text(text)
+        if text.startswith("#!"):
+            (folder / name).chmod(0o755)
     return folder
 
 
@@ -147,7 +163,9 @@ def run_by_adaptor(case: Case, lab: Lab, folder: Path) -> tuple[int, dict[int, s
 
 def _trace(folder: Path, case: Case, codes: dict[int, str], job: str, ids: dict[int, str]) -> Trace:
     trace = Trace(codes)
-    numbers = {**dict.fromkeys(ids.values(), "(job)"), job: "(array)" if len(ids) > 1 else "(job)"}
+    # With sbatch the last element has the job number of the array, with the adaptor one of its own.
+    array = "(array)" if len(ids) > 1 and "%j" not in case.text else "(job)"
+    numbers = {**dict.fromkeys(ids.values(), "(job)"), job: array}
     for path in sorted(folder.rglob("*")):
         if path.is_dir():
             continue
@@ -159,7 +177,8 @@ def _trace(folder: Path, case: Case, codes: dict[int, str], job: str, ids: dict[
             if int(number) in case.elements and "-%a" in case.text:
                 continue  # the index of an element, not an id
             name = re.sub(rf"(?<![\d_]){number}(?!\d)", word, name)
-        trace.files[name] = _text(path, folder)
+        text = _text(path, folder)
+        trace.files[name] = "".join(sorted(text.splitlines(keepends=True))) if case.shared else text
     return trace
 
 

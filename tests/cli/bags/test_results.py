@@ -13,6 +13,7 @@ import pytest
 from adaptor import api
 from adaptor.api import FailureView, TaskSums
 from adaptor.cli.sentences import summary
+from adaptor.outputs.finding import Outputs
 from adaptor.outputs.packing import Packer
 from tests.cli.fake_control import Answers, bag_view, task_view
 from tests.cli.invoking import Cli, Serve
@@ -60,7 +61,7 @@ def test_results(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     values = cli("results", "--json").value
     assert [task["task"] for task in values] == [0, 1, 2, 3]
     assert [task["stdout"] for task in values] == [f"{tmp_path}/0.out", None, None, None]
-    assert server.asked(api.GetTasks)[-1] == api.GetTasks(7, [], -1, 10_000)
+    assert server.asked(api.GetTasks)[-1] == api.GetTasks(7, [], -1, 2_000)
     cli("results", "--failed")
     assert server.asked(api.GetTasks)[-1].states == ["failed", "cancelled"]
 
@@ -121,7 +122,7 @@ def test_an_output_is_followed_to_its_end(
     cli: Cli, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over the loss of an attempt, and into the archive that the output ends up in."""
-    monkeypatch.setattr("adaptor.cli.bags.results.PAUSE", 0.0)
+    monkeypatch.setattr("adaptor.cli.bags.task_output.PAUSE", 0.0)
     folder = os.open(tmp_path, os.O_RDONLY)
     looks = 0
 
@@ -177,6 +178,43 @@ def test_outputs_in_task_order(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     assert outcome.code == 0
     server.answers[api.GetTasks] = [task_view(0)]
     assert cli("results", "--stderr").lines[0] == "first"
+
+
+def gone(cli: Cli, serve: Serve, output: Path, tasks: list[api.TaskView], **changes: Any) -> str:
+    """What `results --stdout` says on stderr."""
+    serve({api.GetBags: api.Bags([bag_view(output=str(output), **changes)]), api.GetTasks: tasks})
+    outcome = cli("results", "--stdout")
+    assert outcome.code == 0
+    return outcome.err
+
+
+def test_outputs_in_a_folder_that_was_removed_are_gone(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    waiting = task_view(4, state="waiting", attempt=0)
+    tasks = [task_view(0), task_view(1), task_view(3, state="failed"), waiting]
+    told = gone(cli, serve, folder, tasks)
+    assert told == f"adaptor: bag 7: what 3 tasks (0-1, 3) may have written is gone: no folder {folder}\n"
+    assert gone(cli, serve, folder, tasks, output_files="none") == ""
+
+
+def test_outputs_before_a_folder_was_made_again_are_gone(
+    cli: Cli, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that ended later have written nothing."""
+    monkeypatch.setattr(Outputs, "made_at", lambda _outputs: 1_700_000_010.0)
+    (tmp_path / "0.out").write_text("early\n")
+    tasks = [task_view(0), *(task_view(task, ended=1_700_000_000.0 + task) for task in (5, 6, 9, 12))]
+    told = gone(cli, serve, tmp_path, tasks)
+    assert told.startswith("adaptor: bag 7: what 3 tasks (5-6, 9) may have written is gone: ")
+    assert f"{tmp_path} was made again at " in told
+
+
+def test_a_file_that_a_script_names_and_that_is_not_there_is_gone(
+    cli: Cli, serve: Serve, tmp_path: Path
+) -> None:
+    tasks = [task_view(0, stdout=str(tmp_path / "slurm-1.out")), task_view(1, stdout=os.devnull)]
+    told = gone(cli, serve, tmp_path, tasks)
+    assert told == "adaptor: bag 7: the stdout of 1 task (0) is gone: no such file\n"
 
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"

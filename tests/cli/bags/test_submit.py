@@ -11,6 +11,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import BagInput, TaskInput
+from adaptor.cli.bags import bag_input
 from adaptor.cli.bags import submit as run_module
 from adaptor.client import asking as client
 from adaptor.client.environment import captured
@@ -48,6 +49,17 @@ def test_a_bag_reaches_the_daemon(
     assert (spec.name, spec.cwd, spec.output) == ("mine", str(here), str(here / "out"))
     assert (spec.cpus, spec.retries, spec.replicas, spec.sites) == (2, 0, 1, ("a", "b"))
     assert bag.tasks == [TaskInput("echo a"), TaskInput("echo b")]
+
+
+def test_numbers_whose_folders_are_another_users_are_not_taken(
+    cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        bag_input, "numbers_of_others", lambda output: [7] if "adaptor-{bag}" in output else []
+    )
+    server = serve({api.Submit: api.Submitted(8)})
+    assert cli("submit", "--", "true").out == "bag 8: 1 task\n"
+    assert submitted(server).taken == (7,)
 
 
 def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve, here: Path) -> None:
@@ -359,3 +371,35 @@ def test_an_output_folder_of_another_machine_is_taken(
     monkeypatch.setattr(os, "access", lambda *_args, **_more: False)
     assert cli("submit", "--template", "true", "--output", "/no-such-scratch/x").code == 0
     assert submitted(server).spec.output == "/no-such-scratch/x"
+
+
+def test_a_bag_after_the_last_one(cli: Cli, serve: Serve, here: Path) -> None:
+    server = serve({api.GetBags: api.Bags([bag_view(6)]), api.Submit: api.Submitted(7)})
+    outcome = cli("submit", "--template", "true", "--after", "last", "--after-any", "3,last", "--parsable")
+    assert (outcome.code, outcome.out) == (0, "7\n")
+    spec = submitted(server).spec
+    assert (spec.after, spec.after_any) == ((6,), (3, 6))
+
+
+def test_what_a_script_asks_for_and_does_not_get_is_said(cli: Cli, serve: Serve, here: Path) -> None:
+    serve({api.Submit: api.Submitted(7)})
+    (here / "job.sh").write_text("#!/bin/sh\n#SBATCH --mail-type=END --array=1-2 -p gpu\nhostname\n")
+    outcome = cli("submit", "job.sh")
+    assert outcome.out == "bag 7: 2 tasks\n"
+    assert outcome.err.splitlines() == [
+        "adaptor: job.sh:2: --mail-type=END: nobody is notified; --notify says who is",
+        "adaptor: job.sh:2: -p gpu: the configuration of local counts, which has none",
+    ]
+
+
+def test_all_that_stops_a_script_is_said_at_once(cli: Cli, here: Path) -> None:
+    (here / "job.sh").write_text("#!/bin/sh\n#SBATCH --exclusive\n#SBATCH --mem=0\nhostname\n")
+    outcome = cli("submit", "job.sh", "--json")
+    assert outcome.code == 2
+    assert outcome.err.splitlines() == [
+        "adaptor: job.sh: 2 lines cannot be followed",
+        "  line 2: --exclusive: tasks share nodes; ask for all processors of a node by --cpus-per-task",
+        "  line 3: --mem=0: all memory of a node; write how much a task needs",
+        "  --ignore exclusive,mem submits it without these",
+    ]
+    assert outcome.value["error"].endswith("--ignore exclusive,mem submits it without these")

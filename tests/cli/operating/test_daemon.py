@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor import api
+from adaptor import __version__, api
 from adaptor.cli import daemon_process
 from adaptor.cli.operating import daemon as daemon_module
 from adaptor.client import asking
@@ -41,7 +41,7 @@ def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.Mon
     assert started == [True]
     assert cli("daemon", "start", "--json").value["started"] is False
     told = cli("daemon", "status").out
-    assert "version 0.1.0, 2 workers" in told
+    assert f"version {__version__}, 2 workers" in told
     assert "journal: 3M, 12 bags since" in told
     assert "kept until `adaptor forget`" in told
     assert "memory: 48M" in told

@@ -91,18 +91,30 @@ def test_by_force_its_pilots_cannot_be_cancelled(cli: Cli) -> None:
     assert "adaptor daemon stop --pilots" in outcome.err
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        '{"host": "login2", "boot": "b", "pid": 1, "ticks": 1}',  # another machine's
-        f'{{"host": "{socket.gethostname()}", "boot": "of another day", "pid": 1, "ticks": 1}}',
-        "pid 1 on here",  # of another version
-    ],
-)
+WRITTEN = [
+    '{"host": "login2", "boot": "b", "pid": 1, "ticks": 1}',  # another machine's
+    f'{{"host": "{socket.gethostname()}", "boot": "of another day", "pid": 1, "ticks": 1}}',
+    "pid 1 on here",  # of another version
+    "",
+]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_the_kernel_names_the_holder_whatever_the_file_says(
+    cli: Cli, daemon: psutil.Process, state: Path, written: str
+) -> None:
+    (state / lock.LOCK).write_text(written)
+    assert cli("daemon", "stop", "--force").out == f"stopped: process {daemon.pid}\n"
+    assert not is_alive(daemon)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
 def test_nobody_is_ended_who_is_not_known_to_be_the_daemon(
     cli: Cli, daemon: psutil.Process, state: Path, monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
+    """The kernel has no lock of a process of this machine: the number is one of another machine's."""
     monkeypatch.setattr(lock, "_JUST_TAKEN", 0.0)
+    monkeypatch.setattr(lock, "_has_locked", lambda _pid, _file: False)
     (state / lock.LOCK).write_text(written)
     outcome = cli("daemon", "stop", "--force")
     assert outcome.code == 1

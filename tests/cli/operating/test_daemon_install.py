@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.cli.invoking import Cli
+from adaptor import __version__, api
+from adaptor.cli.operating import daemon_install
+from tests.cli.fake_control import daemon_view
+from tests.cli.invoking import Cli, Serve
 
 
 @pytest.fixture
@@ -80,3 +84,22 @@ def test_a_mistake_in_the_configuration_is_told_before_anything_is_written(
     config.write_text("sites: {}\n")
     assert cli("daemon", "install", "--yes", "--config", str(config)).code == 2
     assert not crontab.exists()
+
+
+@pytest.mark.parametrize("version", [__version__, "0.0.9"])
+def test_systemd_restarts_the_daemon_that_it_started(
+    cli: Cli, crontab: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """Else it would look after it no more. Its file may name another installation."""
+    asked = crontab.parent / "asked"
+    (crontab.parent / "bin" / "systemctl").write_text(f"#!/bin/sh\necho $* >>{asked}\n")
+    monkeypatch.setattr(daemon_install, "_unit_of", lambda _pid: daemon_install.service_name())
+    serve({api.GetDaemon: msgspec.structs.replace(daemon_view(), version=version)})
+    told = cli("daemon", "restart")
+    assert asked.read_text() == f"--user restart {daemon_install.service_name()}\n"
+    if version == __version__:
+        assert told.out.startswith("restarted: ")
+    else:
+        assert f"systemd has started version {version}" in told.err
+        assert "adaptor daemon install" in told.err
+    assert cli("daemon", "restart", "--drop-sites").code == 2

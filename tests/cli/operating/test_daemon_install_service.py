@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.cli.operating.daemon_install import ServiceUnit, cron_lines, scron_lines, unit, with_block
+from adaptor.cli.operating.daemon_install import (
+    ServiceUnit,
+    cron_lines,
+    scron_lines,
+    unit,
+    unit_in,
+    with_block,
+)
 
 
 def service(**environment: str) -> ServiceUnit:
@@ -77,3 +84,18 @@ def test_other_lines_of_a_crontab_stay(before: list[str], lines: list[str]) -> N
     assert with_block(with_block(once, "adaptor-2", ["x"]), "adaptor", []) == with_block(
         text, "adaptor-2", ["x"]
     )
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "found"),
+    [
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/adaptor-1a.service\n", "adaptor-1a"),
+        ("1:name=systemd:/user.slice/user@7.service/adaptor.service\n0::/user.slice\n", "adaptor"),
+        ("0::/user.slice/user-1000.slice/session-3.scope\n", ""),
+        ("0::/system.slice/cron.service\n", ""),
+        ("0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_unit_in_which_a_daemon_runs(cgroups: str, found: str) -> None:
+    assert unit_in(cgroups) == found

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from adaptor import api
-from adaptor.daemon.client.commands import serve
+from adaptor import __version__, api
+from adaptor.daemon.client.commands import ClientEndpoint, serve
+from adaptor.daemon.server import FOREIGN
+from adaptor.errors import AdaptorError
 from adaptor.protocol.messages import Report
 from tests.daemon.budgeted_site import set_budget
 from tests.daemon.fake_site import FakeSite
@@ -59,3 +63,25 @@ def test_advice_counts_on_the_queue_that_was_read(site: FakeSite) -> None:
     assert told.measured.done == 6
     assert told.measured.longest == 0.5
     assert told.measured.first_tr is not None
+
+
+@pytest.mark.parametrize("identity", [b"7", FOREIGN + b"7"])
+def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, identity: bytes) -> None:
+    """It would not understand the answers to other questions, and might mean something else by them."""
+    bag = site.submit_bag(3)
+    running = Mock(core=site.state.core, sites={"here": site.state}, stalled="")
+    running.view.return_value = api.DaemonView(pid=7, host="here", version="1")
+    answers: list[bytes] = []
+
+    async def send(_identity: bytes, data: bytes) -> None:
+        answers.append(data)
+
+    endpoint = ClientEndpoint(running, Mock(), send)
+    questions: list[api.Question[Any]] = [api.GetDaemon(), api.Cancel([bag]), api.Stop()]
+    asyncio.run(endpoint.receive([(identity, api.encode_question(each)) for each in questions]))
+    assert api.decode_answer(api.GetDaemon(), answers[0]).pid == 7
+    running.stop.assert_called_once_with(pilots=False)
+    if identity.startswith(FOREIGN):
+        with pytest.raises(AdaptorError, match=f"the daemon has version {re.escape(__version__)}"):
+            api.decode_answer(api.Cancel([bag]), answers[1])
+    assert (bag in site.state.core.broker.state.bags) is identity.startswith(FOREIGN)

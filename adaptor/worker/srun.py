@@ -1,0 +1,390 @@
+"""Stands in front of Slurm's srun for scripts: starts the processes of a step on the element's node.
+
+A step of Slurm's would be one of the pilot's job, with all of the pilot's processors. This file is copied to
+nodes and run by itself, so it imports the standard library alone.
+
+Beside it lies `SLOTS`, a file in which each step locks a byte for each processor that it uses: as in a job of
+Slurm, steps that together need more processors than the element has run one after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, NoReturn
+
+SLOTS = "slots"
+_FLAGS = frozenset({
+    "--exclusive", "--exact", "--unbuffered", "--overlap", "--overcommit", "--oversubscribe", "--quiet",
+    "--verbose", "--no-kill", "--kill-on-bad-exit", "--propagate", "--whole", "--disable-status",
+    "--label", "-u", "-O", "-Q", "-s", "-v", "-K", "-k", "-X", "-l",
+})  # fmt: skip
+_PERHAPS = frozenset({"--exclusive", "--kill-on-bad-exit", "--propagate"})
+"""Those of the flags that may have a value behind `=`."""
+_VALUES = {
+    "-n": "--ntasks", "-N": "--nodes", "-c": "--cpus-per-task", "-m": "--distribution", "-J": "--job-name",
+    "-t": "--time", "-T": "--threads", "-G": "--gpus", "-p": "--partition", "-A": "--account", "-q": "--qos",
+    "-D": "--chdir", "-i": "--input", "-o": "--output", "-e": "--error", "-w": "--nodelist",
+}  # fmt: skip
+_LONG = frozenset({
+    "--ntasks-per-node", "--mem", "--mem-per-cpu", "--mem-bind", "--cpu-bind", "--mpi", "--gres",
+    "--gpus-per-task", "--gpus-per-node", "--gpu-bind", "--hint", "--open-mode", "--export", "--signal",
+    "--wait", "--accel-bind", "--comment", "--threads-per-core", "--cpu-freq", "--jobid",
+})  # fmt: skip
+_PAUSE = 0.1
+"""Seconds between two looks for free processors."""
+_GATE = 4095
+"""The byte of an element that the one step holds which waits for processors."""
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_MPI = re.compile(rb"MPI_Init|PMI2?_Init|PMIx_Init|libmpi\w*\.so|mpi4py|horovod|using MPI\b|library\(Rmpi\)")
+_SIGN = re.compile(r"%(?P<width>\d{0,2})(?P<letter>[AajJnNstux])|%%")
+_CHUNK = 1 << 20
+
+
+class StepError(Exception):
+    """The step cannot be started; the message says why."""
+
+
+@dataclasses.dataclass
+class Step:
+    """What one call of srun asks for."""
+
+    command: list[str]
+    processes: int
+    cpus: int | None = None
+    """Of each process; None: not said."""
+    name: str = ""
+    chdir: str = ""
+    input: str = ""
+    output: str = ""
+    error: str = ""
+    append: bool = False
+    overlap: bool = False
+    overcommit: bool = False
+    label: bool = False
+    """Whether the number of its process stands before each line of output."""
+    kill: bool = False
+    """Whether one failure ends all processes."""
+    variables: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def read(words: Sequence[str], environment: Mapping[str, str]) -> Step:
+    """Raises StepError: an option cannot be followed."""
+    rest = list(words)
+    values: dict[str, str] = {}
+    flags: set[str] = set()
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        if word == "--":
+            break
+        name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+        name = name.replace("_", "-")
+        if name in _FLAGS:
+            if equals and name not in _PERHAPS:
+                raise _unsupported(word)
+            flags.add(name)
+            continue
+        name = _VALUES.get(name, name)
+        if name not in _VALUES.values() and name not in _LONG:
+            raise _unsupported(word)
+        if not equals:
+            if not rest:
+                raise StepError(f"{word} without a value")
+            value = rest.pop(0)
+        values[name] = value
+    if not rest:
+        raise _unsupported("a call without a program")
+    return _step(rest, values, flags, environment)
+
+
+def _step(
+    command: list[str], values: Mapping[str, str], flags: set[str], environment: Mapping[str, str]
+) -> Step:
+    for name in ("--time", "--signal"):
+        if name in values:
+            raise _unsupported(name)
+    job = environment.get("SLURM_JOB_ID", "")
+    if values.get("--jobid", job) != job:
+        raise _unsupported(f"--jobid {values['--jobid']}")
+    if values.get("--nodes", "1").partition("-")[0] != "1":
+        raise _unsupported(f"--nodes {values['--nodes']}")
+    processes = values.get("--ntasks") or values.get("--ntasks-per-node") or environment.get("SLURM_NTASKS")
+    cpus = values.get("--cpus-per-task")
+    return Step(
+        command,
+        _number("--ntasks", processes or "1"),
+        None if cpus is None else _number("--cpus-per-task", cpus),
+        name=values.get("--job-name", ""),
+        chdir=values.get("--chdir", ""),
+        input=values.get("--input", ""),
+        output=values.get("--output", ""),
+        error=values.get("--error", ""),
+        append=values.get("--open-mode", "")[:1] in ("a", "A"),
+        overlap=bool(flags & {"--overlap", "-s", "--oversubscribe"}),
+        overcommit=bool(flags & {"--overcommit", "-O"}),
+        label=bool(flags & {"--label", "-l"}),
+        kill=bool(flags & {"--kill-on-bad-exit", "-K"}),
+        variables=_exported(values.get("--export", "ALL")),
+    )
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise StepError(f"{name} {text}: not a number above 0")
+    return int(text)
+
+
+def _exported(text: str) -> dict[str, str]:
+    first, *others = text.split(",")
+    pairs = [each.partition("=") for each in others]
+    if first.upper() != "ALL" or not all(equals for _, equals, _ in pairs):
+        raise _unsupported(f"--export={text}")
+    return {name: value for name, _, value in pairs}
+
+
+def _unsupported(what: str) -> StepError:
+    return StepError(f"{what}: not supported where the adaptor runs a script")
+
+
+def processors(step: Step, there: int) -> int:
+    """How many of the element's processors it uses. Raises StepError: it has not that many."""
+    needed = step.processes * (step.cpus or 1)
+    if step.overcommit:
+        return min(needed, there)
+    if needed > there:
+        why = f"More processors requested than permitted ({needed}; the task has {there})"
+        raise StepError(f"Unable to create step: {why}")
+    return needed
+
+
+def environment_of(step: Step, rank: int, given: Mapping[str, str]) -> dict[str, str]:
+    """What process number `rank` of a step finds."""
+    count = str(step.processes)
+    told = {
+        "SLURM_NTASKS": count,
+        "SLURM_NPROCS": count,
+        "SLURM_TASKS_PER_NODE": count,
+        "SLURM_STEP_NUM_TASKS": count,
+        "SLURM_STEP_TASKS_PER_NODE": count,
+        "SLURM_STEP_NUM_NODES": "1",
+        "SLURM_STEP_NODELIST": given.get("SLURM_NODELIST", ""),
+        "SLURM_STEP_ID": "0",
+        "SLURM_STEPID": "0",
+        "SLURM_PROCID": str(rank),
+        "SLURM_LOCALID": str(rank),
+        "SLURM_NODEID": "0",
+        "SLURM_GTIDS": ",".join(map(str, range(step.processes))),
+    }
+    if step.cpus is not None:
+        told["SLURM_CPUS_PER_TASK"] = str(step.cpus)
+    if step.name:
+        told["SLURM_JOB_NAME"] = step.name
+    return {**given, **told, **step.variables}
+
+
+def file_name(pattern: str, rank: int, given: Mapping[str, str]) -> str:
+    """The name of a file of process number `rank`."""
+    job = given.get("SLURM_JOB_ID", "")
+    known = {
+        "A": given.get("SLURM_ARRAY_JOB_ID", job), "a": given.get("SLURM_ARRAY_TASK_ID", "4294967294"),
+        "j": job, "J": f"{job}.0", "n": "0", "N": given.get("SLURMD_NODENAME", ""), "s": "0",
+        "t": str(rank), "u": given.get("USER", ""), "x": given.get("SLURM_JOB_NAME", ""),
+    }  # fmt: skip
+
+    def value(match: re.Match[str]) -> str:
+        return known[match["letter"]].zfill(int(match["width"] or 0)) if match["letter"] else "%"
+
+    return _SIGN.sub(value, pattern)
+
+
+def is_mpi(command: Sequence[str]) -> bool:
+    """Whether the program, or a script among its first arguments, seems to be one of MPI."""
+    program = shutil.which(command[0])
+    files = [program, *(word for word in command[1:4] if not word.startswith("-"))]
+    return any(_holds_mpi(path) for path in files if path and Path(path).is_file())
+
+
+def _holds_mpi(path: str) -> bool:
+    with contextlib.suppress(OSError), Path(path).open("rb") as file:
+        before = b""
+        while chunk := file.read(_CHUNK):
+            if _MPI.search(before + chunk):
+                return True
+            before = chunk[-40:]
+    return False
+
+
+def take(slots: str, element: int, wanted: int, there: int) -> int | None:
+    """Wait for so many processors of an element; a descriptor whose locks this process holds.
+
+    A lock goes with its process, and not to what that starts. None: the file system has no locks.
+    """
+    try:
+        handle = os.open(slots, os.O_RDWR | os.O_CLOEXEC)
+        first = element * (_GATE + 1)
+        fcntl.lockf(handle, fcntl.LOCK_EX, 1, first + _GATE)
+        taken: list[int] = []
+        while True:
+            for slot in range(first, first + there):
+                if len(taken) < wanted and slot not in taken:
+                    with contextlib.suppress(BlockingIOError, PermissionError):
+                        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
+                        taken.append(slot)
+            if len(taken) == wanted:
+                break
+            time.sleep(_PAUSE)
+        fcntl.lockf(handle, fcntl.LOCK_UN, 1, first + _GATE)
+    except OSError:
+        return None
+    return handle
+
+
+def main(words: Sequence[str], slots: str) -> int:
+    """The exit code. `slots`: the file for the locks."""
+    given = dict(os.environ)
+    try:
+        step = read(words, given)
+        there = int(given.get("ADAPTOR_CPUS", "1"))
+        wanted = processors(step, there)
+        if step.processes > 1 and is_mpi(step.command):
+            raise StepError(
+                f"{step.command[0]} is a program of MPI, whose {step.processes} processes would not find each"
+                " other: start it by mpiexec"
+            )
+        nested = "SLURM_STEP_ID" in given
+        piped = step.processes == 1 and _is_pipe(0)  # what feeds it may be a step that waits for it
+        if not (step.overlap or nested or piped):
+            handle = take(slots, int(given.get("SLURM_JOB_ID", "0")), wanted, there)
+            if handle is not None:
+                os.set_inheritable(handle, True)
+        if step.processes == 1 and not step.label:
+            _become(step, given)
+        return _run_all(step, given)
+    except (StepError, OSError) as error:
+        print(f"srun: error: {error}", file=sys.stderr)
+        return 1
+
+
+def _is_pipe(handle: int) -> bool:
+    try:
+        return (os.fstat(handle).st_mode & 0o170000) == 0o010000
+    except OSError:
+        return False
+
+
+def _opened(step: Step, rank: int, given: Mapping[str, str], done: dict[str, int]) -> tuple[int, int, int]:
+    """Standard input, output and error; `done`: files that other processes of the step have opened."""
+
+    def opened(pattern: str, flags: int) -> int:
+        name = os.devnull if pattern == "none" else file_name(pattern, rank, given)
+        if flags == os.O_RDONLY:
+            return os.open(name, flags)
+        if name not in done:
+            done[name] = os.open(name, flags, 0o666)
+        return done[name]
+
+    writing = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (0 if step.append else os.O_TRUNC)
+    source = opened(step.input, os.O_RDONLY) if step.input and step.input != "all" else 0
+    out = opened(step.output, writing) if step.output else 1
+    return source, out, opened(step.error, writing) if step.error else (out if step.output else 2)
+
+
+def _become(step: Step, given: Mapping[str, str]) -> NoReturn:
+    for number, handle in enumerate(_opened(step, 0, given, {})):
+        os.dup2(handle, number)
+    if step.chdir:
+        os.chdir(step.chdir)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvpe(step.command[0], step.command, environment_of(step, 0, given))  # noqa: S606
+    except OSError as error:
+        raise StepError(f"{step.command[0]}: {error.strerror}") from error
+
+
+def _run_all(step: Step, given: Mapping[str, str]) -> int:
+    """The highest exit code of several processes, as srun's own."""
+    blocked = {*_PASSED_ON, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    copies, files = _copies_of_input(step), dict[str, int]()
+    running: list[subprocess.Popen[bytes]] = []
+    labels: list[threading.Thread] = []
+    for rank in range(step.processes):
+        source, out, error = _opened(step, rank, given, files)
+        process = subprocess.Popen(
+            step.command,
+            env=environment_of(step, rank, given),
+            cwd=step.chdir or None,
+            stdin=copies[rank] if copies else source,
+            stdout=subprocess.PIPE if step.label else out,
+            stderr=subprocess.PIPE if step.label else error,
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
+        )
+        running.append(process)
+        if process.stdout is not None and process.stderr is not None:
+            prefix = f"{rank:>{len(str(step.processes - 1))}}: ".encode()
+            pairs = ((process.stdout, out), (process.stderr, error))
+            labels += [threading.Thread(target=_label, args=(prefix, *pair)) for pair in pairs]
+    for thread in labels:
+        thread.start()
+    codes: list[int] = []
+    while running:
+        for process in [each for each in running if each.poll() is not None]:
+            running.remove(process)
+            codes.append(process.returncode if process.returncode >= 0 else 128 - process.returncode)
+            if codes[-1] and step.kill:
+                _send(running, signal.SIGTERM)
+        if running:
+            news = signal.sigwaitinfo(blocked)
+            # The worker signals every process of its task by itself; a `kill` of the script means this one.
+            if news.si_signo != signal.SIGCHLD and _in_session(news.si_pid):
+                _send(running, news.si_signo)
+    for thread in labels:
+        thread.join()
+    return max(codes)
+
+
+def _label(prefix: bytes, stream: IO[bytes], target: int) -> None:
+    for line in stream:
+        os.write(target, prefix + line)
+
+
+def _copies_of_input(step: Step) -> list[IO[bytes]]:
+    """Standard input for each process; empty: all may have the same."""
+    if step.input not in ("", "all") or not (_is_pipe(0) or Path("/dev/stdin").is_file()):
+        return []
+    data = sys.stdin.buffer.read()
+    copies: list[IO[bytes]] = []
+    for _ in range(step.processes):
+        copies.append(tempfile.TemporaryFile())  # noqa: SIM115 (closed with the process)
+        copies[-1].write(data)
+        copies[-1].seek(0)
+    return copies
+
+
+def _in_session(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == os.getsid(0)
+    except OSError:
+        return False
+
+
+def _send(processes: Sequence[subprocess.Popen[bytes]], number: int) -> None:
+    for process in processes:
+        process.send_signal(number)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], str(Path(__file__).with_name(SLOTS))))

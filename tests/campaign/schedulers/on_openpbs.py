@@ -1,0 +1,91 @@
+"""A campaign's view of a throwaway OpenPBS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import psutil
+
+from backends.pbs.records import parse_dsv
+from tests.campaign.schedulers.cluster import PATIENCE, Cluster, Held, Job, is_ours, minutes
+from tests.clusters.openpbs import ThrowawayOpenPbs
+
+
+class OpenPbsCluster(Cluster):
+    def __init__(self, name: str, pbs: ThrowawayOpenPbs) -> None:
+        self.name, self.pbs = name, pbs
+        self.nodes = pbs.nodes
+        self.site = "    backend: pbs\n    partition: workq\n"
+        self.environment = pbs.env
+        self.address = pbs.network.address
+
+    def start_controller(self) -> None:
+        self.pbs.start_server()
+
+    def stop_controller(self, *, kill: bool = False) -> None:
+        self.pbs.stop_server(kill=kill)
+
+    def controller(self) -> psutil.Process | None:
+        return self.pbs.daemon("pbs_server")
+
+    def start_node(self, node: str) -> None:
+        self.pbs.start_mom(node)
+
+    def kill_node_daemon(self, node: str) -> None:
+        self.pbs.stop_mom(node)
+
+    def stop_node(self, node: str) -> None:
+        self.pbs.stop_node(node)
+
+    def node_daemon(self, node: str) -> psutil.Process | None:
+        return self.pbs.daemon(node)
+
+    def drain(self, node: str) -> None:
+        self._run("pbsnodes", "-o", node)
+
+    def resume(self, node: str) -> None:
+        self._run("pbsnodes", "-r", node)
+
+    def cut(self, node: str) -> None:
+        self.pbs.network.cut(node)
+
+    def connect(self, node: str) -> None:
+        self.pbs.network.connect(node)
+
+    def cancel(self, job: str) -> None:
+        self._run("qdel", job)
+
+    def queue(self) -> list[Job]:
+        return list(queued(self._run("qstat", "-f", "-F", "dsv")))
+
+    def records(self) -> Iterator[Held]:
+        for log in sorted((self.pbs.root / "head" / "server_priv" / "accounting").iterdir()):
+            yield from accounted(log.read_text(errors="replace"))
+
+    def _run(self, *command: str) -> str:
+        return self.pbs.run(command, timeout=PATIENCE)
+
+
+def queued(text: str) -> Iterator[Job]:
+    """Our requests in an output of `qstat -f -F dsv`."""
+    for record in parse_dsv(text, "Job Id: "):
+        values = record.values
+        if is_ours(values.get("Job_Name", "")):
+            yield Job(
+                record.id,
+                values["Job_Name"],
+                int(values["Resource_List.ncpus"]),
+                minutes(values["Resource_List.walltime"]),
+                leaves=values["job_state"] == "E",
+            )
+
+
+def accounted(text: str) -> Iterator[Held]:
+    """Of PBS's accounting log: its records of ends."""
+    for line in text.splitlines():
+        _, kind, _, said = line.split(";", 3)
+        job = dict(re.findall(r"(\S+?)=(\S+)", said)) if kind == "E" else {}
+        if is_ours(job.get("jobname", "")):
+            processors = int(job["Resource_List.ncpus"])
+            yield Held(job["jobname"], float(job["end"]) - float(job["start"]), processors)

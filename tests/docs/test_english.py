@@ -1,0 +1,150 @@
+"""Pages and help use plain English: no phrase of the list below, each with the words to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from adaptor.cli.main import program
+from tests.source_tree import ROOT
+
+PAGES = (
+    "README.md",
+    "docs/index.md",
+    "docs/howto.md",
+    "docs/words.md",
+    "docs/tutorial.md",
+    "docs/bags.md",
+    "docs/tasks.md",
+    "docs/sizes.md",
+    "docs/guard-rails.md",
+    "docs/forecasts.md",
+    "docs/sites.md",
+    "docs/slurm.md",
+    "docs/pbs.md",
+    "docs/gridengine.md",
+    "docs/ssh.md",
+    "docs/login-node.md",
+    "docs/donation.md",
+    "docs/donation-agents.md",
+    "docs/dashboard.md",
+    "docs/snakemake.md",
+    "docs/how-it-decides.md",
+    "docs/completion.md",
+    "docs/backends.md",
+    "docs/evidence.md",
+)
+"""The pages that are written so; add one as soon as it is."""
+
+BANNED = {
+    r"\b(is|are|be|was|were|been) told\b": "gets a message, learns, is given",
+    r"\btold by\b": "found from",
+    r"\btells? (of|the (daemon|worker|planner|user))\b": "reports, shows",
+    r"\bso (many|long|much)\b": "n tasks, t seconds: name the number",
+    r"\bwho knows\b": "if you know",
+    r"\bheard (of|from)\b": "answered, known",
+    r"\bborne\b|\bbears? with\b": "tolerated; extend, wait for",
+    r"\bwithheld\b": "not submitted, held back (`withheld` in code is a kind of `adaptor why`)",
+    r"\bas to\b": "about",
+    r"\bit is that\b": "name the thing",
+    r"\bbeside\b": "besides, next to, in addition to, with",
+    r"[,;:] for (it|they|he|she|we|you|there|nothing)\b": "because",
+    r"\b(no one|nobody|somebody|whoever|everybody|everyone)\b": "another user, users, n processes: name them",
+    r"\b(strangers?|newcomers?|neighbours?|keepers?|dawdl\w*)\b": "other users, processes: name them",
+    r"\banew\b": "again",
+    r"\bagain and again\b": "repeatedly",
+    r"\ball the same\b": "anyway",
+    r"\bin the mean\b": "on average",
+    r"\bforetold\b": "predicted",
+    r"\bdear\b": "expensive",
+    r"\b(is|are) bought\b": "requested, paid for",
+    r"\bonce for all\b": "once and for all",
+    r"\bbut for\b": "except",
+    r"\bif wanted\b": "optionally",
+    r"\bof which each\b": "each of which",
+    r"\bas ever\b": "as usual",
+    r"\b(is|are) held to\b|\bholds? (it|them|this|all this|the code|all) to\b": "tests check",
+    r"\bhas the sentence\b|\bhave the sentence\b": "says",
+    r"\bwhat is no\b|\b(is|are) no (failure|failures|retry)\b": "does not count as",
+    r"\bas far as it is\b": "if it is",
+    r"\bat so\b": "at n tasks: name the number",
+}
+"""Regular expression → what to write instead."""
+
+LONGEST = 90
+"""Words of a paragraph."""
+
+
+def prose(text: str) -> str:
+    """Without blocks (real output, examples of help), code, and the targets of links."""
+    text = re.sub(r"^ *(```+|~~~+).*?^ *\1", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^ *\x08\n.*?(?=^ *$)", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"`[^`\n]*(\n[^`\n]+)?`", "``", text)
+    return re.sub(r"\]\([^)]*\)", "]", text)
+
+
+def banned(text: str) -> list[str]:
+    """Each phrase of the list in the text, with what stands around it."""
+    line = " ".join(prose(text).split())
+    return [
+        f"{line[max(0, found.start() - 30) : found.end() + 30]!r}: write {instead}"
+        for phrase, instead in BANNED.items()
+        for found in re.finditer(phrase, line, re.IGNORECASE)
+    ]
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Those of a page, and the items of its lists; neither tables nor headings."""
+    text = "\n".join(line for line in prose(text).splitlines() if not line.lstrip().startswith("|"))
+    for part in re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )", text):
+        if part.strip() and not part.startswith("#"):
+            yield " ".join(part.split())
+
+
+def helps(group: click.Group = program, path: str = "adaptor") -> Iterator[tuple[str, str]]:
+    """What each command and each of its options says of itself."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield f"{path} {name}", f"{command.help or ''}\n\n{command.short_help or ''}"
+        for option in command.params:
+            if isinstance(option, click.Option):
+                yield f"{path} {name} {option.opts[0]}", option.help or ""
+        if isinstance(command, click.Group):
+            yield from helps(command, f"{path} {name}")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_no_banned_phrase(page: str) -> None:
+    assert banned((ROOT / page).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_paragraph_is_read_in_half_a_minute(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [part for part in paragraphs(text) if len(part.split()) > LONGEST] == []
+
+
+def test_no_key_of_the_configuration_has_a_banned_phrase() -> None:
+    pytest.importorskip("sphinx", reason="needs the extra `docs`")
+    from code_reference import config_groups
+
+    groups = config_groups()
+    texts = [text for group in groups for text in (group.about, *(key.meaning for key in group.keys))]
+    assert [phrase for text in texts for phrase in banned(text)] == []
+
+
+def test_no_help_has_a_banned_phrase() -> None:
+    found = {where: banned(text) for where, text in helps()}
+    assert {where: phrases for where, phrases in found.items() if phrases} == {}
+
+
+def test_a_banned_phrase_is_found_but_not_in_code_or_output() -> None:
+    text = "A worker that\nis told waits; `so many` and [a link](no one.md).\n```console\n$ who knows\n```\n"
+    assert banned(text) == [
+        "'A worker that is told waits; `` and [a link].': write gets a message, learns, is given"
+    ]
