@@ -1,4 +1,4 @@
-"""How long the profile of 1,000 nodes takes, with 1,000 and with 10,000 jobs in the queue.
+"""How long the profile of 1,000 nodes takes, with 1,000, 10,000 and 20,000 jobs in the queue.
 
 The nodes have 32 processors and 128 GB, every tenth 4 GPUs. Running jobs hold parts of one to eight nodes. Of
 the waiting jobs the scheduler has planned the first hundred, on nodes that it names; the others are planned
@@ -80,7 +80,7 @@ def rows() -> Iterator[Row]:
     """First the compiled loops are loaded."""
     node_schedule(crowded_nodes(10, 1), compiled=True)
     plan(_view(crowded_nodes(10, 1), "completion"))
-    for pending, target in ((900, 0.050), (9900, 0.400)):
+    for pending, target in ((900, 0.050), (9900, 0.400), (19_900, 0.800)):
         for kind, alike in (("arrays", 20), ("different", 1)):
             queue = crowded_nodes(pending, alike)
             steps: dict[str, tuple[Callable[[], object], float | None]] = {

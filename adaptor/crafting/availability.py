@@ -172,10 +172,17 @@ def _backfill(profile: Profile, jobs: list[PendingJob], starts: dict[str, float]
     """Plan jobs in this order, each at its earliest start.
 
     Each planned job only lowers the profile, so a job never starts before an earlier job of the same
-    shape: the search continues from that job's start.
+    shape: the search continues from that job's start. The first job of a shape starts no earlier than the
+    smallest one of its class would.
     """
     reached: dict[tuple[int, float], float] = {}
+    floors: dict[tuple[int, int], float] = {}
+    """By class, powers of two of processors and seconds: the earliest start of its smallest job so far."""
     for job in jobs:
         shape = (job.processors, job.tr)
-        start = profile.place(job.processors, job.tr, reached.get(shape, -math.inf))
-        reached[shape] = starts[job.id] = start
+        begin = reached.get(shape, -math.inf)
+        if shape not in reached and job.processors > 0 and job.tr > 0:
+            kind = (job.processors.bit_length() - 1, math.frexp(job.tr)[1] - 1)
+            least = floors.get(kind, -math.inf)
+            begin = floors[kind] = profile.earliest_start(2 ** kind[0], 2.0 ** kind[1], least)
+        reached[shape] = starts[job.id] = profile.place(job.processors, job.tr, begin)

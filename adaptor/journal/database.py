@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,22 @@ def guarded(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         if is_damage(error):
             raise damaged(path, error) from error
-        raise JournalError(f"{path}: the journal cannot be used: {error}") from error
+        raise JournalError(
+            f"{path}: the journal cannot be used: {error}{_of_the_disk(path, error)}"
+        ) from error
+
+
+def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
+    """What the disk says to others who write there, where SQLite tells only that it said no."""
+    if "I/O" in str(error):
+        try:
+            with tempfile.TemporaryFile(dir=path.parent) as file:
+                file.write(b"-" * 65536)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as problem:
+            return f" ({problem.strerror})"
+    return ""
 
 
 def open_for_writing(directory: Path) -> sqlite3.Connection:

@@ -13,7 +13,7 @@ from adaptor.errors import JournalError, UnknownBagError
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag
 from adaptor.model import CraftedRequest, Request
-from tests.campaign.small_disk import failing_disk
+from tests.campaign.small_disk import failing_disk, quota_disk
 from tests.scheduling.broker_world import World
 
 
@@ -45,7 +45,9 @@ def test_bags_and_requests_outlive_the_machine_at_once_and_the_rest_after_a_sync
             journal.add_pilot("s", "adaptor-x.", CraftedRequest(Request(1, 60), 0.0, 1, ""), 1.0)
             journal.explain(1.0, "s", "problem", "too late")
             disk.fail()
-            with pytest.raises(JournalError, match="cannot be used"):
+            with pytest.raises(
+                JournalError, match=r"cannot be used: disk I/O error \(Read-only file system\)"
+            ):
                 journal.explain(1.0, "s", "problem", "refused")
         disk.replace()
         with closing(Journal(disk.path)) as journal:
@@ -54,6 +56,19 @@ def test_bags_and_requests_outlive_the_machine_at_once_and_the_rest_after_a_sync
                 for what in ("COUNT(*) FROM task", "tag FROM pilot", "text FROM decision")
             ]
             assert read == [[(1,)], [("adaptor-x.1",)], [("synced",)]]
+
+
+def test_a_quota_is_named_and_ends_with_its_cause(tmp_path: Path) -> None:
+    with quota_disk(tmp_path / "disk", 16) as disk:
+        if disk is None:
+            pytest.skip("no Btrfs can be mounted here")
+        with closing(Journal(disk.path)) as journal:
+            disk.exceed_quota()
+            with pytest.raises(JournalError, match=r"cannot be used: disk I/O error \(Disk quota exceeded\)"):
+                journal.explain(1.0, "s", "problem", "x" * 100_000)
+            disk.lift_quota()
+            journal.explain(1.0, "s", "problem", "within it again")
+            assert journal.read(lambda db: db.execute("SELECT COUNT(*) FROM decision").fetchone()) == (1,)
 
 
 def test_each_journal_has_a_name_of_its_own_and_keeps_it(tmp_path: Path) -> None:

@@ -50,8 +50,12 @@ class CompiledTimelines:
         kinds = int(terms[:, kernel.KIND].max()) + 1
         floors = np.full((kinds, len(self._capacity)), self._start)
         self._state = self._state._replace(floors=floors)
+        known: dict[tuple[Ask, float], int] = {}
+        of = np.array([known.setdefault(job, len(known)) for job in jobs], np.int64)
+        example = np.unique(of, return_index=True)[1]
+        shapes = kernel.Shapes(of, example, np.full(len(known), -np.inf))
         job = 0
-        while (job := kernel.backfill(self._state, eligible, each, terms, trs, starts, job)) != DONE:
+        while (job := kernel.backfill(self._state, eligible, each, terms, trs, starts, shapes, job)) != DONE:
             self._grow(2 * self._state.times.shape[1])
         found: list[float] = starts.tolist()
         return found

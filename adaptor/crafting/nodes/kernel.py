@@ -323,6 +323,17 @@ def asks_less(each: Ints, terms: Ints, trs: Floats, one: int, other: int) -> boo
     return bool(more == 0)
 
 
+class Shapes(NamedTuple):
+    """The jobs that ask for the same: a long queue has far fewer of them than jobs."""
+
+    of: Ints
+    """By job: the number of its shape."""
+    example: Ints
+    """By shape: one of its jobs."""
+    latest: Floats
+    """By shape: the latest start of its jobs so far; −∞: none was planned."""
+
+
 @kernel
 def alike(each: Ints, terms: Ints, trs: Floats, one: int, other: int) -> bool:
     return asks_less(each, terms, trs, one, other) and asks_less(each, terms, trs, other, one)
@@ -330,21 +341,30 @@ def alike(each: Ints, terms: Ints, trs: Floats, one: int, other: int) -> bool:
 
 @kernel
 def backfill(
-    state: State, eligible: Ints, each: Ints, terms: Ints, trs: Floats, starts: Floats, first: int
+    state: State,
+    eligible: Ints,
+    each: Ints,
+    terms: Ints,
+    trs: Floats,
+    starts: Floats,
+    shapes: Shapes,
+    first: int,
 ) -> int:
     """Plan the jobs from `first` on. None starts before an earlier one that asks for less."""
+    latest = shapes.latest
     for job in range(first, trs.shape[0]):
         if job > first and alike(each, terms, trs, job - 1, job):
             start = starts[job - 1]  # what is known of the openings still holds
         else:
             start = state.instants[0]
-            for earlier in range(job):
-                if starts[earlier] > start and asks_less(each, terms, trs, earlier, job):
-                    start = starts[earlier]
+            for shape in range(latest.shape[0]):
+                if latest[shape] > start and asks_less(each, terms, trs, shapes.example[shape], job):
+                    start = latest[shape]
             start = find_openings(state, eligible, each[job], terms[job], start, trs[job])
         if start < np.inf:
             start = earliest(state, eligible, each[job], terms[job], start, trs[job])
         if start < np.inf and take(state, eligible, each[job], terms[job], start, start + trs[job]) == FULL:
             return job
         starts[job] = start
+        latest[shapes.of[job]] = max(latest[shapes.of[job]], start)
     return DONE

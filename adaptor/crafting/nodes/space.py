@@ -48,6 +48,7 @@ class Space:
         self.lists: list[list[int]] = [list(range(len(self.nodes))), []]
         """Numbers of nodes among which jobs may run: all, none, and what they ask for."""
         self._among: dict[frozenset[str], int] = {}
+        self._asks: dict[Need, list[Ask]] = {}
 
     @property
     def dimensions(self) -> int:
@@ -64,10 +65,11 @@ class Space:
     def asks(self, job: RunningJob | PendingJob) -> list[Ask]:
         """What a job without known parts asks for, the most first; if it does not tell, any processors."""
         need = job.need if isinstance(job, PendingJob) else None
-        if need is None:
-            return [self.of(Need(chunks=job.processors, processors=1))]
-        parts = sorted((need, *need.others), key=lambda part: -part.chunks * part.processors)
-        return [self.of(part) for part in parts]
+        need = need or Need(chunks=job.processors, processors=1)
+        if need not in self._asks:  # most jobs of a long queue ask for what others do
+            parts = sorted((need, *need.others), key=lambda part: -part.chunks * part.processors)
+            self._asks[need] = [self.of(part) for part in parts]
+        return self._asks[need]
 
     def of(self, need: Need) -> Ask:
         typed = need.gpus if need.gpu_type else 0

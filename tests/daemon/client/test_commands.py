@@ -67,18 +67,6 @@ def test_advice_counts_on_the_queue_that_was_read(site: FakeSite) -> None:
     assert told.measured.first_tr is not None
 
 
-def test_a_bag_whose_request_is_refused_says_why_at_once(site: FakeSite) -> None:
-    site.backend.refuses = lambda order: bool(order.task.memory)
-    site.submit_bag(1, memory=2**30)
-    site.submit_bag(20)
-    asyncio.run(step(site.state))
-    refused, other = asked(site, api.GetBags("all")).bags
-    assert refused.held_off.startswith("here: the last request failed (")
-    assert "next try at" in refused.held_off
-    assert other.held_off == ""
-    assert held_off_lines(refused) == [f"bag {refused.id}: {refused.held_off}"]
-
-
 @pytest.mark.parametrize("identity", [b"7", FOREIGN + b"7"])
 def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, identity: bytes) -> None:
     """It would not understand the answers to other questions, and might mean something else by them."""
@@ -99,3 +87,15 @@ def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, 
         with pytest.raises(AdaptorError, match=f"the daemon has version {re.escape(__version__)}"):
             api.decode_answer(api.Cancel([bag]), answers[1])
     assert (bag in site.state.core.broker.state.bags) is identity.startswith(FOREIGN)
+
+
+def test_a_bag_whose_request_is_refused_says_why_at_once(site: FakeSite) -> None:
+    site.backend.refuses = lambda order: bool(order.task.memory)
+    site.submit_bag(1, memory=2**30)
+    site.submit_bag(20)
+    asyncio.run(step(site.state))
+    refused, other = asked(site, api.GetBags("all")).bags
+    assert refused.held_off.startswith("here: the last request failed (")
+    assert "next try at" in refused.held_off
+    assert other.held_off == ""
+    assert held_off_lines(refused) == [f"bag {refused.id}: {refused.held_off}"]
