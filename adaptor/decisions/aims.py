@@ -12,7 +12,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of, terms_for
-from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import hosts_within
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
@@ -84,6 +84,8 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand))
+    if not bag.spec.paced:
+        return Aimed(_within_money(snapshot, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
@@ -204,7 +206,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         hosts=[_paid(snapshot, *each) for each in there],
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=_terms(snapshot.ledger, site, bag),
-        preset=PREFERENCES[bag.spec.prefer or "cheap"],
+        preset=preset_of(bag.spec.prefer),
         hint=bag.spec.expected_at(site.name) or (earlier.mean if earlier else None),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,
