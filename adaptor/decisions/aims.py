@@ -110,11 +110,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
         return demand
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     hosts = hosts_within(course, purse)
-    shape = shape_of(snapshot.here, demand)
-    widest = shape.slots(shape.widest)
-    if hosts > widest:  # a narrow request takes one of the few that are allowed
-        hosts -= hosts % widest
-    most = shape.processors_for(hosts)
+    most = shape_of(snapshot.here, demand).processors_for(hosts)
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
         return demand
     why = f"what its budget leaves beside the work pays for {counted(hosts, 'more host')}"

@@ -38,7 +38,7 @@ _AIMED_AT = 0.5
 """The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
 _AGED = 1.5
 """What a task is taken to need, in parts of the time that those that run have run, before enough finished."""
-_LONGER = 2.0
+LONGER = 2.0
 """Deviations by which the last task of a host may be longer than the mean."""
 
 
@@ -231,7 +231,7 @@ def _for_deadline(course: Course) -> float:
         math.floor(_AIMED_AT * time_left / unit), 1 if time_left >= unit else _AIMED_AT * time_left / unit
     )
     usable = min(usable, max(aimed * unit - course.terms.startup, mean))
-    last = min(usable / 2, mean + _LONGER * runtimes.deviation)
+    last = min(usable / 2, mean + LONGER * runtimes.deviation)
     there = sum(
         host.count * max(0.0, min(host.time_left(course.now), usable) - last)
         for host in course.until_requests_end

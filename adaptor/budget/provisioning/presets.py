@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from adaptor.budget.errors import BudgetError
+from adaptor.model import Preference
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,5 +57,5 @@ PREFERENCES: dict[Preference, Preset] = {"cheap": FRUGAL, "balanced": BALANCED}
 
 
 def preset_of(prefer: Preference | None) -> Preset:
-    """How boldly hosts are bought for a bag with this preference: where it says nothing, as cheap as can be."""
-    return BALANCED if prefer == "balanced" else FRUGAL
+    """How boldly hosts are bought for a bag with this preference; with none, as for a cheap one."""
+    return PREFERENCES.get(prefer or "cheap", FRUGAL)
