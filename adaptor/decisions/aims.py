@@ -141,8 +141,8 @@ def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
-    """Longest useful tr in seconds: its last task starts before the deadline. None: no deadline to come."""
-    if bag.spec.deadline is None or bag.spec.deadline <= now:
+    """Longest useful tr in seconds: its last task starts before the deadline. None: no request keeps one."""
+    if bag.spec.deadline is None or bag.spec.deadline <= now + site.rules.pad + demand.runtime:
         return None
     seconds = bag.spec.deadline - now + demand.runtime + site.rules.pad
     return round_up(math.ceil(seconds), site.rules.time_resolution)
