@@ -15,8 +15,7 @@ from adaptor.budget.provisioning.work_bound import variation
 LOST = 0.1
 """The part of the money that may always go into starts and ends of hosts."""
 LOST_AT_FIRST = 0.2
-"""The same before a runtime is known. With 256 tasks of 4 minutes on 64 processors, a budget that the bag
-without one keeps costs 5 % of time at most with this part, 15 % with half of it."""
+"""The same before a runtime is known."""
 KEPT = 0.5
 """The part of the money that is kept until a runtime is known, unless the budget is ample."""
 SLACK = 1.2
