@@ -330,6 +330,11 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         """True if a deadline, a preference or a quote constrains what is bought."""
         return self.deadline is not None or self.prefer is not None or bool(self.slots)
 
+    @property
+    def paced(self) -> bool:
+        """True if processors are bought in steps, as tasks finish; a fast bag gets what is free at once."""
+        return bool(self.slots) or (self.aims and self.prefer != "fast")
+
     def with_order(self, *, budget: bool) -> BagSpec:
         """With the order that it has where its user names none.
 

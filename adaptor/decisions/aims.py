@@ -12,7 +12,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of, terms_for
-from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import hosts_within
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
@@ -84,6 +84,8 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand))
+    if not bag.spec.paced:
+        return Aimed(_within_money(snapshot, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
@@ -108,11 +110,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
         return demand
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     hosts = hosts_within(course, purse)
-    shape = shape_of(snapshot.here, demand)
-    widest = shape.slots(shape.widest)
-    if hosts > widest > 0:  # a narrow request takes one of the few that are allowed
-        hosts -= hosts % widest
-    most = shape.processors_for(hosts)
+    most = shape_of(snapshot.here, demand).processors_for(hosts)
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
         return demand
     why = f"what its budget leaves beside the work pays for {counted(hosts, 'more host')}"
@@ -143,8 +141,8 @@ def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
-    """Longest useful tr in seconds: its last task starts before the deadline. None: no deadline to come."""
-    if bag.spec.deadline is None or bag.spec.deadline <= now:
+    """Longest useful tr in seconds: its last task starts before the deadline. None: no request keeps one."""
+    if bag.spec.deadline is None or bag.spec.deadline <= now + site.rules.pad + demand.runtime:
         return None
     seconds = bag.spec.deadline - now + demand.runtime + site.rules.pad
     return round_up(math.ceil(seconds), site.rules.time_resolution)
@@ -204,7 +202,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         hosts=[_paid(snapshot, *each) for each in there],
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=_terms(snapshot.ledger, site, bag),
-        preset=PREFERENCES[bag.spec.prefer or "cheap"],
+        preset=preset_of(bag.spec.prefer),
         hint=bag.spec.expected_at(site.name) or (earlier.mean if earlier else None),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,

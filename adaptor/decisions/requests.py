@@ -105,7 +105,7 @@ def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
     Bags with a deadline and those that were bought from a quote keep theirs.
     """
     spec = bag.spec
-    if spec.prefer is None or spec.slots or spec.deadline is not None:
+    if spec.prefer in (None, "fast") or spec.slots or spec.deadline is not None:
         return False
     return charges_whole_units(ledger, site)
 

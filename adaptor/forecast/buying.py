@@ -64,9 +64,10 @@ class Buyer:
 
     def _until_deadline(self, site: KnownSite, moment: Moment) -> int | None:
         deadline = self._aims.deadline
-        if deadline is None or deadline <= moment.now:
+        needed = moment.needed(site.name) + site.rules.pad
+        if deadline is None or deadline <= moment.now + needed:
             return None
-        seconds = deadline - moment.now + moment.needed(site.name) + site.rules.pad
+        seconds = deadline - moment.now + needed
         return round_up(math.ceil(seconds), site.rules.time_resolution)
 
     def _course(self, site: KnownSite, moment: Moment) -> Course:

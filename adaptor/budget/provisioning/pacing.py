@@ -36,9 +36,11 @@ _CERTAINTY = 0.9
 """With which the bought hosts can do the work, by the deadline or in their requests."""
 _AIMED_AT = 0.5
 """The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
+_AIMED_AT_HINTED = 0.65
+"""The same within a charging unit, whose rest is paid anyway, where a runtime is known from the beginning."""
 _AGED = 1.5
 """What a task is taken to need, in parts of the time that those that run have run, before enough finished."""
-_LONGER = 2.0
+LONGER = 2.0
 """Deviations by which the last task of a host may be longer than the mean."""
 
 
@@ -227,11 +229,11 @@ def _for_deadline(course: Course) -> float:
     if usable < mean:
         return math.inf
     unit = course.terms.unit
-    aimed = max(
-        math.floor(_AIMED_AT * time_left / unit), 1 if time_left >= unit else _AIMED_AT * time_left / unit
-    )
+    part = _AIMED_AT if course.hint is None else _AIMED_AT_HINTED
+    within = 1 if time_left >= unit else part * time_left / unit
+    aimed = max(math.floor(_AIMED_AT * time_left / unit), within)
     usable = min(usable, max(aimed * unit - course.terms.startup, mean))
-    last = min(usable / 2, mean + _LONGER * runtimes.deviation)
+    last = min(usable / 2, mean + LONGER * runtimes.deviation)
     there = sum(
         host.count * max(0.0, min(host.time_left(course.now), usable) - last)
         for host in course.until_requests_end

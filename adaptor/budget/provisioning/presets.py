@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from adaptor.budget.errors import BudgetError
+from adaptor.model import Preference
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,9 +49,13 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
 CONSERVATIVE = Preset(name="conservative", creation_ratio=0.5, increase_ratio=0.5)
 AGGRESSIVE = Preset(name="aggressive", creation_ratio=0.75, increase_ratio=0.75)
 BALANCED = msgspec.structs.replace(CONSERVATIVE, name="balanced", beyond_half="fill")
-FAST = msgspec.structs.replace(AGGRESSIVE, name="fast", beyond_half="fill")
 FRUGAL = Preset(name="frugal", certainty=0.8, beyond_half="fill")
 """The certainty was set on other bags than those of the experiments (see `adaptor replay a2ha`)."""
 
-PREFERENCES = {"cheap": FRUGAL, "balanced": BALANCED, "fast": FAST}
-"""By what a user prefers: how boldly hosts are bought."""
+PREFERENCES: dict[Preference, Preset] = {"cheap": FRUGAL, "balanced": BALANCED}
+"""By what a user prefers: how boldly hosts are bought. A fast bag gets all that is free at once."""
+
+
+def preset_of(prefer: Preference | None) -> Preset:
+    """How boldly hosts are bought for a bag with this preference; with none, as for a cheap one."""
+    return PREFERENCES.get(prefer or "cheap", FRUGAL)

@@ -40,11 +40,16 @@ def lower_bound(runtimes: RuntimeSums, waiting: int, now: float, certainty: floa
     """
     if not waiting:
         return 0.0
-    known = max(1, runtimes.finished)
-    variation = runtimes.deviation / runtimes.mean if runtimes.mean else 0.0
-    mixed = math.sqrt((PRIOR + (known - 1) * variation * variation) / (PRIOR + known - 1))
-    away = NormalDist().inv_cdf(certainty) * mixed * math.sqrt(1 / known + 1 / waiting)
+    known = 1 / max(1, runtimes.finished) + 1 / waiting
+    away = NormalDist().inv_cdf(certainty) * variation(runtimes) * math.sqrt(known)
     return waiting * runtimes.corrected_mean(now) * math.exp(-away)
+
+
+def variation(runtimes: RuntimeSums) -> float:
+    """The coefficient of variation, mixed with that of the exponential distribution while few are known."""
+    known = max(1, runtimes.finished)
+    found = runtimes.deviation / runtimes.mean if runtimes.mean else 0.0
+    return math.sqrt((PRIOR + (known - 1) * found * found) / (PRIOR + known - 1))
 
 
 def capacity(time_left: float, runtimes: RuntimeSums) -> float:

@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.budget.provisioning.presets import preset_of
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
@@ -66,7 +66,7 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
         at_once=bag.spec.max_running,
         pays=ahead.alone,
         used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if ahead.alone else 0,
-        aims=_aims(snapshot, bag) if ahead.alone and bag.spec.aims else None,
+        aims=_aims(snapshot, bag) if ahead.alone and bag.spec.paced else None,
     )
 
 
@@ -91,7 +91,7 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
 
 def _aims(snapshot: Snapshot, bag: BagFacts) -> KnownAims:
     return KnownAims(
-        preset=PREFERENCES[bag.spec.prefer or "cheap"],
+        preset=preset_of(bag.spec.prefer),
         deadline=bag.spec.deadline,
         pace=snapshot.memory.paces.get(bag.id),
     )
@@ -147,7 +147,7 @@ def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSi
         tariff=tariff_for(ledger, site, bag.spec.task),
         kind="donated" if bag.spec.allocation == "transparent" else "explicit",
     )
-    if not bag.spec.aims:
+    if not bag.spec.paced:
         return known
     chosen = snapshot.memory.slots_by_quote(bag).get(site.name, 0) if bag.spec.slots else None
     return msgspec.structs.replace(

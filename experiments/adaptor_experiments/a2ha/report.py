@@ -16,7 +16,7 @@ from adaptor_experiments.tables import Runs, texts
 _HOUR = 3600.0
 _CONCLUDED = {
     "as published": ("conservative", "aggressive", "frugal"),
-    "daemon": ("balanced", "fast", "frugal"),
+    "daemon": ("balanced", "frugal"),
 }
 
 

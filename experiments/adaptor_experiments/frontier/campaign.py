@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.situation import EarlierTasks
+from adaptor.forecast.forecast import worth_telling
 from adaptor_experiments.a2ha.bags import KINDS, runtimes
 from adaptor_experiments.forecasts.site_run import Outcome, submitted
 from adaptor_experiments.frontier.design import (
@@ -81,6 +82,7 @@ def run_piece(piece: Piece) -> list[Row]:
             ended=found.ended,
             cost=found.cost,
             end=found.end / _HOUR,
+            sure=[told.forecast.end is not None and told.forecast.end.high <= by for told in found.told],
             plain_cost=plain.cost,
             plain_end=plain.end / _HOUR,
             best=factor(policies, wish, found.cost * _HOUR, found.end, budget, by),
@@ -117,4 +119,9 @@ def _run(piece: Piece, tasks: list[float], wish: Wish, plain_end: float) -> Outc
         order="random",
         pays=wish != Wish(),
         foresees=wish.budget is not None and wish.deadline is not None,
-    ).run(longest=_LONGEST)
+    ).run(_moments(len(tasks)) if wish.kind == "deadline" else (), longest=_LONGEST)
+
+
+def _moments(tasks: int) -> tuple[int, int]:
+    """Finished tasks at which a forecast is made: as soon as one is worth telling, and half of them."""
+    return next(count for count in range(tasks) if worth_telling(count, tasks)), tasks // 2

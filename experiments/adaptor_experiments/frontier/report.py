@@ -30,6 +30,7 @@ _PREFERENCES = {
     "cheap dearer than balanced": ("cheap", "balanced"),
     "balanced dearer than fast": ("balanced", "fast"),
 }
+MOMENTS = ("first forecast", "half of the tasks")
 _PLAIN = "budget of at least the plain cost: later"
 
 
@@ -65,6 +66,7 @@ def tables(rows: Runs[Row]) -> list[Exhibit]:
         page.exhibit(
             "deadlines", _by_wish(rows.where(kind="deadline"), "deadline", _deadline), _columns("late")
         ),
+        page.exhibit("forecasts", _forecasts(rows.where(kind="deadline"))),
         page.exhibit("checks", _checks(rows), slack=SLACK),
     ]
 
@@ -139,6 +141,17 @@ def _deadline(runs: Runs[Row]) -> list[str]:
     """How often it is kept, the worst end over the deadline, and the factor of those that are kept."""
     late = max(row.end / row.deadline if row.ended else math.inf for row in runs)
     return [f"{sum(row.kept for row in runs)} of {len(runs)}", f"{late:.2f}", _factor(runs)]
+
+
+def _forecasts(rows: Runs[Row]) -> Iterator[list[str]]:
+    """By unit and moment: how many forecasts there are, say that the deadline is kept, and are wrong."""
+    for unit, runs in rows.by("unit").items():
+        for number, moment in enumerate(MOMENTS):
+            told = [row for row in runs if len(row.sure) > number]
+            sure = [row for row in told if row.sure[number]]
+            missed = sum(not row.kept for row in sure)
+            share = f"{missed / len(sure):.0%}" if sure else "-"
+            yield [format_duration(unit), moment, f"{len(sure)} of {len(told)}", str(missed), share]
 
 
 def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:

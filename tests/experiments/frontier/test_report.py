@@ -58,16 +58,20 @@ def test_more_budget_is_never_later_and_a_later_deadline_never_dearer():
 
 def test_the_page_has_the_picture_and_every_table(tmp_path):
     wished = [
-        row(wish, unit=unit, known=known, cost=12.0, end=1.1)
+        row(wish, unit=unit, known=known, cost=12.0, end=1.1, sure=[True, False])
         for unit in UNITS
         for known in KNOWLEDGE
         for wish in WISHES
     ]
     report = write_report(wished, Settings(orders=1, bags=("image",)), tmp_path)
-    factors, budgets, deadlines, checks = report.exhibits
+    factors, budgets, deadlines, forecasts, checks = report.exhibits
     assert factors.rows[0] == ["none", "unknown", *["1.20 (1.20)"] * 3]
     assert budgets.rows[0] == ["1s", "1.1", *["1 of 1", "1.20", "1.20 (1.20)"] * 3]
     assert deadlines.rows[0] == ["1s", "1.5", *["1 of 1", "0.73", "1.20 (1.20)"] * 3]
+    assert forecasts.rows[:2] == [
+        ["1s", "first forecast", "15 of 15", "0", "0%"],
+        ["1s", "half of the tasks", "0 of 15", "0", "-"],
+    ]
     assert checks.rows[-2][1] == f"9 of {9 * 9}"  # 1.1 × the work is less than 12 credits
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 1

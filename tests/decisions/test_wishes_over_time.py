@@ -1,0 +1,126 @@
+"""Bags with budgets, deadlines and preferences at a simulated site, from their submission to their end."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.errors import BudgetError
+from adaptor_experiments.forecasts.site_run import SITE, CheckedSite, Outcome, Submitted, submitted
+from adaptor_experiments.frontier.design import site_of
+
+_LATER = 1.35
+"""A bag whose first tasks say otherwise is later by this factor at most."""
+bags = st.one_of(
+    st.lists(st.floats(5, 900), min_size=20, max_size=120),
+    st.builds(lambda tasks, each: [each] * tasks, st.integers(20, 120), st.floats(5, 600)),
+    st.lists(st.floats(0.01, 1).map(lambda u: min(1800.0, 20 / u)), min_size=20, max_size=120),
+)
+"""Any tasks, equal ones, and those with a heavy tail."""
+units = st.sampled_from([1, 60, 3600])
+
+
+def run(tasks: list[float], site: CheckedSite, **wishes: object) -> Outcome:
+    return begun(tasks, site, **wishes).run(longest=100 * 3600)
+
+
+def begun(tasks: list[float], site: CheckedSite, **wishes: object) -> Submitted:
+    return submitted(tasks, site, order="random", foresees=False, **wishes)  # type: ignore[arg-type]
+
+
+@settings(max_examples=12, deadline=None)
+@given(bags, units)
+def test_a_fast_bag_is_as_quick_as_one_without_a_wish_and_no_other_preference_is_quicker(
+    tasks: list[float], unit: int
+) -> None:
+    plain = run(tasks, site_of(unit))
+    fast, balanced, cheap = (
+        run(tasks, site_of(unit), prefer=prefer) for prefer in ("fast", "balanced", "cheap")
+    )
+    assert fast == plain
+    assert fast.end <= min(balanced.end, cheap.end) * 1.05
+
+
+@settings(max_examples=12, deadline=None)
+@given(bags, units, st.floats(1.1, 3.0), st.floats(1.1, 3.0))
+def test_more_budget_is_hardly_later_and_no_budget_is_exceeded(
+    tasks: list[float], unit: int, budget: float, more: float
+) -> None:
+    work = math.fsum(tasks) / 3600 + unit / 3600
+    less_found = run(tasks, site_of(unit), budget=budget * work)
+    more_found = run(tasks, site_of(unit), budget=budget * more * work)
+    assert less_found.cost <= budget * work + 1e-6
+    assert more_found.cost <= budget * more * work + 1e-6
+    assert more_found.done >= 0.9 * less_found.done
+    if less_found.ended and more_found.ended:
+        assert more_found.end <= less_found.end * _LATER + 120
+
+
+@settings(max_examples=8, deadline=None)
+@given(bags, units)
+def test_a_budget_that_pays_for_far_more_than_the_bag_changes_nothing(tasks: list[float], unit: int) -> None:
+    plain = run(tasks, site_of(unit))
+    found = run(tasks, site_of(unit), budget=100 * max(plain.cost, 64 * unit / 3600))
+    assert found.ended
+    assert found.end <= 1.05 * plain.end + 60
+
+
+@settings(max_examples=8, deadline=None)
+@given(bags, units, st.floats(2.0, 6.0), st.floats(2.0, 4.0))
+def test_a_later_deadline_is_not_dearer(tasks: list[float], unit: int, deadline: float, later: float) -> None:
+    plain = run(tasks, site_of(unit)).end
+    sooner_found = run(tasks, site_of(unit), deadline=deadline * plain)
+    later_found = run(tasks, site_of(unit), deadline=deadline * later * plain)
+    assert later_found.ended
+    assert later_found.cost <= 1.35 * sooner_found.cost + 4 * unit / 3600
+
+
+@pytest.mark.parametrize(
+    "wishes", [{"prefer": "cheap"}, {"prefer": "balanced"}, {"prefer": "fast"}, {"deadline": 900.0}]
+)
+@pytest.mark.parametrize("unit", [1, 3600])
+def test_a_bag_of_one_task_costs_one_host(wishes: dict[str, object], unit: int) -> None:
+    found = run([200.0], site_of(unit), **wishes)
+    assert found.ended
+    assert found.cost <= max(unit, 300) / 3600
+
+
+def test_a_budget_below_one_charging_unit_buys_nothing_and_pauses() -> None:
+    bag = begun([200.0] * 40, site_of(3600), budget=0.9)
+    found = bag.run()
+    assert (found.done, found.cost, found.ended) == (0, 0.0, False)
+    assert "adaptor budget 1 --set" in bag.driver.decided.paused[SITE][1]
+
+
+@pytest.mark.parametrize("deadline", [1.0, 20.0, 60.0])
+def test_a_deadline_before_the_first_start_is_missed_as_little_as_can_be(deadline: float) -> None:
+    tasks = [200.0] * 64
+    assert run(tasks, site_of(60), deadline=deadline).end <= 1.1 * run(tasks, site_of(60)).end
+
+
+def test_a_lowered_budget_buys_nothing_more_and_what_runs_is_paid() -> None:
+    bag = begun([100.0, 300.0] * 100, site_of(1), budget=40.0)
+    ledger = bag.driver.ledger
+    bag.world.go_on(300)
+    there, balance = len(bag.driver.crafted), ledger.budget_of(1)
+    assert balance is not None
+    lowest = balance.used + balance.reserved
+    with pytest.raises(BudgetError, match="used or reserved already"):
+        ledger.set_budget(Budget(amount=lowest - 1, bag=1), 300.0)
+    ledger.set_budget(Budget(amount=lowest, bag=1), 300.0)
+    assert bag.run(longest=100 * 3600).cost <= in_credits(lowest)
+    assert len(bag.driver.crafted) == there
+
+
+def test_a_price_that_changes_counts_for_new_pilots_and_keeps_the_budget() -> None:
+    bag = begun([100.0, 300.0] * 100, site_of(1), budget=15.0)
+    bag.world.go_on(300)
+    dear = Tariff(price_explicit=5.0, price_donated=5.0, charging_unit=60)
+    bag.driver.ledger.set_price(SITE, dear, float(bag.world.now))
+    assert bag.run(longest=100 * 3600).cost <= 15.0
