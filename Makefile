@@ -76,7 +76,7 @@ compiled: dev
 	$(BIN)/python -m pytest -m 'compiles and not nightly'
 
 nightly: dev
-	./tests/clusters/install-slurm
+	./tests/clusters/install-slurm --accounting
 	./tests/clusters/install-gridengine
 	./tests/dashboard/install-chromium
 	$(BIN)/python -m pytest -m nightly -n 4 --maxschedchunk 1 --durations=10
@@ -88,7 +88,7 @@ releases:
 
 # Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m tests.campaign`.
 campaign: dev
-	./tests/clusters/install-slurm
+	./tests/clusters/install-slurm --accounting
 	$(BIN)/python -m tests.campaign --beside 3 $(CAMPAIGN)
 	$(BIN)/python -m tests.campaign.donation_agents --jobs 300
 	[ ! -x /opt/pbs/bin/qsub ] || $(BIN)/python -m tests.campaign.donation_agents --scheduler openpbs --jobs 300
