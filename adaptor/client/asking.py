@@ -76,6 +76,8 @@ class StartingDaemonError(HungDaemonError):
 def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
     """The daemon's answer; `timeout` is seconds from question to answer.
 
+    A daemon that begins anew closes its connections: what changes nothing is asked once more.
+
     Raises:
         NoDaemonError: none runs.
         NoAnswerError: one does not answer in time.
@@ -84,6 +86,10 @@ def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
     """
     connection = DaemonConnection(state_directory())
     try:
+        return connection.ask(question, timeout)
+    except LeavingDaemonError:
+        if question.writes or isinstance(question, api.Stop):
+            raise
         return connection.ask(question, timeout)
     finally:
         connection.close()

@@ -69,6 +69,17 @@ def test_a_daemon_that_leaves_with_the_question_is_not_waited_for(serve: Serve) 
         ask(api.Cancel([1]), timeout=60)
 
 
+def test_a_daemon_that_begins_anew_is_asked_once_more(serve: Serve) -> None:
+    server = serve({})
+
+    def leave(_: api.GetSites) -> None:
+        serve({api.GetSites: []})
+        server.leave()
+
+    server.answers[api.GetSites] = leave
+    assert ask(api.GetSites(), timeout=60) == []
+
+
 @pytest.mark.parametrize("answer", [b"\xc1nonsense", api.Bags([])])
 def test_nonsense_is_an_error(serve: Serve, answer: object) -> None:
     serve({api.GetSites: answer})
