@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
 from adaptor.bag_spec import Section
 
-_ORDER: tuple[Section, ...] = ("Tasks", "Size of each task", "Limits", "Places and times", "Output", "Cost")
+_SECTIONS: tuple[Section, ...] = get_args(Section)
+"""In the order of the help, `More` as the last."""
 _ALL = "adaptor.all-options"
 """Key of a context's `meta`: whether the longer page is shown."""
 
@@ -42,8 +43,7 @@ class SectionedCommand(click.Command):
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
                 found.setdefault(getattr(param, "section", "Options"), []).append(record)
-        more: tuple[Section, ...] = ("More",) if ctx.meta.get(_ALL) else ()
-        for section in (*_ORDER, *more, "Options"):
+        for section in (*(_SECTIONS if ctx.meta.get(_ALL) else _SECTIONS[:-1]), "Options"):
             if section in found:
                 with formatter.section(section):
                     formatter.write_dl(found[section])

@@ -173,6 +173,11 @@ def title(bag: api.BagView) -> str:
     return f"bag {bag.id} {printable(bag.name, 30)}"
 
 
+def percent_ended(bag: api.BagView) -> int:
+    """Whole per cent of its tasks that have ended, however."""
+    return 100 * (bag.done + bag.failed + bag.cancelled) // max(1, bag.tasks)
+
+
 def counts(bag: api.BagView) -> str:
     """`120 of 300 done, 1 failed, 6 running, 173 waiting, mean 2.1s`."""
     parts = [f"{bag.done:,} of {bag.tasks:,} done"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,6 @@ SPEC = BagSpec(name="b", cwd="/", output="/out/{bag}", environment={})
 
 def tasks(*names: str) -> list[TaskInput]:
     return [TaskInput(name) for name in names]
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path)
-    yield journal
-    journal.close()
 
 
 def commands(journal: Journal, bag: int, count: int) -> list[object]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -21,13 +19,6 @@ from adaptor.kinds.recognising import kind_of
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
 FIT = TaskInput("./fit 1")
 KEY = kind_of(SPEC, FIT)[0]
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path)
-    yield journal
-    journal.close()
 
 
 def bag(db: sqlite3.Connection, commands: list[str], wall: float = 5.0, site: str = "here") -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,19 +16,7 @@ from adaptor.journal.staging import forget_staged, forget_stale, staged
 from adaptor.journal.views import bags
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey
-
-SPEC = BagSpec(name="b", cwd="/", output="/out/{bag}", environment={})
-
-
-def tasks(*names: str) -> list[TaskInput]:
-    return [TaskInput(name) for name in names]
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path)
-    yield journal
-    journal.close()
+from tests.journal.test_bag_rows import SPEC, tasks
 
 
 def rows(journal: Journal) -> int:

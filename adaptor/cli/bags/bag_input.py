@@ -295,7 +295,8 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param) from None
 
-    return click.option(
+    return _sectioned(
+        option.section,
         f"--{option.key}",
         option.field,
         metavar=option.kind.metavar,
@@ -303,8 +304,6 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         multiple=option.kind.several,
         callback=checked,
         shell_complete=lambda _ctx, _param, begun: [w for w in option.kind.words if w.startswith(begun)],
-        cls=SectionedOption,
-        section=option.section,
     )
 
 

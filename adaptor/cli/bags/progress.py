@@ -8,23 +8,20 @@ from rich.text import Text
 
 from adaptor import api
 from adaptor.cli.printing import printable
-from adaptor.cli.sentences import counts
+from adaptor.cli.sentences import counts, percent_ended, title
 
 _LONGEST, _SHORTEST = 40, 10
 """Cells of a bar."""
 _WAITS = "bright_black"
-_NAME = 30
-"""Characters of a bag's name that are shown where there is room."""
 
 
 def bag_lines(bag: api.BagView, width: int, *, ascii_only: bool = False) -> Iterator[Text]:
     """One bag in lines of at most `width` cells: its bar and its share in per cent are never left out."""
-    percent = f" {100 * _ended(bag) // max(1, bag.tasks):3}%"
+    percent = f" {percent_ended(bag):3}%"
     numbers = counts(bag)
     beside = width - len(percent) - max(len(numbers), _room_for_numbers(bag)) - 3
     room = beside - _SHORTEST
-    name = printable(bag.name, _NAME)
-    head = f"bag {bag.id} {name}"
+    head = title(bag)
     one_line = len(head) <= room
     if not one_line:
         head = printable(head, max(1, width - len(percent) - _SHORTEST - 1))
@@ -61,7 +58,3 @@ def bar(bag: api.BagView, cells: int, *, ascii_only: bool = False) -> Text:
         text.append((empty if colour == _WAITS else full) * (until - drawn), style=colour)
         drawn = until
     return text.append(empty * (cells - drawn), style=_WAITS)
-
-
-def _ended(bag: api.BagView) -> int:
-    return bag.done + bag.failed + bag.cancelled

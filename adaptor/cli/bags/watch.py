@@ -15,7 +15,16 @@ from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
 from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
-from adaptor.cli.sentences import counts, end_words, held_off_lines, pilot_notes, summary, tell_halted, title
+from adaptor.cli.sentences import (
+    counts,
+    end_words,
+    held_off_lines,
+    percent_ended,
+    pilot_notes,
+    summary,
+    tell_halted,
+    title,
+)
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError
 
@@ -169,7 +178,7 @@ class Narrator:
         return [pilots_line(snapshot.pilots, snapshot.time), *pilot_notes(snapshot.pilots)]
 
     def _bag_lines(self, bag: api.BagView, now: float) -> list[str]:
-        step = 100 * (bag.done + bag.failed + bag.cancelled) // max(1, bag.tasks) // STEP
+        step = percent_ended(bag) // STEP
         state = (step, bag.failed > 0)
         if bag.state != "running" or state == self._bags.get(bag.id):
             return []
