@@ -7,7 +7,7 @@ import msgspec
 from adaptor.api.fields import Time, TimeInterval, WholeSeconds
 from adaptor.api.question import Question
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.provisioning.site_offers import Configuration
+from adaptor.budget.provisioning.site_offers import Line
 from adaptor.forecast.estimate import Estimate
 
 
@@ -70,9 +70,11 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """Processor-seconds of all tasks."""
     credits: Estimate | None
     """For that work; None: no price and no budget is set."""
-    choices: list[Configuration] = []
-    """As a quote would offer them: the cheapest slots, then the fastest if these are others. Empty: no price
-    is set, nothing is known of how long tasks take, or the extra `quotes` is not installed."""
+    choices: list[Line] = []
+    """As a quote offers them, from the cheapest slots to the fastest. Empty: no price is set, nothing is
+    known of how long tasks take, or the extra `quotes` is not installed."""
+    known: bool = False
+    """Whether earlier bags tell enough for a quote without a sample."""
     earlier: list[str] = []
     """What earlier bags of the same kinds say, a sentence each."""
     problems: dict[str, str]

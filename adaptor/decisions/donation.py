@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.budget.accounting.allowance import afford
+from adaptor.budget.accounting.allowance import Allowance, afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
-from adaptor.decisions.memory import Memory
+from adaptor.decisions.memory import Memory, donated_nodes
 from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.shares import why_not_donated
+from adaptor.decisions.shares import shares_of, why_not_donated
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import demanded_probability, room, slots_on
@@ -215,7 +216,9 @@ class _Choice:
                 self.reason = why
             else:
                 together.setdefault(demand.pilots_of, []).append(demand)
-        self._snapshot, self._donation, self._ledger = snapshot, donation, ledger
+        self._snapshot, self._donation, self._ledger, self._memory = snapshot, donation, ledger, memory
+        self._parts: dict[int | None, int] = {}
+        """By payer: what each of its nodes may cost in this step, millionths of a credit."""
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
             bag: sum(demand.wanted.waiting for demand in of_bag)
@@ -226,15 +229,18 @@ class _Choice:
     def submits(self, decision: UseNodes) -> Iterator[SubmitRequest]:
         """A pilot for each node for which a task is left that somebody can pay for."""
         nodes = {node.name: node for node in self._donation.nodes or ()}
-        for name in decision.nodes:
-            found = self._submit(nodes[name], decision)
+        for number, name in enumerate(decision.nodes):
+            found = self._submit(nodes[name], decision, len(decision.nodes) - number)
             if found is not None:
                 yield found
 
-    def _submit(self, node: NodeView, decision: UseNodes) -> SubmitRequest | None:
-        """None: no payable task is left that is likely to finish on the node."""
+    def _submit(self, node: NodeView, decision: UseNodes, nodes: int) -> SubmitRequest | None:
+        """None: no payable task is left that is likely to finish on the node.
+
+        `nodes`: this one and those that come after it.
+        """
         while (wanted := self._next(node, decision.until)) is not None:
-            found = self._pilot(node, wanted, decision)
+            found = self._pilot(node, wanted, decision, nodes)
             if not isinstance(found, str):
                 self._left[wanted.bag] -= wanted.tasks
                 return found
@@ -264,7 +270,7 @@ class _Choice:
         probability = demanded_probability(wanted, donation.rules, now)
         return room(donation.hazard, now - node.since, until - now, probability) >= wanted.needs
 
-    def _pilot(self, node: NodeView, wanted: _Wanted, decision: UseNodes) -> SubmitRequest | str:
+    def _pilot(self, node: NodeView, wanted: _Wanted, decision: UseNodes, nodes: int) -> SubmitRequest | str:
         """The pilot as it may be submitted, or why it may not."""
         now, rules = self._snapshot.now, self._snapshot.here.rules
         needs = min(demand.wanted.needs for demand in wanted.demands)
@@ -282,7 +288,7 @@ class _Choice:
             payers[demand.bag] = payers.get(demand.bag, 0.0) + demand.wanted.waiting
         gpus = _gpus_per_processor(node, wanted)
         allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
-        found = afford(allowance, Request(node.processors, tr), least)
+        found = afford(self._in_step(wanted, allowance, least, nodes), Request(node.processors, tr), least)
         if found.request is None:
             return found.reason
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
@@ -294,6 +300,24 @@ class _Choice:
             node=node.name,
             gpus_per_processor=gpus,
         )
+
+    def _in_step(self, wanted: _Wanted, allowance: Allowance, least: Request, nodes: int) -> Allowance:
+        """What a node may cost: the nodes of a step share what their payer may spend on them.
+
+        Else the first node would reserve for its longest use what pays for all of them. The smallest
+        request is within every part.
+        """
+        if allowance.amount is None:
+            return allowance
+        if wanted.bag not in self._parts:
+            shares = None if wanted.bag is None else shares_of(self._memory, wanted.bag)
+            total = sum(share.cost for share in shares.by_site.values()) if shares is not None else 0.0
+            mine = shares.worth(donated_nodes(self._snapshot.site)) if shares is not None and total else 1.0
+            tasks = math.ceil(self._left[wanted.bag] / wanted.tasks)
+            self._parts[wanted.bag] = int(allowance.amount * mine / (total or 1.0) / min(nodes, tasks))
+        some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
+        amount = min(allowance.amount, max(some, self._parts[wanted.bag]))
+        return msgspec.structs.replace(allowance, amount=amount)
 
 
 def _gpus_per_processor(node: NodeView, wanted: _Wanted) -> float:

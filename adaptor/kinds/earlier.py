@@ -29,6 +29,8 @@ _USUAL = math.log(2)
 _USUAL_WEIGHT = 1.0
 _ELSEWHERE = 3.0
 """The least factor where the bags ran at another site, whose processors may be faster or slower."""
+_ENOUGH = 30
+"""Earlier tasks, as many as a quote samples."""
 _MOST_UNKNOWN = 0.1
 """The share of a bag's tasks whose kinds may be unknown."""
 _MEMORY_QUANTILE = 0.98
@@ -160,6 +162,11 @@ def _quantile(weighted: Sequence[tuple[float, float]], share: float) -> float:
     sums = list(itertools.accumulate(weight for _, weight in weighted))
     place = bisect.bisect_left(sums, share * sums[-1] * (1 - 1e-9))
     return weighted[min(place, len(weighted) - 1)][0]
+
+
+def tells_enough(earlier: EarlierTasks) -> bool:
+    """Whether a bag can be quoted without a sample: enough tasks of its kinds ran here, as long each time."""
+    return earlier.tasks >= _ENOUGH and earlier.factor < _ELSEWHERE
 
 
 def earlier_text(earlier: EarlierTasks) -> str:

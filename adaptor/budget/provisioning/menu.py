@@ -12,7 +12,7 @@ import numpy as np
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import least_time, time_of_least_cost
 from adaptor.budget.provisioning.knapsack import Item, frontier
-from adaptor.budget.provisioning.site_offers import Configuration, SiteOffer
+from adaptor.budget.provisioning.site_offers import Configuration, Line, Range, SiteOffer
 
 if TYPE_CHECKING:
     from adaptor.budget.provisioning.knapsack import Counts, Floats
@@ -20,23 +20,6 @@ if TYPE_CHECKING:
 MOST_HORIZONS = 40
 Z_90 = 1.645
 """Of a two-sided 90 % interval of the normal distribution."""
-
-
-class Range(msgspec.Struct, frozen=True):
-    low: float
-    high: float
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the menu."""
-
-    name: str
-    budget: float
-    """Credits that this choice allows."""
-    configuration: Configuration
-    seconds: Range
-    """90 %, by the spread of the tasks and the size of the sample."""
-    cost: Range
 
 
 def curve(tasks: int, offers: Sequence[SiteOffer]) -> list[Configuration]:
@@ -133,8 +116,13 @@ CHOICES = (
 """Name, the cost from which it is reckoned, and the share of it that may be spent."""
 
 
-def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int) -> list[Line]:
-    """The six choices, more money never slower; `sampled` tasks have taught the runtimes.
+def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int, factor: float = 1.0) -> list[Line]:
+    """The six choices, more money never slower.
+
+    Args:
+        sampled: tasks that have taught the runtimes.
+        factor: within which the mean of this bag is expected beside theirs (one standard deviation of the
+            logarithm); 1: they are a sample of it.
 
     Raises BudgetError: as `curve`.
     """
@@ -144,7 +132,7 @@ def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int) -> list[Line]:
     for name, end, share in CHOICES:
         budget = max(ends["cheapest"], ends[end] * share)
         configuration = within(found, budget)
-        seconds, cost = _ranges(tasks, offers, configuration, sampled)
+        seconds, cost = _ranges(tasks, offers, configuration, sampled, factor**Z_90)
         lines.append(Line(name=name, budget=budget, configuration=configuration, seconds=seconds, cost=cost))
     return lines
 
@@ -166,9 +154,12 @@ def within(found: Sequence[Configuration], budget: float) -> Configuration:
 
 
 def _ranges(
-    tasks: int, offers: Sequence[SiteOffer], configuration: Configuration, sampled: int
+    tasks: int, offers: Sequence[SiteOffer], configuration: Configuration, sampled: int, times: float
 ) -> tuple[Range, Range]:
-    """Means are known from a sample, and the bag is one too; the last tasks end late at the worst."""
+    """Means are known from a sample, and the bag is one too; the last tasks end late at the worst.
+
+    All of it takes up to so many times as long, or as short.
+    """
     used = [offer for offer in offers if configuration.processors.get(offer.name)]
     counts = np.array([[configuration.processors[offer.name] for offer in used]])
     spread = max(offer.task.deviation / offer.task.mean for offer in used)
@@ -177,6 +168,7 @@ def _ranges(
         offer.task.last_end(int(count), 0.95 ** (1 / len(used)))
         for offer, count in zip(used, counts[0], strict=True)
     )
-    seconds = Range(configuration.seconds * (1 - off), configuration.seconds * (1 + off) + last)
+    high = (configuration.seconds * (1 + off) + last) * times
+    seconds = Range(configuration.seconds * (1 - off) / times, high)
     costs = [float(estimated_cost(used, counts, np.array([each]))[0]) for each in (seconds.low, seconds.high)]
     return seconds, Range(*costs)

@@ -93,3 +93,20 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
     cost: float
     """B_e of the slides, in credits; each site charges its own units."""
+
+
+class Range(msgspec.Struct, frozen=True):
+    low: float
+    high: float
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the menu."""
+
+    name: str
+    budget: float
+    """Credits that this choice allows."""
+    configuration: Configuration
+    seconds: Range
+    """90 %, by the spread of the tasks and the size of the sample."""
+    cost: Range

@@ -28,8 +28,8 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
 
     The requests that would be made now, when they would start by the time limits of the queue, and when
     the bag would be done (an interval that holds with 90 %). Where a price is set: its credits
-    and, with --time or earlier bags of its kind, the cheapest and the fastest slots, for which `quote`
-    buys a sample.
+    and, with --time or earlier bags of its kind, the cheapest and the fastest slots that `quote` would
+    offer.
 
     \b
     Examples:
@@ -87,12 +87,13 @@ def plan_lines(found: api.PlanView) -> Iterator[str]:
     yield f"{plural(found.tasks, 'task')}: {work}{credits}"
     if found.choices:
         yield "slots that a quote would offer, without their wait in the queue:"
-        names = ("cheapest", "fastest") if len(found.choices) > 1 else ("only",)
+        first, last = found.choices[0].configuration, found.choices[-1].configuration
+        ends = {"only": first} if first == last else {"cheapest": first, "fastest": last}
         yield from layout(
             ("choice", "credits", "time", "processors"),
             [
                 (name, amount(chosen.cost), duration(chosen.seconds), places_of(chosen))
-                for name, chosen in zip(names, found.choices, strict=True)
+                for name, chosen in ends.items()
             ],
         )
     yield "no end can be seen" if found.end is None else f"done {interval(found.end, found.now)}"

@@ -16,15 +16,23 @@ from adaptor.cli.bags.bag_input import WithWords, bag_options
 from adaptor.cli.bags.submit import SUBMIT_TIMEOUT
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import NumberCell, duration, layout, plural, print_json, print_lines, writing
+from adaptor.cli.printing import (
+    NumberCell,
+    duration,
+    layout,
+    plural,
+    print_json,
+    print_lines,
+    printable,
+    writing,
+)
 from adaptor.cli.sentences import amount
 from adaptor.client.bags import new_key
 from adaptor.errors import UsageError
 from adaptor.extras import require_extra
 
 if TYPE_CHECKING:
-    from adaptor.budget.provisioning.menu import Line
-    from adaptor.budget.provisioning.site_offers import Configuration
+    from adaptor.budget.provisioning.site_offers import Configuration, Line
 
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
@@ -33,15 +41,23 @@ _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 @bag_options
 @click.option("--choose", type=int, metavar="LINE", help="Submit the rest by this line (from 1).")
 @click.option("--png", metavar="FILE", help="Draw the choices (needs the extra `plots`).")
+@click.option("--sample", is_flag=True, help="Run a sample, whatever earlier bags of its kind tell.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random choice of samples.")
 @config_option
 @json_option
 def quote(
-    bag: api.BagInput, choose: int | None, png: str | None, seed: int, config: str | None, as_json: bool
+    bag: api.BagInput,
+    choose: int | None,
+    png: str | None,
+    sample: bool,
+    seed: int,
+    config: str | None,
+    as_json: bool,
 ) -> None:
-    """Run a sample of tasks, then show cost and time of the rest.
+    """Show cost and time of a bag, one line for each choice, from cheapest to fastest.
 
-    One line for each choice, from cheapest to fastest. With several sites, seven tasks run on each, to
+    If at least 30 earlier tasks of its kind ran at each of its sites, they say how long a task takes.
+    Otherwise a sample of its tasks runs first. With several sites, seven tasks run on each, to
     compare the sites. The sampled tasks are done and paid for, once: another quote of the same bag goes
     on from their results. On a terminal the command asks for a line; --choose names it beforehand.
     The rest is then submitted for the line's processors at each site, with the upper ends of its ranges
@@ -52,7 +68,7 @@ def quote(
       adaptor quote tasks.bag --choose 2
     """
     require_extra("quotes", "scipy")
-    from adaptor.cli.bags.sampling import take_samples
+    from adaptor.cli.bags.sampling import by_earlier_bags, take_samples
 
     if png is not None:  # before it pays for anything
         require_extra("plots", "matplotlib")
@@ -60,11 +76,11 @@ def quote(
             raise UsageError(f"--png: {png}: no folder {Path(png).parent}")
     if ensure_daemon(config, sites=bag.spec.sites):
         tell_started()
-    found = take_samples(bag, seed)
+    found = (None if sample else by_earlier_bags(bag)) or take_samples(bag, seed)
     if not as_json:
-        click.echo(
-            f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges of 90 % probability"
-        )
+        print_lines(map(printable, found.earlier))
+        left = "without a sample" if found.earlier else "left after the sample"
+        click.echo(f"{plural(len(found.rest.tasks), 'task')} {left}; ranges of 90 % probability")
         print_lines(layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]))
     if png is not None:
         draw_menu(found.lines, png)
@@ -72,7 +88,7 @@ def quote(
         choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
     number = _go_on(found.rest, found.lines, choose, config) if choose else None
     if as_json:
-        print_json({"samples": found.samples, "lines": found.lines, "bag": number})
+        print_json({"samples": found.samples, "earlier": found.earlier, "lines": found.lines, "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
 

@@ -1,4 +1,4 @@
-"""The sampling phase of a quote: some tasks of a bag run on every site, before the rest is quoted (BaTS)."""
+"""What a quote knows of a bag: by earlier bags of its kind, or by a sample on every site (BaTS)."""
 
 from __future__ import annotations
 
@@ -10,26 +10,54 @@ import msgspec
 
 from adaptor import api
 from adaptor.budget.provisioning import quoting
-from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
+from adaptor.budget.provisioning.site_offers import Line
 from adaptor.cli.follow import follow
 from adaptor.cli.printing import plural
-from adaptor.client.asking import ask
+from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.client.reading import all_tasks
 from adaptor.errors import AdaptorError, UsageError
+from adaptor.kinds.recognising import kinds_of
 
 
-class SampledBag(msgspec.Struct, frozen=True):
-    """A bag after its sample, and the choices for its rest."""
+class QuotedBag(msgspec.Struct, frozen=True):
+    """A bag after its sample, if it needs one, and the choices for its rest."""
 
     lines: list[Line]
     rest: api.BagInput
     """The bag without the tasks that the samples have finished."""
     samples: list[int]
     """The bags of the samples."""
+    earlier: list[str] = []
+    """What earlier bags say, a sentence each; empty: there is a sample."""
 
 
-def take_samples(bag: api.BagInput, seed: int) -> SampledBag:
+def by_earlier_bags(bag: api.BagInput) -> QuotedBag | None:
+    """The choices for the whole bag, without a sample.
+
+    None: earlier bags of its kinds do not tell enough, or a sample of it is paid for already.
+    """
+    name = bag.spec.name
+    known = {view.id: view.name for view in ask(api.GetBags("all")).bags}
+    last = _last_of(name, known)
+    if any(id > last and each == _sample_name(name) for id, each in known.items()):
+        return None
+    spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
+    found = ask(api.GetPlan(spec, len(bag.tasks), bag.budget), timeout=SCHEDULERS_TIMEOUT)
+    if not found.known or not found.choices:
+        return None
+    return QuotedBag(found.choices, bag, [], found.earlier)
+
+
+def _last_of(name: str, known: Mapping[int, str]) -> int:
+    return max((id for id, each in known.items() if each == name), default=0)
+
+
+def _sample_name(name: str) -> str:
+    return f"{name} sample"
+
+
+def take_samples(bag: api.BagInput, seed: int) -> QuotedBag:
     """Run the samples, and quote the rest.
 
     A sample that an earlier quote of the same bag has run is not run again, unless a bag of this name was
@@ -54,7 +82,7 @@ def take_samples(bag: api.BagInput, seed: int) -> SampledBag:
     quote = quoting.quote(len(bag.tasks), bag.spec.task.total_processors, sampled, _terms(bag))
     spec = msgspec.structs.replace(bag.spec, runtimes=quote.runtimes)
     rest = [bag.tasks[place] for place in quote.rest]
-    return SampledBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))
+    return QuotedBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))
 
 
 def _sites(bag: api.BagInput) -> dict[str, api.SiteView]:
@@ -67,10 +95,10 @@ def _sites(bag: api.BagInput) -> dict[str, api.SiteView]:
 
 def _submit(bag: api.BagInput, site: str, places: Sequence[int], known: Mapping[int, api.BagView]) -> int:
     """The bag of a sample: one that is known, unless all of it has failed, or a new one."""
-    last = max((view.id for view in known.values() if view.name == bag.spec.name), default=0)
+    last = _last_of(bag.spec.name, {view.id: view.name for view in known.values()})
     spec = msgspec.structs.replace(
         bag.spec,
-        name=f"{bag.spec.name} sample",
+        name=_sample_name(bag.spec.name),
         sites=(site,),
         replicas=0,
         deadline=None,

@@ -13,7 +13,7 @@ from adaptor.api import PlanView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.provisioning.site_offers import Configuration
+from adaptor.budget.provisioning.site_offers import Line
 from adaptor.config.schema import PriceConfig, SiteConfig
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.clock import midnight, system_clock
@@ -157,7 +157,7 @@ def _planned(
     if not snapshots:
         raise UsageError("; ".join(f"{name}: {why}" for name, why in problems.items()))
     found = plan_bag(new, snapshots, terms)
-    offered: tuple[Configuration, ...] = ()
+    offered: list[Line] = []
     priced = new.budget is not None or any(_has_price(configs[name]) for name in snapshots)
     if priced:
         with suppress(AdaptorError):  # scipy is not installed, or no slot holds a task
@@ -170,7 +170,8 @@ def _planned(
         end=found.end,
         work=found.work,
         credits=found.cost if priced else None,
-        choices=list(offered),
+        choices=offered,
+        known=new.known_at(snapshots),
         problems=dict(problems),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -11,7 +11,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.provisioning.site_offers import Configuration
+from adaptor.budget.provisioning.site_offers import Line
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
@@ -22,6 +22,7 @@ from adaptor.decisions.snapshot import BagAhead, Snapshot
 from adaptor.extras import require_extra
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.forecast import forecast
+from adaptor.kinds.earlier import tells_enough
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
@@ -42,6 +43,10 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
     """By site: what is known of earlier bags of the same kinds."""
     beside: tuple[int, ...] = ()
     """The waiting tasks of each other bag that it would take turns with."""
+
+    def known_at(self, sites: Iterable[str]) -> bool:
+        """Whether earlier bags tell enough at each of these sites to quote it without a sample."""
+        return all(name in self.earlier and tells_enough(self.earlier[name]) for name in sites)
 
 
 class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,10 +96,8 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     )
 
 
-def choices(
-    new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]
-) -> tuple[Configuration, ...]:
-    """The cheapest slots for the bag, then the fastest if these are others (Ricciardi & Hwang §3).
+def choices(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> list[Line]:
+    """What a quote offers for the bag, from the cheapest slots to the fastest (Ricciardi & Hwang §3).
 
     Empty: nothing is known of its tasks at any site, or it makes no formal requests. Their wait in the queue
     does not count.
@@ -113,12 +116,13 @@ def choices(
         if new.spec.expected_at(name) is not None or name in new.earlier
     ]
     if not offers or new.spec.allocation == "transparent":
-        return ()
+        return []
     require_extra("quotes", "scipy")
-    from adaptor.budget.provisioning.menu import curve
+    from adaptor.budget.provisioning.menu import menu
 
-    found = curve(new.tasks, offers)
-    return tuple(found[:1] + found[1:][-1:])
+    known = [each for name, each in new.earlier.items() if new.spec.expected_at(name) is None]
+    factor = max((each.factor for each in known), default=1.0)
+    return menu(new.tasks, offers, min((each.tasks for each in known), default=1), factor)
 
 
 def _times(figure: Estimate, factor: float) -> Estimate:

@@ -94,7 +94,7 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
         shares=piece.queue.shares,
     )
     spec = BagSpec(name="", cwd="", output="", environment={}, time=bag.hint, order="file", replicas=0)
-    run = Submitted(site, bag.runtimes, spec)
+    run = Submitted([site], bag.runtimes, spec)
     run.submit(pays=False)
     moments = {math.ceil(share * len(bag.runtimes)): f"{share:.0%}" for share in queue_bags.MOMENTS}
     outcome = run.run(list(moments), _GIVEN_UP)

@@ -1,4 +1,4 @@
-"""A bag at one simulated site, by the decisions of the daemon; forecasts on the way.
+"""A bag at simulated sites, by the decisions of the daemon; forecasts on the way.
 
 Nothing fails; replicas of a bag that pays are made in time that is paid, as in the daemon.
 """
@@ -19,10 +19,14 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.decisions.aims import why_paused
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.forecasting.told import bags_ahead, forecast_of
-from adaptor.decisions.site_memory import SiteSettings
+from adaptor.decisions.seen_nodes import SeenNodes
+from adaptor.decisions.site_memory import DonationSettings, SiteSettings
 from adaptor.decisions.snapshot import Snapshot
+from adaptor.donation.idleness import Idleness
+from adaptor.donation.situation import DonationRules
 from adaptor.forecast.forecast import Forecast
 from adaptor.model import Limits, Preference, TaskState
 from adaptor.scheduling.bag import Bag
@@ -42,8 +46,9 @@ _WINDOW = 30.0
 
 
 class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The simulated site; times in seconds."""
+    """A simulated site; times in seconds."""
 
+    name: str = SITE
     tariff: Tariff
     processors: int = 32
     limits: Limits = Limits(max_pending_requests=6, max_proc=16, max_tr=4 * 3600)
@@ -59,15 +64,22 @@ class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Of others."""
     shares: RunShares | None = None
     """What somebody knows of them who has watched the queue; None: nothing."""
+    donation: DonationRules | None = None
+    """How its idle processors are used as donated nodes; None: they are not."""
+    idleness: Idleness = Idleness()
+    """What is known of how long they stay idle, and how often they become so."""
 
     @property
     def place(self) -> ScenePlace:
         settings = SiteSettings(
-            name=SITE,
+            name=self.name,
             rules=SiteRules(limits=self.limits, pad=self.pad, time_resolution=self.time_resolution),
             heuristic=self.heuristic,
             poll=self.poll,
             idle_timeout=self.idle_timeout,
+            donation=None
+            if self.donation is None
+            else DonationSettings(rules=self.donation, preemptible=False),
         )
         return ScenePlace(settings=settings, jobs=self.jobs, processors=self.processors, startup=self.startup)
 
@@ -93,7 +105,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a bag went. Seconds from its submission."""
 
     cost: float
-    """Credits that the site charged for the pilots."""
+    """Credits that the sites charged for the pilots."""
     end: float
     """Of the last result."""
     done: int
@@ -105,11 +117,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Submitted:
-    """A bag that was submitted at a site just now."""
+    """A bag that was submitted just now; its forecasts are made at the first site."""
 
     def __init__(
         self,
-        site: CheckedSite,
+        sites: Sequence[CheckedSite],
         runtimes: Sequence[float],
         spec: BagSpec,
         number: int = 1,
@@ -117,16 +129,17 @@ class Submitted:
         foresees: bool = True,
     ) -> None:
         """A bag whose spec has an aim, or that has an order by its budget, pays; see `submitted`."""
-        self.site = SimulatedSite(site.place)
-        watched = {} if site.shares is None else {SITE: site.shares}
+        simulated = {site.name: SimulatedSite(site.place) for site in sites}
+        self.site = simulated[sites[0].name]
         self.driver = SimulatedDriver(
-            {SITE: self.site},
-            Broker({SITE: site.terms}),
-            {SITE: site.tariff},
-            watched=watched,
+            simulated,
+            Broker({site.name: site.terms for site in sites}),
+            {site.name: site.tariff for site in sites},
+            watched={site.name: site.shares for site in sites if site.shares is not None},
+            seen={site.name: SeenNodes(site.idleness) for site in sites if site.donation is not None},
             decider=decide if foresees else _without_forecasts,
         )
-        self.world = World({SITE: self.site}, self.driver)
+        self.world = World(simulated, self.driver)
         self.bag = Bag(number, spec, len(runtimes))
         self.bag.fill()
         self._runtimes = runtimes
@@ -151,7 +164,7 @@ class Submitted:
                 left.pop(0)
                 told.append(self._told())
         return Outcome(
-            cost=in_credits(self.driver.ledger.at_site(SITE).used),
+            cost=in_credits(sum(self.driver.ledger.at_site(name).used for name in self.driver.sites)),
             end=max((each.at for each in world.ended), default=0.0),
             done=bag.count(TaskState.DONE),
             ended=bag.ended,
@@ -162,7 +175,7 @@ class Submitted:
         """Whether nothing of the bag is in the system, and nothing more will be."""
         if self.driver.ledger.open_pilots_of(self.bag.id):
             return False
-        return self.bag.ended or self.bag.id in self.driver.decided.paused.get(SITE, {})
+        return self.bag.ended or bool(why_paused(self.driver.decided, self.bag.id, list(self.driver.sites)))
 
     def _look(self) -> None:
         now, seen = float(self.world.now), self._seen
@@ -179,13 +192,13 @@ class Submitted:
         left = self.bag.count(TaskState.WAITING) + self.bag.count(TaskState.LEASED)
         return Told(
             at=now,
-            forecast=forecast_of(self.driver.snapshot(SITE, now), ahead),
+            forecast=forecast_of(self.driver.snapshot(self.site.name, now), ahead),
             pace=now + left / rate if rate > 0 else math.nan,
             planned=self._planned(),
         )
 
     def _planned(self) -> float:
-        queue, own = self.site.queue_state(), self.driver.jobs_of(SITE)
+        queue, own = self.site.queue_state(), self.driver.jobs_of(self.site.name)
         ends = [job.end for job in queue.running if job.id in own]
         ends += [
             job.planned_start + job.tr
@@ -202,8 +215,7 @@ def _without_forecasts(snapshot: Snapshot) -> Decision:
 
 def submitted(
     runtimes: Sequence[float],
-    site: CheckedSite,
-    *,
+    *sites: CheckedSite,
     prefer: Preference | None = None,
     deadline: float | None = None,
     budget: float | None = None,
@@ -229,10 +241,10 @@ def submitted(
     spec = BagSpec(
         name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline, time=time, order=order
     ).with_order(budget=True)
-    found = Submitted(site, runtimes, spec, number, foresees=foresees)
+    found = Submitted(sites, runtimes, spec, number, foresees=foresees)
     if budget is not None:
         found.driver.ledger.set_budget(Budget(amount=millionths(budget, "a budget"), bag=number), 0.0)
     found.submit(pays=pays)
     if earlier is not None:
-        found.driver.broker.state.know_earlier(found.bag, {SITE: earlier})
+        found.driver.broker.state.know_earlier(found.bag, {site.name: earlier for site in sites})
     return found

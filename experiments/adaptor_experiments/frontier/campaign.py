@@ -14,21 +14,23 @@ from adaptor_experiments.a2ha.bags import KINDS, runtimes
 from adaptor_experiments.forecasts.site_run import Outcome, submitted
 from adaptor_experiments.frontier.design import (
     KNOWLEDGE,
-    SINGLE,
+    QUICK,
+    SITES,
     UNITS,
-    WISHES,
     Knowledge,
     Row,
     Settings,
+    Sites,
     Wish,
-    site_of,
+    sites_of,
+    wishes_of,
 )
 from adaptor_experiments.frontier.search import factor, frontier
 from adaptor_experiments.parallel import gathered
 
 _HOUR = 3600.0
-_LONGEST = 100 * 3600
-"""Seconds after which a run is given up: several times the work of a bag."""
+_LONGEST = {"one": 100 * 3600, "two": 8 * 3600, "donated": 8 * 3600}
+"""Seconds after which a run is given up: several times the work of a bag, or what the cheapest takes."""
 _EARLIER = 10_000
 """Added to the number of an order: the earlier bag of its kind."""
 
@@ -40,18 +42,22 @@ class Piece(msgspec.Struct, frozen=True):
     order: int
     unit: int
     known: Knowledge
+    sites: Sites
     seed: int
     wishes: tuple[Wish, ...]
 
 
 def pieces(settings: Settings) -> list[Piece]:
-    """All bags; a wish for a budget and a deadline in a few alone, as its forecasts take minutes."""
+    """All bags with all that is run of them; few at several sites."""
     return [
-        Piece(bag, order, unit, known, settings.seed, WISHES if (order, known) == (0, "unknown") else SINGLE)
+        Piece(bag, order, unit, known, sites, settings.seed, wishes)
         for order in range(settings.orders)
+        for sites in SITES
         for bag in settings.bags
+        if sites == "one" or bag in QUICK
         for unit in UNITS
         for known in KNOWLEDGE
+        if (wishes := wishes_of(sites, known, unit, order))
     ]
 
 
@@ -63,21 +69,24 @@ def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> 
 def run_piece(piece: Piece) -> list[Row]:
     """A row for each wish; the first wish is none."""
     tasks = tasks_of(piece.bag, piece.seed, piece.order)
-    work, policies = math.fsum(tasks), frontier(tasks, site_of(piece.unit))
-    plain = _run(piece, tasks, Wish(), math.inf)
+    work, policies = math.fsum(tasks), frontier(tasks, *sites_of(piece.sites, piece.unit))
+    least = work if piece.sites == "one" else policies[0].cost
+    plain = _run(piece, tasks, Wish(), least, math.inf)
     rows = []
     for wish in piece.wishes:
-        found = plain if wish == Wish() else _run(piece, tasks, wish, plain.end)
-        budget = math.inf if wish.budget is None else wish.budget * work
+        found = plain if wish == Wish() else _run(piece, tasks, wish, least, plain.end)
+        budget = math.inf if wish.budget is None else wish.budget * least
         by = math.inf if wish.deadline is None else wish.deadline * plain.end
         row = Row(
             bag=piece.bag,
             order=piece.order,
             unit=piece.unit,
             known=piece.known,
+            sites=piece.sites,
             wish=wish,
             tasks=len(tasks),
             work=work / _HOUR,
+            least=least / _HOUR,
             done=found.done,
             ended=found.ended,
             cost=found.cost,
@@ -105,21 +114,24 @@ def earlier_of(bag: str, seed: int, order: int) -> EarlierTasks:
     )
 
 
-def _run(piece: Piece, tasks: list[float], wish: Wish, plain_end: float) -> Outcome:
-    work = math.fsum(tasks)
+def _run(piece: Piece, tasks: list[float], wish: Wish, least: float, plain_end: float) -> Outcome:
+    """`least`: credits times 3600."""
     return submitted(
         tasks,
-        site_of(piece.unit),
+        *sites_of(piece.sites, piece.unit),
         prefer=wish.prefer,
         deadline=None if wish.deadline is None else wish.deadline * plain_end,
-        budget=None if wish.budget is None else wish.budget * work / _HOUR,
-        time=work / len(tasks) if piece.known == "time" else None,
+        budget=None if wish.budget is None else wish.budget * least / _HOUR,
+        time=math.fsum(tasks) / len(tasks) if piece.known == "time" else None,
         earlier=earlier_of(piece.bag, piece.seed, piece.order) if piece.known == "earlier" else None,
         number=piece.order + 1,
         order="random",
         pays=wish != Wish(),
         foresees=wish.budget is not None and wish.deadline is not None,
-    ).run(_moments(len(tasks)) if wish.kind == "deadline" else (), longest=_LONGEST)
+    ).run(
+        _moments(len(tasks)) if (wish.kind, piece.sites) == ("deadline", "one") else (),
+        longest=_LONGEST[piece.sites],
+    )
 
 
 def _moments(tasks: int) -> tuple[int, int]:

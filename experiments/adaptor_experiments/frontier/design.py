@@ -6,9 +6,13 @@ import math
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits, Preference
+from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.forecasts.site_run import CheckedSite
 
 BAGS = ("constant", "normal", "image", "exponential", "two-kinds", "rare-long", "many-kinds", "levy")
@@ -17,13 +21,23 @@ QUICK = ("image", "levy")
 """Those that are drawn, too."""
 UNITS = (1, 60, 3600)
 """Charging units, seconds."""
+Sites = Literal["one", "two", "donated"]
+SITES: tuple[Sites, ...] = ("one", "two", "donated")
+"""One site; one of half the processors, and another one at half the price; one, and cheap donated nodes that
+local users take back from time to time."""
 Knowledge = Literal["unknown", "earlier", "time"]
 KNOWLEDGE: tuple[Knowledge, ...] = ("unknown", "earlier", "time")
 """Of the runtimes: nothing, an earlier bag of the same kind, the mean of this bag by `--time`."""
 BUDGETS = (1.1, 1.2, 1.35, 1.5, 2.0, 4.0)
-"""Multiples of the work of the bag."""
+"""Multiples of the work of the bag; where prices differ, of the least cost that a search finds."""
 DEADLINES = (1.5, 2.0, 4.0, 8.0, 16.0)
 """Multiples of the time of the same bag without a wish."""
+_NODES = 16
+"""Donated ones."""
+_PERIOD, _TAKEN = 2400, 600
+"""Seconds from one job of their local users to the next, and that it takes."""
+_WATCHED = 10 * 24 * 3600
+"""Seconds in which the daemon has learned of that before."""
 SLACK = 1.05
 """Factors up to here are no difference."""
 NEAR = 1.2
@@ -35,7 +49,7 @@ class Wish(msgspec.Struct, frozen=True):
 
     prefer: Preference | None = None
     budget: float | None = None
-    """As a multiple of the work."""
+    """As a multiple, see `BUDGETS`."""
     deadline: float | None = None
     """As a multiple of the time without a wish."""
 
@@ -61,6 +75,28 @@ SINGLE = (
 )
 """Without both a budget and a deadline. The first is no wish: the others are measured by it."""
 WISHES = (*SINGLE, Wish(budget=1.5, deadline=4.0))
+FEW = (
+    Wish(),
+    Wish("cheap"),
+    Wish("fast"),
+    Wish(budget=1.5),
+    Wish(budget=4.0),
+    Wish(deadline=4.0),
+)
+"""Where there is more than one place: dividing the tasks takes most of the time of these runs."""
+
+
+def wishes_of(sites: Sites, known: Knowledge, unit: int, order: int) -> tuple[Wish, ...]:
+    """What is run of a bag; empty: nothing.
+
+    By the minute it goes nearly as by the second, so little is run. A budget beside a deadline needs
+    forecasts, which take minutes.
+    """
+    if sites == "one":
+        if known == "unknown":
+            return SINGLE if order else WISHES
+        return () if unit == UNITS[1] else SINGLE
+    return () if known == "earlier" or unit == UNITS[1] else FEW
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +116,49 @@ def site_of(unit: int) -> CheckedSite:
     )
 
 
+def sites_of(sites: Sites, unit: int) -> tuple[CheckedSite, ...]:
+    """The first is that of `site_of`, or a smaller one."""
+    site = site_of(unit)
+    if sites == "one":
+        return (site,)
+    limits = msgspec.structs.replace(site.limits, max_proc=8 if sites == "two" else 12)
+    most = limits.max_pending_requests * limits.max_proc
+    first = msgspec.structs.replace(site, limits=limits, processors=most)
+    if sites == "two":
+        cheap = msgspec.structs.replace(site.tariff, price_explicit=0.5, price_donated=0.5)
+        return first, msgspec.structs.replace(first, name="cheap", tariff=cheap)
+    return first, _donating(site)
+
+
+def _donating(site: CheckedSite) -> CheckedSite:
+    """16 donated nodes for 0.3 credits an hour, which a local job takes for the last 10 of each 40 minutes.
+
+    Requests for formal use get one more processor, which the search does not count.
+    """
+    starts = np.arange(_PERIOD - _TAKEN, 200 * 3600, _PERIOD)
+    held = np.full(len(starts), _TAKEN)
+    learner = IdleLearner()
+    for _ in range(_WATCHED // _PERIOD):
+        learner.saw(0.0, _PERIOD - _TAKEN, taken=True, nodes=_NODES)
+        learner.watched(_PERIOD, _NODES)
+    return msgspec.structs.replace(
+        site,
+        name="donated",
+        tariff=msgspec.structs.replace(site.tariff, price_donated=0.3),
+        processors=_NODES + 1,
+        limits=Limits(max_pending_requests=1, max_proc=1, max_tr=site.limits.max_tr),
+        donation=DonationRules(max_nodes=_NODES, useful_time=60.0),
+        idleness=learner.idleness,
+        jobs=Jobs(
+            number=np.arange(len(starts)),
+            submit=starts,
+            run=held,
+            estimate=held,
+            processors=np.full(len(starts), _NODES),
+        ),
+    )
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A run. Times in hours from the submission, costs in credits, which are processor-hours."""
 
@@ -87,9 +166,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     order: int
     unit: int
     known: Knowledge
+    sites: Sites
     wish: Wish
     tasks: int
     work: float
+    least: float
+    """Credits, of which budgets are multiples."""
     done: int
     """Tasks."""
     ended: bool
@@ -112,7 +194,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def budget(self) -> float:
         """Credits."""
-        return math.inf if self.wish.budget is None else self.wish.budget * self.work
+        return math.inf if self.wish.budget is None else self.wish.budget * self.least
 
     @property
     def deadline(self) -> float:
@@ -135,8 +217,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def price(self) -> float:
-        """Its cost over its work."""
-        return self.cost / self.work
+        """Its cost over that of which budgets are multiples."""
+        return self.cost / self.least
 
     @property
     def roomy(self) -> bool:

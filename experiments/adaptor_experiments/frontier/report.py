@@ -16,7 +16,17 @@ from adaptor.figures.exhibits import Exhibit
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
 from adaptor_experiments.frontier.campaign import tasks_of
-from adaptor_experiments.frontier.design import KNOWLEDGE, NEAR, QUICK, SLACK, UNITS, Row, Settings, site_of
+from adaptor_experiments.frontier.design import (
+    KNOWLEDGE,
+    NEAR,
+    QUICK,
+    SITES,
+    SLACK,
+    UNITS,
+    Row,
+    Settings,
+    sites_of,
+)
 from adaptor_experiments.frontier.search import frontier
 from adaptor_experiments.tables import Figure, Runs, texts
 
@@ -31,6 +41,7 @@ _PREFERENCES = {
     "balanced dearer than fast": ("balanced", "fast"),
 }
 MOMENTS = ("first forecast", "half of the tasks")
+_NOT_RUN = ["-"] * 3
 _PLAIN = "budget of at least the plain cost: later"
 
 
@@ -43,7 +54,11 @@ def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhi
     rows = Runs(found)
     exhibits.write_runs(rows, folder / "runs.csv")
     report = texts("frontier").report(
-        [_near(kind, runs) for kind, runs in rows.by("kind").items() if kind != "none"],
+        [
+            _near(sites, kind, runs)
+            for (sites, kind), runs in rows.by("sites", "kind").items()
+            if kind != "none"
+        ],
         [_picture(rows, settings, folder / "figures/frontier.svg")],
         tables(rows),
         settings=settings,
@@ -57,8 +72,8 @@ def tables(rows: Runs[Row]) -> list[Exhibit]:
     page = texts("frontier")
     units = [format_duration(unit) for unit in UNITS]
     factors = [
-        [kind, known, *(_factor(runs.where(unit=unit)) for unit in UNITS)]
-        for (kind, known), runs in rows.by("kind", "known").items()
+        [sites, kind, known, *(_factor(runs.where(unit=unit)) for unit in UNITS)]
+        for (sites, kind, known), runs in rows.by("sites", "kind", "known").items()
     ]
     return [
         page.exhibit("factors", factors, units, goal=NEAR),
@@ -84,7 +99,7 @@ def counted(runs: Runs[Row]) -> Runs[Row]:
 def violations(rows: Runs[Row]) -> dict[str, list[float]]:
     """By what should not be: the ratios of the pairs of runs that it is about; at most 1 is right."""
     found: dict[str, list[float]] = {name: [] for name in (_BUDGETS, _DEADLINES, *_PREFERENCES, _PLAIN)}
-    for runs in rows.by("bag", "order", "unit", "known").values():
+    for runs in rows.by("sites", "bag", "order", "unit", "known").values():
         done = Runs(row for row in runs if row.kept)
         budgets = sorted(done.where(kind="budget"), key=lambda row: row.budget)
         deadlines = sorted(done.where(kind="deadline"), key=lambda row: row.deadline)
@@ -107,9 +122,11 @@ def _checks(rows: Runs[Row]) -> Iterator[list[str]]:
     yield ["no budget, and not done", f"{sum(not row.ended for row in free)} of {len(free)}", ""]
 
 
-def _near(kind: str, runs: Runs[Row]) -> str:
+def _near(sites: str, kind: str, runs: Runs[Row]) -> str:
     shown = (f"{geometric(counted(some), 'best'):.2f} ({known})" for known, some in runs.by("known").items())
-    return texts("frontier").say("near", kind=kind, factors=", ".join(shown), done=f"{runs.mean('kept'):.0%}")
+    return texts("frontier").say(
+        "near", sites=sites, kind=kind, factors=", ".join(shown), done=f"{runs.mean('kept'):.0%}"
+    )
 
 
 def _factor(runs: Runs[Row]) -> str:
@@ -123,15 +140,16 @@ def _columns(last: str) -> list[str]:
 
 
 def _by_wish(rows: Runs[Row], name: str, cells: Callable[[Runs[Row]], list[str]]) -> Iterator[list[str]]:
-    """A line for each unit and wish; in it the cells for each knowledge of the runtimes."""
-    for (unit, wanted), runs in rows.by("unit", f"wish.{name}").items():
-        by = runs.by("known")
-        shown = [cell for known in KNOWLEDGE for cell in cells(by[known])]
-        yield [format_duration(unit), f"{wanted:g}", *shown]
+    """A line for each kind of sites, unit and wish; in it the cells for each knowledge of the runtimes."""
+    for (sites, unit, wanted), runs in rows.by("sites", "unit", f"wish.{name}").items():
+        shown = [cell for known in KNOWLEDGE for cell in cells(runs.where(known=known))]
+        yield [sites, format_duration(unit), f"{wanted:g}", *shown]
 
 
 def _budget(runs: Runs[Row]) -> list[str]:
     """How often the bag is done where that is possible, its cost over its work, and its factor."""
+    if not runs:
+        return _NOT_RUN
     possible, done = Runs(row for row in runs if row.possible), counted(runs)
     share = f"{len(done)} of {len(possible)}"
     return [share, f"{geometric(done, 'price'):.2f}" if done else "-", _factor(runs)]
@@ -139,6 +157,8 @@ def _budget(runs: Runs[Row]) -> list[str]:
 
 def _deadline(runs: Runs[Row]) -> list[str]:
     """How often it is kept, the worst end over the deadline, and the factor of those that are kept."""
+    if not runs:
+        return _NOT_RUN
     late = max(row.end / row.deadline if row.ended else math.inf for row in runs)
     return [f"{sum(row.kept for row in runs)} of {len(runs)}", f"{late:.2f}", _factor(runs)]
 
@@ -155,16 +175,23 @@ def _forecasts(rows: Runs[Row]) -> Iterator[list[str]]:
 
 
 def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
-    panels = [(unit, bag) for unit in UNITS for bag in QUICK if bag in settings.bags]
+    bags = [bag for bag in QUICK if bag in settings.bags]
+    panels = [
+        (sites, unit, bag)
+        for sites in SITES
+        for unit in UNITS
+        for bag in bags
+        if rows.where(sites=sites, unit=unit, bag=bag)
+    ]
     kinds = list(rows.by("kind"))
 
     def draw(plots: Sequence[Axes]) -> None:
-        for axes, (unit, bag) in zip(plots, panels, strict=True):
-            some = rows.where(bag=bag, unit=unit, order=0)
+        for axes, (sites, unit, bag) in zip(plots, panels, strict=True):
+            some = rows.where(sites=sites, bag=bag, unit=unit, order=0)
             tasks, plain = tasks_of(bag, settings.seed, 0), some.where(known="unknown")[0]
-            best = frontier(tasks, site_of(unit))
+            best = frontier(tasks, *sites_of(sites, unit))
             axes.step(
-                [policy.cost / _HOUR / plain.work for policy in best],
+                [policy.cost / _HOUR / plain.least for policy in best],
                 [policy.end / _HOUR / plain.plain_end for policy in best],
                 where="post",
                 color="black",
@@ -183,7 +210,8 @@ def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
                 )
             for known, mark in _MARKS.items():
                 axes.plot([], [], mark, color="gray", markersize=4, label=f"runtimes: {known}")
-            axes.set_title(f"{KINDS[bag].title}, charged by {format_duration(unit)}", fontsize="medium")
+            title = f"{KINDS[bag].title}, charged by {format_duration(unit)}"
+            axes.set_title(title if sites == "one" else f"{title}, {sites}", fontsize="medium")
             axes.set_xscale("log")
             axes.set_yscale("log")
             for axis in (axes.xaxis, axes.yaxis):

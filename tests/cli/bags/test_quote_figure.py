@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.budget.provisioning.menu import Line, Range, menu
-from adaptor.budget.provisioning.site_offers import Configuration, SiteOffer
+from adaptor.budget.provisioning.menu import menu
+from adaptor.budget.provisioning.site_offers import Configuration, Line, Range, SiteOffer
 from adaptor.cli.bags.quote import draw_menu
 from adaptor.errors import AdaptorError
 from adaptor.runtimes.task_time import TaskTime
