@@ -242,8 +242,11 @@ def test_a_plan_tells_what_the_bag_would_be_told(daemon: Daemon) -> None:
     assert found.end.high - found.now < before.end.high - before.now
     paying = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, api.GetPlan(spec, 12, 10.0)))
     assert found.choices == [], "nobody has set a price"
-    assert paying.choices[-1].processors == {"here": 4}
-    assert paying.choices[-1].seconds < 60, "earlier tasks took 7 s"
+    fastest = paying.choices[-1]
+    assert fastest.configuration.processors == {"here": 4}
+    assert fastest.configuration.seconds < 60, "earlier tasks took 7 s"
+    assert fastest.seconds.high > 2 * fastest.configuration.seconds, "of another bag"
+    assert not paying.known, "4 tasks"
 
 
 def test_a_retried_bag_is_counted_once(daemon: Daemon) -> None:

@@ -18,7 +18,7 @@ from adaptor.errors import JournalError, UsageError
 from adaptor.journal.credits import credits_view, read_entries
 from adaptor.model import Request
 from adaptor.reports import JobState
-from backends.base import PilotOrder, SubmitRefused
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from tests.daemon.budgeted_site import (
     credits_of,
     in_every_past,
@@ -96,6 +96,32 @@ def test_the_end_that_the_scheduler_tells_is_charged(site: FakeSite) -> None:
     assert report.end is not None
     used, _ = credits_of(site, bag)
     assert used == pytest.approx(math.ceil(round(report.end - report.start, 3)) / 3600, abs=1e-6)
+
+
+def test_while_the_scheduler_hangs_money_is_kept_and_what_ran_is_charged_when_it_answers(
+    site: FakeSite,
+) -> None:
+    bag = submit_budgeted(site, 500, 0.5)
+    steps(site)
+    orders = list(site.backend.orders)
+    for order in orders:
+        site.backend.say(order.tag, JobState.RUNNING)
+    steps(site)
+    before = credits_of(site, bag)
+    site.backend.silent = SchedulerError("squeue does not answer for 60 s")
+    steps(site, 20)
+    assert site.backend.orders == orders, "nothing more is bought"
+    assert credits_of(site, bag) == before, "all that may run stays reserved"
+    assert site.state.memory.problem == "squeue does not answer for 60 s", "which status shows"
+    site.restart()
+    assert credits_of(site, bag) == before
+    site.backend.silent = None
+    for order in orders:
+        site.backend.say(order.tag, JobState.WALLTIME)
+    steps(site)
+    expected = sum(order.request.p * 5 for order in orders) / 3600
+    assert credits_of(site, bag)[0] == pytest.approx(expected, abs=2e-3), "from its start to its end"
+    in_every_past(site)
 
 
 def test_a_withdrawn_request_gives_everything_back(site: FakeSite) -> None:

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.bag_spec import TaskKind
-from adaptor.kinds.earlier import KindRecord, earlier_tasks, earlier_text, memory_needed, record_of
+from adaptor.kinds.earlier import (
+    KindRecord,
+    earlier_tasks,
+    earlier_text,
+    memory_needed,
+    record_of,
+    tells_enough,
+)
 
 FIT, PREP = TaskKind("f", "fit.py", 10), TaskKind("p", "prep.py", 10)
 MIB = 1 << 20
@@ -90,3 +97,21 @@ def test_it_is_told_in_one_sentence() -> None:
     earlier = earlier_tasks([FIT], {"f": {"here": [record_of(12, [240.0] * 6 + [540.0] * 6, [])]}}, "here")
     assert earlier is not None
     assert earlier_text(earlier) == "12 earlier tasks of fit.py took 4m to 9m"
+
+
+@pytest.mark.parametrize(
+    ("records", "enough"),
+    [
+        ({"here": [record(100, 30)]}, True),
+        ({"here": [record(100, 10)] * 3}, True),
+        ({"here": [record(100, 29)]}, False),
+        ({"there": [record(100, 1000)]}, False),
+        ({"here": [record(100, 1000), record(10_000, 1000)] * 3}, False),
+    ],
+)
+def test_a_quote_goes_by_many_tasks_at_this_site_that_took_as_long_each_time(
+    records: dict[str, list[KindRecord]], enough: bool
+) -> None:
+    earlier = earlier_tasks([FIT], {"f": records}, "here")
+    assert earlier is not None
+    assert tells_enough(earlier) is enough

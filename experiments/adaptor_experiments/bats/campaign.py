@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.menu import menu
+from adaptor.budget.provisioning.site_offers import Line, SiteOffer
 from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.bats.design import (
     BUDGETS,

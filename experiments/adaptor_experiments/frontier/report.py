@@ -180,7 +180,7 @@ def _picture(rows: Runs[Row], settings: Settings, path: Path) -> Drawing:
         (sites, unit, bag)
         for sites in SITES
         for unit in UNITS
-        for bag in bags
+        for bag in (bags if sites == "one" else bags[:1])
         if rows.where(sites=sites, unit=unit, bag=bag)
     ]
     kinds = list(rows.by("kind"))

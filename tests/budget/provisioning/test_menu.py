@@ -80,6 +80,13 @@ def test_a_wider_spread_and_a_smaller_sample_widen_the_ranges():
     assert width(50.0, 30) < width(200.0, 30) < width(200.0, 10)
 
 
+def test_what_other_bags_have_shown_holds_within_their_factor():
+    (here, *_), (there, *_) = menu(300, SITES, 30), menu(300, SITES, 30, factor=2.0)
+    assert here.configuration == there.configuration
+    assert there.seconds.high == pytest.approx(here.seconds.high * 2**1.645)
+    assert there.seconds.low == pytest.approx(here.seconds.low / 2**1.645)
+
+
 def test_too_small_a_budget_is_told_what_it_needs():
     found = curve(300, SITES)
     with pytest.raises(InfeasibleError, match="the cheapest way costs") as caught:

@@ -1,4 +1,4 @@
-"""A sample is bought once for each run of a bag, however often the bag is quoted."""
+"""A sample is bought once for each run of a bag, and none where earlier bags of its kind tell enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
-from adaptor.cli.bags.sampling import SampledBag, take_samples
+from adaptor.budget.provisioning.site_offers import Configuration, Line, Range
+from adaptor.cli.bags.sampling import QuotedBag, by_earlier_bags, take_samples
 from adaptor.errors import AdaptorError
 from tests.cli.fake_control import bag_view, task_view
 
@@ -26,6 +27,7 @@ class Daemon:
     def __init__(self) -> None:
         self.bags: list[api.BagView] = []
         self.fails = False
+        self.plan = SimpleNamespace(known=False, choices=[], earlier=[])
         self._keys: dict[str, int] = {}
 
     def submit(self, name: str, tasks: int = TASKS) -> int:
@@ -34,7 +36,7 @@ class Daemon:
         self.bags.append(bag_view(number, name=name, tasks=tasks, done=done, failed=tasks - done))
         return number
 
-    def __call__(self, question: object) -> Any:
+    def __call__(self, question: object, timeout: float = 0.0) -> Any:
         match question:
             case api.GetSites():
                 return [SimpleNamespace(name="here", max_pending_requests=1, max_proc=8, processors=8)]
@@ -50,6 +52,10 @@ class Daemon:
                 return api.Submitted(self._keys[key])
             case api.GetTasks(bag):
                 return [task_view(task, bag=bag) for task in range(self.bags[bag - 1].done)]
+            case api.GetPlan(spec, tasks):
+                assert tasks == len(BAG.tasks)
+                assert [kind.name for kind in spec.kinds] == ["fit"]
+                return self.plan
             case api.GetReport():
                 return SimpleNamespace(requests=[])
         raise AssertionError(question)
@@ -63,7 +69,7 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Daemon:
     return found
 
 
-def quoted(bag: api.BagInput = BAG) -> SampledBag:
+def quoted(bag: api.BagInput = BAG) -> QuotedBag:
     return take_samples(bag, seed=1)
 
 
@@ -103,3 +109,30 @@ def test_a_sample_of_which_all_has_failed_is_run_again(daemon: Daemon) -> None:
     daemon.fails = False
     assert quoted().samples == [3]
     assert quoted().samples == [3]
+
+
+LINE = Line(
+    name="cheapest",
+    budget=1.0,
+    configuration=Configuration(processors={"here": 1}, seconds=60.0, cost=1.0),
+    seconds=Range(30.0, 120.0),
+    cost=Range(0.5, 2.0),
+)
+
+
+def test_earlier_bags_that_tell_enough_stand_for_a_sample(daemon: Daemon) -> None:
+    assert by_earlier_bags(BAG) is None, "nothing is known"
+    told = ["40 earlier tasks of fit took 4m to 9m"]
+    daemon.plan = SimpleNamespace(known=True, choices=[LINE], earlier=told)
+    found = by_earlier_bags(BAG)
+    assert found is not None
+    assert (found.lines, found.rest, found.samples, found.earlier) == ([LINE], BAG, [], told)
+    assert daemon.bags == [], "nothing has run"
+
+
+def test_a_sample_that_is_paid_is_not_left_unused(daemon: Daemon) -> None:
+    daemon.plan = SimpleNamespace(known=True, choices=[LINE], earlier=["told"])
+    quoted()
+    assert by_earlier_bags(BAG) is None
+    daemon.submit("sweep")
+    assert by_earlier_bags(BAG) is not None, "the sample was for bag 2"

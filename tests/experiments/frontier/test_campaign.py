@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -9,14 +10,23 @@ import pytest
 from adaptor_experiments.forecasts.site_run import submitted
 from adaptor_experiments.frontier import campaign
 from adaptor_experiments.frontier.campaign import Piece, earlier_of, pieces, run_piece
-from adaptor_experiments.frontier.design import KNOWLEDGE, SINGLE, UNITS, WISHES, Settings, Wish, site_of
+from adaptor_experiments.frontier.design import (
+    KNOWLEDGE,
+    SINGLE,
+    UNITS,
+    WISHES,
+    Settings,
+    Wish,
+    site_of,
+    sites_of,
+)
 
 TASKS = [100.0, 300.0] * 30
 WORK = math.fsum(TASKS) / 3600
 
 
-def piece(*wishes: Wish, known="unknown", unit=60) -> Piece:
-    return Piece("image", 0, unit, known, 1, wishes)
+def piece(*wishes: Wish, known="unknown", unit=60, sites="one") -> Piece:
+    return Piece("image", 0, unit, known, sites, 1, wishes)
 
 
 @pytest.fixture
@@ -71,8 +81,36 @@ def test_an_earlier_bag_is_another_bag_of_its_kind():
 
 
 def test_all_bags_tariffs_and_knowledge_are_run_and_budgets_with_deadlines_in_a_few():
-    found = pieces(Settings(orders=2, bags=("image", "levy")))
-    assert len(found) == 2 * 2 * len(UNITS) * len(KNOWLEDGE)
+    found = pieces(Settings(orders=2, bags=("image", "constant")))
+    assert {(each.unit, each.known) for each in found if each.sites == "one"} == {
+        *itertools.product(UNITS, ["unknown"]),
+        *itertools.product((1, 3600), KNOWLEDGE),
+    }
     both = [each for each in found if each.wishes == WISHES]
-    assert {(each.order, each.known) for each in both} == {(0, "unknown")}
+    assert {(each.order, each.known, each.sites) for each in both} == {(0, "unknown", "one")}
     assert {each.wishes[0] for each in found} == {SINGLE[0]} == {Wish()}
+    assert {(each.sites, each.bag) for each in found} == {
+        ("one", "image"),
+        ("one", "constant"),
+        ("two", "image"),
+        ("donated", "image"),
+    }
+
+
+@pytest.mark.parametrize("sites", ["two", "donated"])
+def test_cheaper_places_are_used_and_no_budget_is_exceeded(small, sites):
+    plain, cheap, budget = run_piece(piece(Wish(), Wish("cheap"), Wish(budget=4.0), sites=sites, unit=1))
+    assert plain.least < plain.work
+    assert plain.least <= cheap.cost < plain.work
+    assert budget.cost <= budget.budget == pytest.approx(4 * budget.least)
+    assert budget.ended
+    assert min(cheap.best, budget.best) > 0.9
+
+
+def test_local_users_take_the_donated_nodes_from_time_to_time():
+    first, donated = sites_of("donated", 60)
+    assert first.donation is None
+    assert donated.tariff.price_donated < first.tariff.price_explicit
+    assert donated.jobs.submit[:2].tolist() == [1800, 4200]
+    assert set(donated.jobs.run.tolist()) == {600}
+    assert donated.idleness.begun > 0

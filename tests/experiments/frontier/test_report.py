@@ -15,7 +15,8 @@ from adaptor_experiments.tables import Runs
 from tests.simulation.invoking_replay import call
 
 PLAIN = Row(
-    bag="image", order=0, unit=60, known="unknown", wish=Wish(), tasks=10, work=10.0, done=10, ended=True,
+    bag="image", order=0, unit=60, known="unknown", sites="one", wish=Wish(),
+    tasks=10, work=10.0, least=10.0, done=10, ended=True,
     cost=14.0, end=1.0, plain_cost=14.0, plain_end=1.0, best=1.2,
 )  # fmt: skip
 
@@ -65,9 +66,9 @@ def test_the_page_has_the_picture_and_every_table(tmp_path):
     ]
     report = write_report(wished, Settings(orders=1, bags=("image",)), tmp_path)
     factors, budgets, deadlines, forecasts, checks = report.exhibits
-    assert factors.rows[0] == ["none", "unknown", *["1.20 (1.20)"] * 3]
-    assert budgets.rows[0] == ["1s", "1.1", *["1 of 1", "1.20", "1.20 (1.20)"] * 3]
-    assert deadlines.rows[0] == ["1s", "1.5", *["1 of 1", "0.73", "1.20 (1.20)"] * 3]
+    assert factors.rows[0] == ["one", "none", "unknown", *["1.20 (1.20)"] * 3]
+    assert budgets.rows[0] == ["one", "1s", "1.1", *["1 of 1", "1.20", "1.20 (1.20)"] * 3]
+    assert deadlines.rows[0] == ["one", "1s", "1.5", *["1 of 1", "0.73", "1.20 (1.20)"] * 3]
     assert forecasts.rows[:2] == [
         ["1s", "first forecast", "15 of 15", "0", "0%"],
         ["1s", "half of the tasks", "0 of 15", "0", "-"],
@@ -87,7 +88,9 @@ def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tm
     def made(_run, pieces, _processes, _done):
         asked.extend(pieces)
         return [
-            row(wish, bag=each.bag, unit=each.unit, known=each.known) for each in pieces for wish in WISHES
+            row(wish, bag=each.bag, unit=each.unit, known=each.known, sites=each.sites)
+            for each in pieces
+            for wish in each.wishes
         ]
 
     monkeypatch.setattr(campaign, "gathered", made)
@@ -95,4 +98,5 @@ def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tm
     assert result.exit_code == 0, result.output
     assert {(each.bag, each.order) for each in asked} == {("image", 0), ("levy", 0)}
     assert "How many times the best it is" in result.output
-    assert "budget: 1.20 (unknown), 1.20 (earlier), 1.20 (time) times the best" in result.output
+    assert "budget (one): 1.20 (unknown), 1.20 (earlier), 1.20 (time) times the best" in result.output
+    assert "budget (donated): 1.20 (unknown), 1.20 (time) times the best" in result.output

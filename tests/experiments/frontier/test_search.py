@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor_experiments.frontier.design import Wish, site_of
-from adaptor_experiments.frontier.search import Policy, factor, frontier, loads
+from adaptor_experiments.frontier.design import Wish, site_of, sites_of
+from adaptor_experiments.frontier.search import Policy, factor, frontier, loads, offer_of
 
 STARTUP = 15
 POLICIES = [Policy(100.0, 50.0), Policy(200.0, 25.0), Policy(400.0, 20.0)]
@@ -51,6 +51,37 @@ def test_who_pays_more_is_done_sooner(runtimes, unit):
     found = frontier(runtimes, site_of(unit))
     assert all(a.cost < b.cost and a.end > b.end for a, b in itertools.pairwise(found))
     assert found[0].cost >= math.fsum(runtimes)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.floats(1, 3000), min_size=1, max_size=40),
+    st.sampled_from([1, 60, 3600]),
+    st.sampled_from(["two", "donated"]),
+)
+def test_cheaper_hosts_make_it_cheaper_and_no_work_is_free(runtimes, unit, sites):
+    first, second = sites_of(sites, unit)
+    found, alone = frontier(runtimes, first, second), frontier(runtimes, first)
+    assert all(a.cost < b.cost and a.end > b.end for a, b in itertools.pairwise(found))
+    assert found[0].cost <= alone[0].cost
+    assert found[-1].end <= alone[-1].end
+    cheapest = min(offer_of(first).price, offer_of(second).price)
+    assert found[0].cost >= cheapest * math.fsum(runtimes) - 1e-6
+
+
+@given(
+    st.lists(st.floats(1, 3000), min_size=1, max_size=40),
+    st.integers(1, 16),
+    st.floats(1, 20_000),
+)
+def test_what_is_filled_ends_in_time_and_in_a_window(runtimes, hosts, until):
+    offer = offer_of(sites_of("donated", 1)[1])
+    tasks = sorted(runtimes, reverse=True)
+    done, left = offer.filled(tasks, hosts, until)
+    assert done.end <= until
+    assert done.cost >= offer.price * (math.fsum(tasks) - math.fsum(left)) - 1e-6
+    assert (done.cost == 0) == (len(left) == len(tasks))
+    assert not done.end or any(begin < done.end <= end for begin, end in offer.windows)
 
 
 @pytest.mark.parametrize(
