@@ -57,9 +57,7 @@ def test_the_walltime_is_met_tr_grows_and_nothing_is_charged(lab: Lab) -> None:
     exactly_one_result_each(lab, 1, 2)
     first, *later = [request["tr"] for request in lab.ask("report", "1")["requests"]]
     assert first == 8
-    grown = next(
-        tr for tr in later if tr != 8
-    )
+    grown = next(tr for tr in later if tr != 8)  # a busy machine may let some end before their tasks begin
     assert grown - 6 >= 3 * (first - 6)
 
 
