@@ -17,9 +17,7 @@ SECTIONS = {
     "Every day": {
         "run": "adaptor.cli.bags.submit:run",
         "submit": "adaptor.cli.bags.submit:submit",
-        "open": "adaptor.cli.bags.submit:open_command",
         "append": "adaptor.cli.bags.submit:append",
-        "close": "adaptor.cli.bags.submit:close",
         "plan": "adaptor.cli.bags.plan:plan",
         "status": "adaptor.cli.bags.status:status",
         "watch": "adaptor.cli.bags.watch:watch",
@@ -33,18 +31,14 @@ SECTIONS = {
         "cancel": "adaptor.cli.bags.changing:cancel",
         "retry": "adaptor.cli.bags.changing:retry",
         "forget": "adaptor.cli.bags.changing:forget",
-        "completion": "adaptor.cli.main:completion",
     },
     "Operating": {
         "daemon": "adaptor.cli.operating.daemon:daemon",
         "site": "adaptor.cli.operating.sites:site",
-        "pilot": "adaptor.cli.bags.report:pilot",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
-        "metrics": "adaptor.cli.operating.dashboard:metrics",
     },
     "Credits": {
         "quote": "adaptor.cli.bags.quote:quote",
-        "budget": "adaptor.cli.credits:budget",
         "credits": "adaptor.cli.credits:credits",
     },
 }
@@ -63,7 +57,7 @@ ALIASES = {
     "kill": ("cancel",),
     "resubmit": ("retry",),
 }
-"""What people try who know other tools."""
+"""Names of other tools for the same."""
 
 
 class Program(LazyGroup):
@@ -119,28 +113,6 @@ def program(ctx: click.Context, config: str | None) -> None:
     """
     del config  # Commands that start a daemon or read sites take it from the context.
     show_help(ctx)
-
-
-@click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
-
-    \b
-    Examples:
-      adaptor completion bash >> ~/.bashrc
-      adaptor completion zsh  >> ~/.zshrc
-      adaptor completion fish > ~/.config/fish/completions/adaptor.fish
-    """
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    root = ctx.find_root()
-    name = root.info_name or "adaptor"
-    variable = f"_{name}_COMPLETE".replace("-", "_").upper()
-    click.echo(kind(root.command, {}, name, variable).source())
 
 
 def main() -> None:

@@ -253,7 +253,7 @@ def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest:
     return (
         f"bag {bag.id} is paused: neither its budget nor its deadline can be kept: it will cost {least} to "
         f"{most} credits, and the budget is {format_credits(budget)}; it takes until {end} at the least, "
-        f"on {slots} slots, which is {late} late: adaptor budget {bag.id} --set {enough} lets it go on"
+        f"on {slots} slots, which is {late} late: adaptor change {bag.id} --budget {enough} lets it go on"
     )
 
 

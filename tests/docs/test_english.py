@@ -37,6 +37,16 @@ PAGES = (
     "docs/backends.md",
     "docs/releases.md",
     "docs/evidence.md",
+    "docs/install.md",
+    "docs/scripts.md",
+    "docs/python.md",
+    "docs/when-things-go-wrong.md",
+    "docs/budget.md",
+    "docs/budget-allocation.md",
+    "docs/replay.md",
+    "docs/donation-experiment.md",
+    "docs/house.md",
+    "SECURITY.md",
 )
 """The pages that are written so; add one as soon as it is."""
 

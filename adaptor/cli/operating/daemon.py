@@ -45,7 +45,7 @@ drop_sites_option = click.option(
     is_flag=True,
     help="Go on without sites that left the configuration, though pilots or bags depend on them.",
 )
-until_idle_option = click.option("--until-idle", is_flag=True, help="End when all bags have ended.")
+until_idle_option = click.option("--until-idle", is_flag=True, hidden=True)
 
 
 @click.group(invoke_without_command=True, short_help="Start, stop and show the program in the background.")
@@ -58,7 +58,7 @@ def daemon(ctx: click.Context) -> None:
 daemon.add_command(install)
 
 
-@daemon.command(short_help="Run the daemon in the foreground.")
+@daemon.command(hidden=True)
 @config_option
 @until_idle_option
 @drop_sites_option

@@ -64,7 +64,7 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Daemon:
 
 
 def quoted(bag: api.BagInput = BAG) -> SampledBag:
-    return take_samples(bag, seed=1)
+    return take_samples(bag)
 
 
 def test_the_same_bag_is_sampled_once_and_says_so(daemon: Daemon, capsys: pytest.CaptureFixture[str]) -> None:
