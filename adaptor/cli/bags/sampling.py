@@ -49,7 +49,7 @@ def take_samples(bag: api.BagInput) -> SampledBag:
     for name, number in bags.items():
         told = f"bag {number}: {plural(len(places[name]), 'task')} as a sample at {name}"
         if number in known:
-            told += f", run by an earlier quote (to sample anew: adaptor forget {number})"
+            told += f", run by an earlier quote (to sample again: adaptor forget {number})"
         click.echo(told, err=True)
     for _ in follow(list(bags.values())):
         pass

@@ -254,7 +254,7 @@ class Systemd:
             return ["lingering is on: the daemon outlives your logout, and starts with the machine"]
         return [
             "lingering is off: systemd ends the daemon when you log out, and does not start it with the "
-            "machine. Switch it on: loginctl enable-linger (if that is refused, ask whoever runs the machine "
+            "machine. Switch it on: loginctl enable-linger (if that is refused, ask an administrator "
             f"for: loginctl enable-linger {getpass.getuser()})"
         ]
 

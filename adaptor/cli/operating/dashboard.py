@@ -68,7 +68,7 @@ def dashboard(
     from adaptor.dashboard import access, listening
 
     if port is not None and access.ANY_HOST in hosts:
-        raise UsageError("--host '*' is for sockets: pages of strangers could lead a browser to a port")
+        raise UsageError("--host '*' is for sockets: other web pages could lead a browser to a port")
 
     directory, base = state_directory(), base_url.strip("/")
     base = f"/{base}" if base else ""
