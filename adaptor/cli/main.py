@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -60,6 +61,10 @@ ALIASES = {
 """Names of other tools for the same."""
 
 
+_NARROWEST, _WIDEST = 30, 100
+"""Columns of help."""
+
+
 class Program(LazyGroup):
     """The whole program: errors become one line and an exit code, never a traceback."""
 
@@ -67,6 +72,8 @@ class Program(LazyGroup):
         arguments = list(sys.argv[1:] if args is None else args)
         standalone = extra.pop("standalone_mode", True)
         extra["prog_name"] = "adaptor"  # The name in messages and completion, however it was started.
+        columns = shutil.get_terminal_size().columns
+        extra.setdefault("terminal_width", max(_NARROWEST, min(columns, _WIDEST) - 2))
 
         def action() -> Any:
             return super(Program, self).main(arguments, standalone_mode=False, **extra)
@@ -82,7 +89,7 @@ class Program(LazyGroup):
     elsewhere=ELSEWHERE,
     aliases=ALIASES,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
     "--config",

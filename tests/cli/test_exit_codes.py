@@ -32,7 +32,7 @@ from tests.cli.invoking import Cli, Serve
         (["results", "--stdout", "--json"], "mutually exclusive"),
         (["why", "7", "--pilot", "2"], "mutually exclusive"),
         (["completion"], "no command"),
-        (["daemon", "strat"], "No such command 'strat'"),
+        (["daemon", "strat"], "did you mean 'start'?"),
     ],
 )
 def test_usage_errors(cli: Cli, arguments: list[str], problem: str) -> None:

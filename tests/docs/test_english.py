@@ -1,4 +1,4 @@
-"""Pages, help and messages use plain English: no phrase of the list below, each with the words to write instead."""
+"""Pages, help and messages use plain English: no phrase of the list below, each with what to write."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def messages(path: Path) -> Iterator[str]:
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.value if " " in node.value else ""
 

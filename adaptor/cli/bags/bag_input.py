@@ -267,10 +267,7 @@ def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def open_bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """As `bag_options`, and `--open` (the parameter `opened`) for a bag that may begin without tasks."""
     help = "Leave the bag open: more tasks come by `adaptor append`."
-    decorated: Callable[..., Any] = sectioned("Tasks", "--open", "opened", is_flag=True, help=help)(
-        bag_options(command)
-    )
-    return decorated
+    return bag_options(sectioned("Tasks", "--open", "opened", is_flag=True, help=help)(command))
 
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -288,7 +285,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _option(option: BagOption) -> Callable[[Any], Any]:
-    again = ", or repeat the option" if option.kind.several else ""
+    again = "; repeatable" if option.kind.several else ""
     help = f"{option.help[0].upper()}{option.help[1:]}{again} (default: {option.default})."
 
     def checked(ctx: click.Context, param: click.Parameter, value: Any) -> Any:

@@ -79,13 +79,16 @@ def submit(
 ) -> None:
     """Submit a bag of tasks; starts a daemon if none is running.
 
-    FILE is a batch script, which begins with #! and whose #SBATCH or #PBS lines count, or has one shell
-    line per task (`#` comments; `#ADAPTOR cpus=2 retries=0` sets options, the command line wins), or is
-    JSON Lines: {"argv": […]} or {"command": "…"}, with cwd, env, name, id, after, cpus, mem,
-    gpus, nodes, time. Behind -- stands a single command, or what is meant for the script.
+    \b
+    FILE is one of:
+      a list       one shell line per task; `#ADAPTOR cpus=2` sets options
+      JSON Lines   {"argv": […]} or {"command": "…"}, with cwd, env, name,
+                   id, after, cpus, mem, gpus, nodes, time
+      a script     begins with #!; its #SBATCH, #PBS or #$ lines count
 
-    A bag of --open may begin without tasks. It ends when `adaptor append BAG --close` has closed it and its
-    last task has ended; without tasks it holds no processors beyond `idle_timeout`.
+    The command line wins over options in the file. After -- stands a single command, or arguments of
+    the script. An open bag may begin without tasks; it ends when `adaptor append BAG --close` has
+    closed it and its last task has ended.
 
     \b
     Examples:
