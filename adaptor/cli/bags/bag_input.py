@@ -280,9 +280,16 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
+def bag_option(key: str, **other: Any) -> Callable[[Any], Any]:
+    """One of these options for a command that changes bags, where it has no default; `other`: its fields."""
+    (option,) = (option for option in OPTIONS if option.key == key)
+    return _option(msgspec.structs.replace(option, default="", **other))
+
+
 def _option(option: BagOption) -> Callable[[Any], Any]:
     again = ", or repeat the option" if option.kind.several else ""
-    help = f"{option.help[0].upper()}{option.help[1:]}{again} (default: {option.default})."
+    default = f" (default: {option.default})" if option.default else ""
+    help = f"{option.help[0].upper()}{option.help[1:]}{again}{default}."
 
     def checked(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if value is None or value == ():
