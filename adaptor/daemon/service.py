@@ -285,7 +285,7 @@ class Service:
     async def _run_site(self, state: Site) -> None:
         while True:
             try:
-                await run_site(state, backend_type(state.config.backend).pause, self._may_step)
+                await run_site(state, self._may_step)
             except JournalError as error:
                 self._stall(error)
             except Exception:
