@@ -196,8 +196,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     whole_nodes: bool = False
     """Whether a request always gets whole nodes; needs `processors_per_node`."""
     poll_interval: PositiveDuration | None = None
-    """How often the queue is read; None: the backend's own choice. Beyond a burst of 20, events as new bags make
-    it twice as often at most."""
+    """How often the queue is read; None: the backend's own choice. Events as new bags let it be read up to
+    twice as often."""
     read_history: bool = True
     """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
     remember: bool = True
