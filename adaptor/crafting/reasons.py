@@ -103,14 +103,14 @@ def _too_wide(shape: RequestShape) -> str:
     task_exceeds_node = shape.task.processors > node > 1
     if task_exceeds_node:
         need = counted(shape.task.processors, "processor")
-        return f"each needs {need} on one node, but a node has {node}; submit with --cpus {node} or less"
+        return f"each needs {need} on one node, but a node has {node}; ask for {node} cpus or fewer"
     need = counted(shape.unit.processors, "processor")
     request_exceeds_task = shape.unit.processors > shape.task.processors
     if request_exceeds_task:
         need += f" (whole nodes of {node})"
     limit = shape.rules.limits.max_proc
     if shape.unit.processors > limit:
-        advice = "raise max_proc" if request_exceeds_task else "raise max_proc or submit with fewer --cpus"
+        advice = "raise max_proc" if request_exceeds_task else "raise max_proc or ask for fewer cpus"
         return f"each needs {need}, but max_proc is {limit}; {advice}"
     return f"each needs {need}, but the site has {shape.site_processors} in service; choose another site"
 

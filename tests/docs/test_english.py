@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -142,6 +143,17 @@ def test_no_key_of_the_configuration_has_a_banned_phrase() -> None:
 def test_no_help_has_a_banned_phrase() -> None:
     found = {where: banned(text) for where, text in helps()}
     assert {where: phrases for where, phrases in found.items() if phrases} == {}
+
+
+def test_no_message_names_a_page_that_a_wheel_lacks() -> None:
+    """The texts of the code, but for its docstrings."""
+    found = []
+    for path in sorted((*(ROOT / "adaptor").rglob("*.py"), *(ROOT / "backends").rglob("*.py"))):
+        code = ast.parse(path.read_bytes())
+        alone = {id(node.value) for node in ast.walk(code) if isinstance(node, ast.Expr)}
+        texts = (node for node in ast.walk(code) if isinstance(node, ast.Constant) and id(node) not in alone)
+        found += [f"{path}: {node.value}" for node in texts if re.search(r"docs/|\.md\b", str(node.value))]
+    assert found == []
 
 
 def test_a_banned_phrase_is_found_but_not_in_code_or_output() -> None:

@@ -75,6 +75,8 @@ def quote(
         print_json({"samples": found.samples, "lines": found.lines, "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
+        whole = ",".join(map(str, (*found.samples, number)))
+        click.echo(f"with the sample these are all tasks: adaptor results {whole}")
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
