@@ -344,7 +344,7 @@ class Broker:
             key.task: held.started
             for worker in self.state.workers.values()
             for key, held in worker.held.items()
-            if key.bag == bag and (held.started is not None or worker.awaited)
+            if key.bag == bag and (held.started is not None or (worker.awaited and not held.in_reserve))
         }
 
     def set_longest(self, site: str, longest: float) -> None:
