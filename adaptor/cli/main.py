@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -144,5 +145,8 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def main() -> None:
-    """Ends the process with the command's exit code."""
+    """Ends the process with the command's exit code. What a terminal's encoding lacks is shown as `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     program.main()

@@ -34,6 +34,14 @@ def submitted(server: FakeControl) -> BagInput:
     return bag
 
 
+def test_a_bag_is_named_after_a_file_whose_name_is_no_utf_8(cli: Cli, serve: Serve, here: Path) -> None:
+    name = os.fsdecode(b"a\xff.bag")
+    (here / name).write_text("echo hi\n")
+    server = serve({api.Submit: api.Submitted(7)})
+    assert cli("submit", name).out == "bag 7: 1 task\n"
+    assert submitted(server).spec.name == "a\N{REPLACEMENT CHARACTER}"
+
+
 @pytest.mark.parametrize(
     ("tasks", "options", "says"),
     [
