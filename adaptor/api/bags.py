@@ -193,6 +193,8 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
     notify: tuple[str, ...] | None = None
     needs: OwnNeeds | None = None
     """What replaces that of all unfinished tasks; those that run go on with what they have."""
+    budget: float | None = None
+    """Credits, including what is used."""
 
 
 class Forget(Question[int], frozen=True):

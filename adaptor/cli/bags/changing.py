@@ -65,6 +65,7 @@ def resume(selector: str, config: str | None, as_json: bool) -> None:
 )
 @bag_option("priority")
 @bag_option("deadline")
+@bag_option("budget", help="credits that the bag may cost, including what it has used")
 @bag_option("site")
 @bag_option("notify")
 @config_option
@@ -81,6 +82,7 @@ def change(
     Examples:
       adaptor change 7 --priority 10 --max-running 50
       adaptor change last --mem 8G --site hpc
+      adaptor change 7 --budget 500
     """
     bags, needs = selected(selector), OwnNeeds(cpus=cpus, memory=memory)
     wanted = api.ChangeOptions(bags, **options, needs=None if needs == OwnNeeds() else needs)

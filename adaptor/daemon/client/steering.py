@@ -10,7 +10,7 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.bags import ONE_NODE, check, largest_request, queues_of
-from adaptor.daemon.client.credits import check_deadline
+from adaptor.daemon.client.credits import change_budget, check_budget, check_deadline
 from adaptor.daemon.client.new_tasks import out_of_bounds, own_needs, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
@@ -43,6 +43,8 @@ async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[i
     specs = {bag: changed_spec(running.core.journal.bag_spec(bag), question) for bag in question.bags}
     check_deadline(question.deadline, now)
     running.notifier.check(question.notify or ())
+    if question.budget is not None:
+        check_budget(running.core, question.bags, question.budget)
     for spec in specs.values():
         check(running, spec, own_needs([]))
         check_times(spec, {})
@@ -51,6 +53,10 @@ async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[i
         for bag in bags:
             _check_needs(running, bag, bag.not_ended(), needs)
     changed = [bag.id for bag in bags if broker.change_options(bag.id, specs[bag.id], now)]
+    if question.budget is not None:
+        await running.core.commit()
+        for id in changed:
+            change_budget(running.core, id, question.budget)
     if needs is not None:
         for bag in bags:
             await _change_needs(running.core, bag, needs)
@@ -78,8 +84,8 @@ async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
 
 def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     """The options of a bag after a change."""
-    options = msgspec.structs.asdict(wanted).items()
-    changes = {name: value for name, value in options if value is not None and name not in ("bags", "needs")}
+    options, apart = msgspec.structs.asdict(wanted).items(), ("bags", "needs", "budget")
+    changes = {name: value for name, value in options if value is not None and name not in apart}
     if wanted.max_running == 0:
         changes["max_running"] = None
     return msgspec.structs.replace(spec, **changes)

@@ -57,10 +57,13 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
         "me",
         "--deadline",
         "12h",
+        "--budget",
+        "7.5",
     )
     asked = server.asked(api.ChangeOptions)[-1]
     assert (asked.time, asked.sites, asked.notify) == (1200.0, ("a", "b"), ("me",))
     assert asked.deadline == pytest.approx(time.time() + 12 * 3600, abs=300)
+    assert asked.budget == 7.5
     assert asked.timeout is not None
     cli("change", "3", "--mem", "8G", "--cpus", "2")
     assert server.asked(api.ChangeOptions)[-1].needs == OwnNeeds(cpus=2, memory=8 << 30)

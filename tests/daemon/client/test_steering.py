@@ -9,6 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.guard_rails import TimeLimit
+from adaptor.model import Request
 from adaptor.resources import OwnNeeds, TaskSize
 from tests.daemon.client.test_bags import Daemon, play
 
@@ -63,6 +64,21 @@ def test_needs_that_no_request_holds_change_nothing(daemon: Daemon) -> None:
         assert "tasks of 3 cpus fit into no request: max_proc is 2; nothing is changed" in failure.message
         known = daemon.core.broker.state.bags[bag]
         assert (known.spec.priority, known.sizes.of(0)) == (0, TaskSize())
+
+    play(scene)
+
+
+def test_a_budget_is_changed_for_all_bags_or_for_none(daemon: Daemon) -> None:
+    async def scene() -> None:
+        first, second = await daemon.open(4), await daemon.open(4)
+        assert await daemon.ask(api.ChangeOptions([first, second], budget=5.0)) == [first, second]
+        assert {first, second} <= daemon.core.broker.state.alone
+        ledger = daemon.core.treasury.ledger
+        ledger.reserve(1, "here", Request(2, 3600, 60), "explicit", {second: 1}, daemon.core.now())
+        failure = await daemon.failure(api.ChangeOptions([first, second], budget=1.0))
+        assert "used or reserved already" in failure.message
+        budgets = [ledger.budget_of(bag) for bag in (first, second)]
+        assert [each and each.budget.amount for each in budgets] == [5_000_000, 5_000_000]
 
     play(scene)
 
