@@ -64,8 +64,9 @@ def quote(bag: api.BagInput, choose: int | None, sample: bool, config: str | Non
         print_json({"samples": found.samples, "earlier": found.earlier, "lines": found.lines, "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
-        whole = ",".join(map(str, (*found.samples, number)))
-        click.echo(f"with the sample these are all tasks: adaptor results {whole}")
+        if found.samples:
+            whole = ",".join(map(str, (*found.samples, number)))
+            click.echo(f"with the sample these are all tasks: adaptor results {whole}")
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:

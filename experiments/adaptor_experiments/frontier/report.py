@@ -13,6 +13,7 @@ import numpy as np
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
 from adaptor.figures.exhibits import Exhibit
+from adaptor.simulation.files import write_whole
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
 from adaptor_experiments.frontier.campaign import tasks_of
@@ -46,7 +47,7 @@ _PLAIN = "budget of at least the plain cost: later"
 
 
 def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
-    """Write `runs.csv`, a CSV for each table, the picture and `report.html`.
+    """Write `runs.csv`, a CSV for each table, all tables as `tables.md`, the picture and `report.html`.
 
     Raises:
         ReplayError: something cannot be written.
@@ -65,7 +66,14 @@ def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhi
         bags=", ".join(KINDS[bag].title for bag in settings.bags),
     )
     exhibits.write_report(report, folder)
+    write_whole(folder / "tables.md", "\n\n".join(map(_markdown, report.exhibits)).encode())
     return report
+
+
+def _markdown(exhibit: Exhibit) -> str:
+    """A table as docs/budget.md has it."""
+    lines = [exhibit.headings, ("---",) * len(exhibit.headings), *exhibit.rows]
+    return "\n".join((exhibit.title, "", *(f"| {' | '.join(line)} |" for line in lines)))
 
 
 def tables(rows: Runs[Row]) -> list[Exhibit]:

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from adaptor import api
 from adaptor import extras as extra
-from adaptor.cli.bags.sampling import SampledBag
+from adaptor.bag_spec import BagSpec
+from adaptor.cli.bags.sampling import QuotedBag
 from tests.cli.invoking import Cli
+
+SAMPLING = "adaptor.cli.bags.sampling"
+SPEC = BagSpec(name="sweep", cwd="/", output="/o", environment={})
 
 
 @pytest.fixture(autouse=True)
@@ -31,15 +36,32 @@ def test_a_quote_without_scipy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "choosing between sites needs scipy" in done.err
 
 
-def test_what_is_submitted_names_the_sample_that_belongs_to_it(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def submitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is bag 3."""
     pytest.importorskip("scipy", reason="needs the extra `quotes`")
-    quote = "adaptor.cli.bags.quote"
-    monkeypatch.setattr(f"{quote}.ensure_daemon", lambda *_, **__: False)
-    monkeypatch.setattr("adaptor.cli.bags.sampling.take_samples", lambda bag, _: SampledBag([], bag, [1, 2]))
-    monkeypatch.setattr(f"{quote}._go_on", lambda *_: 3)
-    assert cli("quote", "tasks.bag", "--choose", "1").lines[-2:] == [
+    monkeypatch.setattr("adaptor.cli.bags.quote.ensure_daemon", lambda *_, **__: False)
+    monkeypatch.setattr(f"{SAMPLING}.take_samples", lambda bag: QuotedBag([], bag, [1, 2]))
+    monkeypatch.setattr("adaptor.cli.bags.quote._go_on", lambda *_: 3)
+
+
+@pytest.mark.parametrize("words", [(), ("--sample",)])
+def test_what_is_submitted_names_the_sample_that_belongs_to_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, submitted: None, words: tuple[str, ...]
+) -> None:
+    known = QuotedBag([], api.BagInput(spec=SPEC, tasks=[]), [], ["40 earlier tasks of fit took 4m"])
+    monkeypatch.setattr(f"{SAMPLING}.by_earlier_bags", lambda _: known if words else None)
+    assert cli("quote", "tasks.bag", "--choose", "1", *words).lines[-2:] == [
         "bag 3: 20 tasks",
         "with the sample these are all tasks: adaptor results 1,2,3",
     ]
+
+
+def test_earlier_bags_are_told_and_there_is_no_sample_to_name(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, submitted: None
+) -> None:
+    told = ["40 earlier tasks of true took 4m to 9m"]
+    monkeypatch.setattr(f"{SAMPLING}.by_earlier_bags", lambda bag: QuotedBag([], bag, [], told))
+    lines = cli("quote", "tasks.bag", "--choose", "1").lines
+    assert lines[:2] == [*told, "20 tasks without a sample; ranges of 90 % probability"]
+    assert lines[-1] == "bag 3: 20 tasks"

@@ -80,6 +80,8 @@ def test_the_page_has_the_picture_and_every_table(tmp_path):
     assert len(lines) == 1 + len(wished)
     assert '"budget 1.5, fast"' in "\n".join(lines)
     assert tables(Runs(wished)) == list(report.exhibits)
+    shown = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert "| one | none | unknown | 1.20 (1.20) | 1.20 (1.20) | 1.20 (1.20) |" in shown
 
 
 def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tmp_path):
