@@ -190,6 +190,8 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
     """Epoch seconds."""
     sites: tuple[str, ...] | None = None
     notify: tuple[str, ...] | None = None
+    budget: float | None = None
+    """Credits, including what is used."""
 
 
 class Forget(Question[int], frozen=True):

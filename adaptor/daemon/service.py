@@ -229,7 +229,7 @@ class Service:
         bags = [(bag.id, bag.spec.sites) for bag in self.core.broker.state.bags.values()]
         check_removed(list(self.sites), now, pilots, bags, self.configured.path)
         if found.any:
-            log.info("the configuration is loaded anew: %s", found)
+            log.info("the configuration is loaded again: %s", found)
             self.stop(pilots=False, following=now)
         else:
             self.configured = msgspec.structs.replace(self.configured, digest=now.digest)
@@ -258,7 +258,7 @@ class Service:
             await self._try_journal()
             await asyncio.sleep(_LOOK)
         way = "forward" if step > 0 else "back"
-        told = f"the clock was set {way} by {format_duration(abs(step))}: the daemon begins anew"
+        told = f"the clock was set {way} by {format_duration(abs(step))}: the daemon begins again"
         log.warning("%s", told)
         with contextlib.suppress(JournalError):
             self.core.journal.note_clock_set(self.core.now(), told)

@@ -65,6 +65,7 @@ def _bag_option(key: str, metavar: str, help: str) -> Callable[[Callable[..., An
 @_bag_option("time", "DURATION", "How long a task is expected to take.")
 @_bag_option("timeout", "DURATION|N%", "After how long a task is ended that starts from now on.")
 @_bag_option("deadline", "TIME", "When the bag must be done: 12h, or 2026-11-22T08:00.")
+@_bag_option("budget", "CREDITS", "Credits that the bag may cost, including what it has used.")
 @_bag_option("site", "SITES", "Sites that may run it, separated by commas.")
 @_bag_option("notify", "WHO", "Who gets a message at its end, pause and first failure.")
 @_bag_option("retries", "N", "How often a failed task runs again.")
@@ -80,6 +81,7 @@ def change(selector: str, site: tuple[str, ...], config: str | None, as_json: bo
     Examples:
       adaptor change 7 --priority 10 --max-running 50
       adaptor change last --time 20m --site hpc
+      adaptor change 7 --budget 500
     """
     bags = selected(selector)
     wanted = api.ChangeOptions(bags, **options, sites=site)

@@ -10,7 +10,7 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.bags import ONE_NODE, check, largest_request, queues_of
-from adaptor.daemon.client.credits import check_deadline
+from adaptor.daemon.client.credits import change_budget, check_budget, check_deadline
 from adaptor.daemon.client.new_tasks import out_of_bounds, own_needs, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
@@ -43,10 +43,16 @@ async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[i
     specs = {bag: changed_spec(running.core.journal.bag_spec(bag), question) for bag in question.bags}
     check_deadline(question.deadline, now)
     running.notifier.check(question.notify or ())
+    if question.budget is not None:
+        check_budget(running.core, question.bags, question.budget)
     for spec in specs.values():
         check(running, spec, own_needs([]))
         check_times(spec, {})
     changed = [bag for bag, spec in specs.items() if broker.change_options(bag, spec, now)]
+    if question.budget is not None:
+        await running.core.commit()
+        for bag in changed:
+            change_budget(running.core, bag, question.budget)
     return await _changed(running, changed)
 
 
@@ -62,6 +68,7 @@ def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     """The options of a bag after a change."""
     changes = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
     del changes["bags"]
+    changes.pop("budget", None)
     if wanted.max_running == 0:
         changes["max_running"] = None
     return msgspec.structs.replace(spec, **changes)

@@ -54,10 +54,12 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
         "me",
         "--deadline",
         "12h",
+        "--budget",
+        "7.5",
     )
     asked = server.asked(api.ChangeOptions)[-1]
     assert (asked.time, asked.sites, asked.notify) == (1200.0, ("a", "b"), ("me",))
-    assert asked.deadline is not None
+    assert (asked.deadline is not None, asked.budget) == (True, 7.5)
     assert asked.timeout is not None
     assert "nothing to change" in cli("change", "3").err
     assert "--max-fails" in cli("change", "3", "--max-fails", "0%").err

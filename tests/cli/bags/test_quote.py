@@ -20,17 +20,11 @@ def nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("tasks.bag").write_text("true\n" * 20)
 
 
-def test_a_picture_that_could_not_be_written(cli: Cli) -> None:
-    done = cli("quote", "tasks.bag", "--png", "nowhere/menu.png")
-    assert done.code == 2
-    assert "--png: nowhere/menu.png: no folder nowhere" in done.err
-
-
-def test_a_picture_without_matplotlib(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quote_without_scipy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     known = extra.importlib.util.find_spec
     monkeypatch.setattr(
-        extra.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else known(name)
+        extra.importlib.util, "find_spec", lambda name: None if name == "scipy" else known(name)
     )
-    done = cli("quote", "tasks.bag", "--png", "menu.png")
+    done = cli("quote", "tasks.bag")
     assert done.code == 1
-    assert "drawing pictures needs matplotlib" in done.err
+    assert "choosing between sites needs scipy" in done.err

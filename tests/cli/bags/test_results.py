@@ -84,22 +84,6 @@ def test_a_list_is_short_unless_all_tasks_are_asked_for(cli: Cli, serve: Serve) 
     assert len(cli("results", "--all").lines) == 2 + 30
 
 
-def test_the_columns_of_gnu_parallels_joblog(cli: Cli, serve: Serve) -> None:
-    tasks = [
-        task_view(0, command="printf 'a\tb\n'\nsecond line\twith a tab"),
-        task_view(1, state="failed", exit_code=None, signal=9),
-        task_view(2, state="waiting", started=None),
-    ]
-    serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks})
-    titles, first, second = (line.split("\t") for line in cli("results", "--tsv").lines)
-    assert titles == [
-        *("Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command")
-    ]
-    assert len(first) == len(second) == 9
-    assert first[:7] == ["1", "n1", "1700000000.000", "     2.500", "0", "0", "0"]
-    assert second[6:8] == ["-1", "9"]
-
-
 def test_csv_holds_what_json_holds(cli: Cli, serve: Serve) -> None:
     tasks = [task_view(0, command='echo "a, b"'), task_view(1, error="two\nlines")]
     serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks})
@@ -109,7 +93,7 @@ def test_csv_holds_what_json_holds(cli: Cli, serve: Serve) -> None:
     assert rows == told
 
 
-@pytest.mark.parametrize("forms", [("--json", "--stdout"), ("--csv", "--json"), ("--tsv", "--follow")])
+@pytest.mark.parametrize("forms", [("--json", "--stdout"), ("--csv", "--json"), ("--csv", "--follow")])
 def test_one_form_at_a_time(cli: Cli, forms: tuple[str, str]) -> None:
     outcome = cli("results", *forms)
     assert outcome.code == 2

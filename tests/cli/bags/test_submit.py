@@ -388,7 +388,7 @@ def test_what_a_script_asks_for_and_does_not_get_is_said(cli: Cli, serve: Serve,
     outcome = cli("submit", "job.sh")
     assert outcome.out == "bag 7: 2 tasks\n"
     assert outcome.err.splitlines() == [
-        "adaptor: job.sh:2: --mail-type=END: nobody is notified; --notify says who is",
+        "adaptor: job.sh:2: --mail-type=END: no message is sent; --notify sends one",
         "adaptor: job.sh:2: -p gpu: the configuration of local counts, which has none",
     ]
 

@@ -9,6 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.guard_rails import TimeLimit
+from adaptor.model import Request
 from tests.daemon.client.test_bags import Daemon, play
 
 
@@ -31,6 +32,21 @@ def test_what_a_user_has_learned_of_a_bag_is_said_while_it_runs(daemon: Daemon) 
         assert (spec.time, spec.deadline, spec.sites) == (90.0, deadline, ("here",))
         assert state.learner(bag, "here").estimate == 90.0
         assert bag in state.alone, "a bag with a deadline pays for its own pilots"
+
+    play(scene)
+
+
+def test_a_budget_is_changed_for_all_bags_or_for_none(daemon: Daemon) -> None:
+    async def scene() -> None:
+        first, second = await daemon.open(4), await daemon.open(4)
+        assert await daemon.ask(api.ChangeOptions([first, second], budget=5.0)) == [first, second]
+        assert {first, second} <= daemon.core.broker.state.alone
+        ledger = daemon.core.treasury.ledger
+        ledger.reserve(1, "here", Request(2, 3600, 60), "explicit", {second: 1}, daemon.core.now())
+        failure = await daemon.failure(api.ChangeOptions([first, second], budget=1.0))
+        assert "used or reserved already" in failure.message
+        budgets = [ledger.budget_of(bag) for bag in (first, second)]
+        assert [each and each.budget.amount for each in budgets] == [5_000_000, 5_000_000]
 
     play(scene)
 
