@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -243,7 +244,7 @@ class Session:
             if not future.withdrawn:
                 future.sending = True
                 batch.append((future, task))
-                room -= len(task.call or b"")
+                room -= len(task.call or b"") + sum(map(len, chain(*(task.environment or {}).items())))
             elif file := file_of(task.call):
                 call_files.remove(self.folder, file)
         self._on_the_way = [future for future, _ in batch]

@@ -102,6 +102,17 @@ class Lab:
         )
         return done
 
+    def program(self, text: str) -> subprocess.Popen[str]:
+        """Start a Python program of a user's."""
+        path = self.work / "program.py"
+        path.write_text(textwrap.dedent(text))
+        environment = {**self.environment, "ADAPTOR_CONFIG": str(self.config)}
+        output = subprocess.PIPE
+        words = [sys.executable, str(path)]
+        return subprocess.Popen(
+            words, env=environment, cwd=self.work, stdout=output, stderr=output, text=True
+        )
+
     def ask(self, *arguments: str | Path) -> Any:
         """What a command prints with `--json`."""
         if not READING & {str(arguments[0]), " ".join(map(str, arguments[:2]))}:

@@ -260,7 +260,7 @@ class WarmProcesses:
 
     def _take(self, held: HeldTask, *, with_files: bool = False) -> WarmProcess | None:
         """An idle process for a call; `with_files`: that has files for it."""
-        place = CallPlace(held.key.bag, held.cpus, held.gpus)
+        place = CallPlace.of(held)
         for pid, (_, process) in self._idle.items():
             if process.place == place and (not with_files or process.has_files(held)):
                 del self._idle[pid]
