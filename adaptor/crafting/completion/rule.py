@@ -78,16 +78,22 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
 def _better(kept: Choice, search: Search) -> Withdraw | None:
     """The request without which the bag is done much sooner; None: none.
 
-    Of several queued ones the largest keeps its place: long waits end far sooner than planned.
+    Of several queued ones the largest keeps its place: long waits end far sooner than planned. While no
+    runtime is known, smaller ones make room before others as large, which must be worth twice as much.
     """
     if not kept.set.members or min(kept.set.ends) > FORESEEN * search.rules.limits.max_tr:
         return None
     queued, running = search.in_state(PilotState.QUEUED), search.in_state(PilotState.RUNNING)
+    room = WORTH_WITHDRAWING
     if queued and not search.one_at_a_time:
-        queued.remove(max(queued, key=lambda pilot: (pilot.request.area, -pilot.id)))
+        largest = max(queued, key=lambda pilot: (pilot.request.area, -pilot.id))
+        queued.remove(largest)
+        if len(search.believed) > 1:
+            smaller = [pilot for pilot in queued if pilot.request.area < largest.request.area]
+            queued, room = (smaller, room) if smaller else (queued, 2 * room)
     if search.demand.bag is not None:  # it has paid for what its tasks have run
         running = []
-    for pilots, worth in ((queued, WORTH_WITHDRAWING), (running, WORTH_ENDING)):
+    for pilots, worth in ((queued, room), (running, WORTH_ENDING)):
         best, least = kept, worth
         for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
             found = search.best(pilot, (least, best.set.steps))
