@@ -13,8 +13,8 @@ from adaptor.forecast.forecast import worth_telling
 from adaptor_experiments.a2ha.bags import KINDS, runtimes
 from adaptor_experiments.forecasts.site_run import Outcome, submitted
 from adaptor_experiments.frontier.design import (
+    BAGS_AT,
     KNOWLEDGE,
-    QUICK,
     SITES,
     UNITS,
     Knowledge,
@@ -54,7 +54,7 @@ def pieces(settings: Settings) -> list[Piece]:
         for order in range(settings.orders)
         for sites in SITES
         for bag in settings.bags
-        if sites == "one" or bag in QUICK
+        if bag in BAGS_AT[sites]
         for unit in UNITS
         for known in KNOWLEDGE
         if (wishes := wishes_of(sites, known, unit, order))

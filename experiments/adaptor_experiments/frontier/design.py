@@ -19,6 +19,8 @@ BAGS = ("constant", "normal", "image", "exponential", "two-kinds", "rare-long", 
 """Keys of `a2ha.bags.KINDS`, by how heavy their tails are."""
 QUICK = ("image", "levy")
 """Those that are drawn, too."""
+BAGS_AT = {"one": BAGS, "two": QUICK, "donated": QUICK[:1]}
+"""By `Sites`: what is run there."""
 UNITS = (1, 60, 3600)
 """Charging units, seconds."""
 Sites = Literal["one", "two", "donated"]
