@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -14,12 +14,12 @@ from adaptor.plugins import PBS_DIALECTS, TORQUE, installed, needs
 from backends.base import SchedulerError
 from backends.commands import CommandAnswer, Commands
 from backends.machines.base import Machine
+from backends.observed.backend import Reading
 from backends.observed.rows import ReservationRow
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import QueueNodes, find_site
-from backends.sharing import SharedLook
 
 _OF_A_JOB = re.compile(r"PBS_(O_\w+|JOB\w+|ENVIRONMENT|NODE\w+|TASKNUM|QUEUE|MOMPORT|ARRAY\w+|CONTAINER\w+)")
 """Stand in the environment of a daemon that itself runs in a job, and mean that job."""
@@ -103,41 +103,6 @@ def ask(dialect: PbsDialect, *, jobs: bool = False) -> PbsAnswers:
     )
 
 
-class SharedServer:
-    """PBS as one site sees it, in whatever queue. Asks nothing yet."""
-
-    def __init__(
-        self, site: SiteConfig, machine: Machine, choose: Callable[[SiteConfig, Commands], PbsDialect]
-    ) -> None:
-        """
-        Args:
-            machine: where PBS's commands are run.
-            choose: finds the dialect with the first question; raises SchedulerError where no PBS answers.
-        """
-        self._site = site
-        self._choose = choose
-        self.commands = Commands(asking_environment, site.command_timeout, machine)
-        self.submitting = Commands(submitting_environment, site.command_timeout, machine)
-        self.look = SharedLook(lambda: ask(self.dialect(), jobs=True))
-        # Until the dialect is known.
-        self.time_resolution = TIME_RESOLUTION
-        self.slot_margin = SLOT_MARGIN
-        self.shrink_margin: int | None = None
-        self.can_reshape = self.can_release = False
-        self._chosen: PbsDialect | None = None
-
-    def dialect(self) -> PbsDialect:
-        """Raises SchedulerError: no PBS answers."""
-        if self._chosen is None:
-            self._chosen = self._choose(self._site, self.commands)
-            self.time_resolution = self._chosen.time_resolution
-            self.slot_margin = self._chosen.slot_margin
-            self.shrink_margin = self._chosen.shrink_margin
-            self.can_reshape = self._chosen.can_reshape
-            self.can_release = self._chosen.can_release
-        return self._chosen
-
-
 _OPENPBS = re.compile(r"^pbs_version = (\S+)", re.MULTILINE)
 _TORQUE = re.compile(r"^version: *\d", re.IGNORECASE | re.MULTILINE)
 _WRAPPER = "[--man]"
@@ -186,3 +151,26 @@ def is_openpbs(answer: CommandAnswer) -> bool:
 def is_torque(answer: CommandAnswer) -> bool:
     """By the answer of `qstat --version`: `Version: 6.1.2`, on standard error."""
     return answer.status == 0 and _TORQUE.search(answer.output + "\n" + answer.errors) is not None
+
+
+class SharedServer(Reading[PbsAnswers]):
+    """PBS as one site sees it, in whatever queue. The traits are those of its dialect, once that is known."""
+
+    time_resolution = TIME_RESOLUTION
+    slot_margin = SLOT_MARGIN
+    choose = staticmethod(choose)
+    _chosen: PbsDialect | None = None
+
+    def __init__(self, site: SiteConfig, machine: Machine) -> None:
+        """`machine`: where PBS's commands are run."""
+        super().__init__(site, machine, asking_environment, submitting_environment)
+
+    def see(self) -> PbsAnswers:
+        return ask(self.dialect(), jobs=True)
+
+    def dialect(self) -> PbsDialect:
+        """Found with the first question. Raises SchedulerError: no PBS answers."""
+        if self._chosen is None:
+            self._chosen = self.choose(self.site, self.commands)
+            self.learn(self._chosen)
+        return self._chosen

@@ -17,7 +17,7 @@ from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import HOST
-from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
+from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import PbsShape
@@ -109,14 +109,10 @@ _OVER = ("Unknown Job", "nonexistent job", "already in exit state", "Request inv
 """What qstat and qdel say of jobs that are gone, or on their way."""
 
 
-class Torque:
-    """Implements `backends.pbs.dialect.PbsDialect`."""
-
+class Torque(PbsDialect):
     name = "Torque"
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
-    shrink_margin: int | None = None
-    can_reshape = can_release = False
     template = Path(__file__).with_name("pilot.template")
 
     def __init__(self, commands: Commands) -> None:
