@@ -29,7 +29,7 @@ from backends.pbs.reading import PbsTerms, SharedServer, ask
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import PbsShape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
-from backends.pbs.state.queue import PbsSeen, queue_state, report_of, was_put_back_to_yield
+from backends.pbs.state.queue import queue_state, report_of, was_put_back_to_yield
 from backends.scripts import render
 
 
@@ -52,8 +52,8 @@ class PbsBackend(BatchBackend[SharedServer]):
                 from it at the moment.
         """
         seen = self._look("nodes")
-        nodes = donatable(self._known_terms(), donation_terms(self._site).partition)
-        return node_reports(seen.now, nodes, seen.jobs, donated, seen.reservations)
+        nodes = donatable(seen, donation_terms(self._site).partition)
+        return node_reports(seen.now, nodes, seen.jobs, donated, seen.other_reservations)
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
@@ -143,24 +143,23 @@ class PbsBackend(BatchBackend[SharedServer]):
         return shape
 
     def _observe(self) -> QueueState:
-        return queue_state(self._look(self._asker))
-
-    def _look(self, asker: str) -> PbsSeen:
-        seen = self._shared.look.take(asker)
-        self._terms = terms = seen.terms(self._site.partition, self._traits())
-        standstill = terms.standstill
-        if standstill:
-            raise PartitionClosed(f"{standstill}: no job starts at the moment")
-        whole_nodes = self._site.whole_nodes or terms.site.exclusive
-        return PbsSeen(
-            now=seen.now,
-            site=terms.site,
-            jobs=seen.jobs,
-            queues=terms.queues,
-            reservations=[held for held in terms.reservations if held.queue != terms.site.name],
-            whole_nodes=whole_nodes,
+        terms = self._look(self._asker)
+        return queue_state(
+            terms.now,
+            terms.site,
+            terms.jobs,
+            terms.queues,
+            terms.other_reservations,
+            whole_nodes=self._site.whole_nodes or terms.site.exclusive,
             loses_age=terms.server.loses_age,
         )
+
+    def _look(self, asker: str) -> PbsTerms:
+        seen = self._shared.look.take(asker)
+        self._terms = terms = seen.terms(self._site.partition, self._traits())
+        if terms.standstill:
+            raise PartitionClosed(f"{terms.standstill}: no job starts at the moment")
+        return terms
 
     def _ask_terms(self) -> PbsTerms:
         return ask(self._dialect()).terms(self._site.partition, self._traits())

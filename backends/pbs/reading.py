@@ -79,6 +79,11 @@ class PbsTerms(PbsAnswers, frozen=True, kw_only=True):
     site: QueueNodes
 
     @property
+    def other_reservations(self) -> list[ReservationRow]:
+        """All but the one that the site itself uses."""
+        return [held for held in self.reservations if held.queue != self.site.name]
+
+    @property
     def standstill(self) -> str:
         """Why no job of the site starts at the moment; empty where jobs start."""
         if not self.server.scheduling:
