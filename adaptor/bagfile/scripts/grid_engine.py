@@ -19,12 +19,10 @@ from adaptor.bagfile.scripts.asked import (
     wish,
     write,
 )
-from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, Word
+from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array, pbs_size, pbs_time, whole
-from adaptor.did_you_mean import did_you_mean
 
 _ALONE = ("V", "clear", "cwd", "h", "hard", "notify", "soft", "terse")
-_PAIRS = ("pe",)
 _VALUES = (
     *("A", "M", "N", "P", "R", "S", "a", "ac", "b", "binding", "e", "hold_jid", "j", "js", "l", "m", "now"),
     *("o", "p", "q", "r", "shell", "sync", "t", "tc", "v", "w", "wd"),
@@ -44,43 +42,15 @@ _WHY = {
 _NOT_AS_ASKED = {"sync": "the command does not wait for the bag: write adaptor run"}
 
 
-class Options:
-    """As `Table`, for Grid Engine's form of options."""
-
-    def read(
-        self, words: Sequence[Word], ignored: Callable[[str], bool]
-    ) -> tuple[list[GivenOption], list[OptionError]]:
-        """The options without the ignored ones, which need not be known, and what cannot be read."""
-        given: list[GivenOption] = []
-        problems: list[OptionError] = []
-        rest = list(words)
-        while rest:
-            word = rest.pop(0)
-            name = word.text.removeprefix("-")
-            if name == word.text or not name:
-                problem = f"'{word.text}' is no option of qsub; quote a value that has spaces"
-                problems.append(OptionError(word.line, problem))
-                continue
-            count = 2 if name in _PAIRS else 1 if name in _VALUES else 0
-            known = name in (*_ALONE, *_PAIRS, *_VALUES)
-            if not known:
-                count = next((n for n, other in enumerate(rest) if other.text[:1] == "-"), len(rest))
-                if not ignored(name):
-                    hint = did_you_mean(name, (*_ALONE, *_PAIRS, *_VALUES), "see qsub(1)", shown="-{}")
-                    problem = f"qsub has no option -{name} ({hint})"
-                    problems.append(OptionError(word.line, problem, ignore=name))
-            elif len(rest) < count:
-                needs = f"-{name} needs {'two values' if count > 1 else 'a value'}"
-                problems.append(OptionError(word.line, needs))
-                break
-            values = " ".join(each.text for each in rest[:count])
-            del rest[:count]
-            if known and not ignored(name):
-                given.append(GivenOption(name, values, word.line, f"-{name} {values}".rstrip()))
-        return given, problems
-
-
-TABLE = Options()
+TABLE = OptionTable(
+    "qsub",
+    [
+        *(KnownOption(name, takes="nothing") for name in _ALONE),
+        KnownOption("pe", takes="two values"),
+        *map(KnownOption, _VALUES),
+    ],
+    dash="-",
+)
 
 
 def read_grid_engine(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:

@@ -36,7 +36,7 @@ TABLE = OptionTable(
         *(KnownOption(letter, letter) for letter in _VALUES),
         *(KnownOption(letter, letter, "nothing") for letter in _ALONE),
     ],
-    long=False,
+    dash="",
 )
 _WITHOUT_EFFECT = frozenset("MVzku")
 """The environment is passed on in any case; files are written where they belong at once."""

@@ -14,7 +14,7 @@ from adaptor.bagfile.scripts.asked import Remark, ScriptOptions, refuse
 from adaptor.bagfile.scripts.body import read_body
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import TABLE as GRID_ENGINE
-from adaptor.bagfile.scripts.grid_engine import Options, read_grid_engine
+from adaptor.bagfile.scripts.grid_engine import read_grid_engine
 from adaptor.bagfile.scripts.qsub import TABLE as QSUB
 from adaptor.bagfile.scripts.qsub import read_qsub
 from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
@@ -32,7 +32,7 @@ _USUAL = {"retries": 0, "replicas": 0}
 _ARRAYS = ("array", "J", "t")
 """Names of the options with an array."""
 _Ignored = Callable[[str], bool]
-_Read = tuple[str, OptionTable | Options, Callable[[Sequence[GivenOption], _Ignored], ScriptOptions]]
+_Read = tuple[str, OptionTable, Callable[[Sequence[GivenOption], _Ignored], ScriptOptions]]
 _OPEN: Mapping[Dialect, _Read] = {
     "slurm": ("#SBATCH", SBATCH, read_sbatch),
     "pbs": ("#PBS", QSUB, read_qsub),
