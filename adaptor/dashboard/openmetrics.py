@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder, generate_latest
 from prometheus_client.registry import Collector
 
-from adaptor.dashboard.numbers import LATENESS, EndedPilots, Numbers
+from adaptor.dashboard.numbers import EndedPilots, Numbers
 
 NOTHING: tuple[()] = ()
 
 
-class _Given(Collector):
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = list(families)
+class _All(Collector):
+    def __init__(self, numbers: Numbers, ended: EndedPilots) -> None:
+        self._families = [*families(numbers), *ended.registry.collect()]
+        for family in self._families:  # a histogram with negative values has no sum, and so may have no count
+            family.samples = [each for each in family.samples if not each.name.endswith("_count")]
 
     def collect(self) -> Iterable[Metric]:
         return self._families
@@ -38,12 +38,12 @@ def textfile(numbers: Numbers, ended: EndedPilots) -> bytes:
 
 def _registry(numbers: Numbers, ended: EndedPilots) -> CollectorRegistry:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Given(families(numbers, ended)))
+    registry.register(_All(numbers, ended))
     return registry
 
 
-def families(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
-    """All metrics; what only a running daemon knows is left out while none runs."""
+def families(numbers: Numbers) -> Iterator[Metric]:
+    """All but those of `EndedPilots`; what only a running daemon knows is left out while none runs."""
     yield GaugeMetricFamily("adaptor_up", "Whether the daemon answered: 1, or 0.", float(numbers.live))
     running = [bag for bag in numbers.bags if bag.ended is None]
     states = ("waiting", "blocked", "running", "done", "failed", "cancelled")
@@ -54,8 +54,8 @@ def families(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
         (((state,), sum(getattr(bag, state) for bag in running)) for state in states),
     )
     yield GaugeMetricFamily("adaptor_bags", "Bags that have not ended.", len(running))
-    yield from _pilots(numbers, ended)
-    yield from _starts(numbers, ended)
+    yield from _pilots(numbers)
+    yield from _starts(numbers)
     yield from _sites(numbers)
     yield from _credits(numbers)
     yield from _forecasts(numbers)
@@ -70,7 +70,7 @@ def _gauge(
     return family
 
 
-def _pilots(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
+def _pilots(numbers: Numbers) -> Iterator[Metric]:
     labels = ["site", "state"]
     held: dict[tuple[str, str], list[int]] = {
         (site, state): []
@@ -83,23 +83,9 @@ def _pilots(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
     yield _gauge("adaptor_pilots", "Pilots in the system.", labels, counts)
     sums = ((place, sum(found)) for place, found in held.items())
     yield _gauge("adaptor_pilot_processors", "Processors of the pilots in the system.", labels, sums)
-    over = CounterMetricFamily("adaptor_pilots_ended", "Pilots that have ended.", labels=labels)
-    for place, count in sorted(ended.by_state.items()):
-        over.add_metric(place, count)
-    yield over
-    seconds = CounterMetricFamily(
-        "adaptor_processor_seconds",
-        "Processor time that ended pilots held: used for results, or wasted.",
-        labels=["site", "use"],
-        unit="seconds",
-    )
-    for site in sorted(ended.used):
-        seconds.add_metric([site, "used"], ended.used[site])
-        seconds.add_metric([site, "wasted"], ended.wasted[site])
-    yield seconds
 
 
-def _starts(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
+def _starts(numbers: Numbers) -> Iterator[Metric]:
     for name, words, field in (
         ("predicted_start", "When a pilot in the system was predicted to start.", "predicted_start"),
         ("start", "When a running pilot started.", "started"),
@@ -112,24 +98,6 @@ def _starts(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
             (((pilot.site, str(pilot.id)), time) for pilot, time in known if time is not None),
             "seconds",
         )
-    late = HistogramMetricFamily(
-        "adaptor_start_lateness_seconds",
-        "Real less predicted starts of the formal requests that have ended.",
-        labels=["site"],
-        unit="seconds",
-    )
-    for site, lateness in sorted(ended.lateness.items()):
-        bounds = ["+Inf" if math.isinf(bound) else str(bound) for bound in (*LATENESS, math.inf)]
-        sums = map(float, accumulate(lateness.counts))
-        late.add_metric([site], list(zip(bounds, sums, strict=True)), sum_value=None)
-    yield late
-    yield _gauge(
-        "adaptor_start_lateness_sum_seconds",
-        "Sum of the real less the predicted starts; a histogram with negative values has none.",
-        ["site"],
-        (((site,), lateness.total) for site, lateness in sorted(ended.lateness.items())),
-        "seconds",
-    )
 
 
 def _sites(numbers: Numbers) -> Iterator[Metric]:

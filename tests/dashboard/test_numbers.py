@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 
 from adaptor import api
 from adaptor.api import PilotRecord
 from adaptor.dashboard.numbers import EndedPilots, NumbersReader
-from adaptor.dashboard.openmetrics import families, textfile
+from adaptor.dashboard.openmetrics import encoded, families, textfile
 from tests.cli.fake_control import pilot_view
 from tests.dashboard.told import NOW, PILOTS, Told
 
@@ -33,10 +34,14 @@ def test_an_ended_pilot_counts_once_however_late_its_end_is_learned() -> None:
     scrape([running, earlier], 5600.0)
     for now in (5700.0, 5800.0, 5900.0):
         scrape([over, earlier], now)
-    assert ended.by_state == {("hpc", "walltime"): 1, ("hpc", "completed"): 1}
-    assert ended.lateness["hpc"].total == 50.0
-    assert sum(ended.lateness["hpc"].counts) == 1
+    value = ended.registry.get_sample_value
+    for state in ("walltime", "completed"):
+        assert value("adaptor_pilots_ended_total", {"site": "hpc", "state": state}) == 1
+    assert value("adaptor_start_lateness_sum_seconds", {"site": "hpc"}) == 50.0
+    assert value("adaptor_start_lateness_seconds_bucket", {"site": "hpc", "le": "+Inf"}) == 1
     assert ended.since == 5900.0
+    data, _ = encoded(NumbersReader(Told(), lambda: NOW).read(), ended, "application/openmetrics-text")
+    assert "adaptor_start_lateness_seconds" in {family.name for family in openmetrics(data.decode())}
 
 
 def test_a_scrape_asks_only_for_what_is_new() -> None:
@@ -69,7 +74,7 @@ def test_grafana_asks_only_for_metrics_that_there_are(panel: dict[str, object]) 
     told = Told()
     reader = NumbersReader(told, lambda: NOW)
     known = set()
-    for family in families(reader.read(), reader.ended):
+    for family in (*families(reader.read()), *reader.ended.registry.collect()):
         known |= {family.name, *(f"{family.name}{end}" for end in _ENDS.get(family.type, ()))}
     targets = panel["targets"]
     assert isinstance(targets, list)
