@@ -96,7 +96,7 @@ class Core:
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""
         treasury = Treasury(self.journal, self.terms, self._costs, self.now)
-        treasury.settle_all()
+        treasury.settle(treasury.ledger.open_pilots)
         return treasury
 
     @property
