@@ -79,9 +79,9 @@ class PbsBackend(BatchBackend[SharedServer]):
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
-            chunk=str(shape.processors),
-            memory="" if shape.memory is None else str(shape.memory),
-            gpus=str(shape.gpus or ""),
+            chunk=str(shape.part.processors),
+            memory="" if shape.part.memory is None else str(shape.part.memory),
+            gpus=str(shape.part.whole_gpus or ""),
         )
         return dialect.accepted_id(self._submit(command, script, text))
 
