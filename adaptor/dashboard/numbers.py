@@ -15,7 +15,7 @@ from adaptor.errors import NoDaemonError
 from adaptor.forecast.record import Record
 from adaptor.model import IN_SYSTEM
 
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _LATENESS = (-3600.0, -600.0, -60.0, 0.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
 """Upper bounds of the histogram of real less predicted starts, seconds."""
