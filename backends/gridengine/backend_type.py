@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from backends.backend_type import BatchType
-
-if TYPE_CHECKING:
-    pass
 
 
 class GridEngineType(BatchType):

@@ -10,7 +10,8 @@ from typing import cast
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.plugins import PBS_DIALECTS, TORQUE, installed, needs
+from adaptor.errors import ConfigError
+from adaptor.plugins import PBS_DIALECTS, TORQUE, loaded_if_there
 from backends.base import SchedulerError
 from backends.commands import CommandAnswer, Commands
 from backends.machines.base import Machine
@@ -139,13 +140,10 @@ def choose(site: SiteConfig, commands: Commands) -> PbsDialect:
 
 def torque(commands: Commands) -> PbsDialect:
     """Raises SchedulerError: the package for Torque is missing, or cannot be loaded."""
-    entry = installed(PBS_DIALECTS).get("torque")
-    if entry is None:
-        raise SchedulerError(needs("Torque", TORQUE))
     try:
-        return cast(PbsDialect, entry.load()(commands))
-    except Exception as error:  # whatever a package of somebody else does wrong
-        raise SchedulerError(f"the package for Torque cannot be loaded: {error!r}") from error
+        return cast(PbsDialect, loaded_if_there(PBS_DIALECTS, "torque", "Torque", TORQUE)(commands))
+    except ConfigError as error:
+        raise SchedulerError(str(error)) from error
 
 
 def is_openpbs(answer: CommandAnswer) -> bool:
