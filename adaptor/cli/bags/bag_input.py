@@ -15,8 +15,8 @@ import click
 import msgspec
 
 from adaptor.api import BagInput, TaskInput
-from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Section
-from adaptor.bagfile.options import OPTIONS, BagOption
+from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Option, Section
+from adaptor.bagfile.options import OPTIONS
 from adaptor.bagfile.parameters import read_axes
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
 from adaptor.bagfile.scripts.getopt import is_script
@@ -280,7 +280,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def _option(option: BagOption) -> Callable[[Any], Any]:
+def _option(option: Option) -> Callable[[Any], Any]:
     again = ", or repeat the option" if option.kind.several else ""
     help = f"{option.help[0].upper()}{option.help[1:]}{again} (default: {option.default})."
 
