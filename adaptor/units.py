@@ -56,6 +56,11 @@ def parse_hourly(text: str | int) -> int:
     return found
 
 
+def format_hourly(rate: int) -> str:
+    """`60/h`."""
+    return f"{rate}/h"
+
+
 def parse_duration(text: str | int | float) -> float:
     """Seconds from plain seconds, `1h 30m`, `HH:MM:SS`, `MM:SS`, `D-HH:MM` or `D-HH:MM:SS`.
 

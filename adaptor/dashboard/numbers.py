@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
 from adaptor import api
 from adaptor.api import QueuePicture
@@ -27,21 +27,17 @@ class EndedPilots:
     """Metrics of all pilots that have ended, by site; these are asked for only as far as they are new."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
         words = "Pilots that have ended."
-        self._over = Counter("adaptor_pilots_ended", words, ["site", "state"], registry=self.registry)
+        self.over = Counter("adaptor_pilots_ended", words, ["site", "state"], registry=None)
         words = "Processor time that ended pilots held: used for results, or wasted."
         name = "adaptor_processor_seconds"
-        self._seconds = Counter(name, words, ["site", "use"], unit="seconds", registry=self.registry)
+        self.seconds = Counter(name, words, ["site", "use"], unit="seconds", registry=None)
         words = "Real less predicted starts of the formal requests that have ended."
         name = "adaptor_start_lateness_seconds"
-        self._late = Histogram(
-            name, words, ["site"], unit="seconds", buckets=_LATENESS, registry=self.registry
-        )
+        self.late = Histogram(name, words, ["site"], unit="seconds", buckets=_LATENESS, registry=None)
         words = "Sum of the real less the predicted starts; a histogram with negative values has none."
-        self._all_late = Gauge(
-            "adaptor_start_lateness_sum_seconds", words, ["site"], unit="seconds", registry=self.registry
-        )
+        name = "adaptor_start_lateness_sum_seconds"
+        self.all_late = Gauge(name, words, ["site"], unit="seconds", registry=None)
         self.since = 0.0
         """From when on ended pilots are to be asked for, epoch seconds."""
         self._counted: dict[int, float] = {}
@@ -54,12 +50,12 @@ class EndedPilots:
                 since = min(since, pilot.submitted)  # it ends later than that, however late that is learned
             elif pilot.id not in self._counted:
                 self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
-                self._over.labels(pilot.site, pilot.state).inc()
-                self._seconds.labels(pilot.site, "used").inc(pilot.used)
-                self._seconds.labels(pilot.site, "wasted").inc(pilot.wasted)
+                self.over.labels(pilot.site, pilot.state).inc()
+                self.seconds.labels(pilot.site, "used").inc(pilot.used)
+                self.seconds.labels(pilot.site, "wasted").inc(pilot.wasted)
                 if pilot.started is not None and pilot.predicted_start is not None and not pilot.node:
-                    self._late.labels(pilot.site).observe(pilot.started - pilot.predicted_start)
-                    self._all_late.labels(pilot.site).inc(pilot.started - pilot.predicted_start)
+                    self.late.labels(pilot.site).observe(pilot.started - pilot.predicted_start)
+                    self.all_late.labels(pilot.site).inc(pilot.started - pilot.predicted_start)
         self.since = since
         self._counted = {id: ended for id, ended in self._counted.items() if ended >= since}
 

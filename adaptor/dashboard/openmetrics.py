@@ -15,11 +15,9 @@ from adaptor.dashboard.numbers import EndedPilots, Numbers
 NOTHING: tuple[()] = ()
 
 
-class _All(Collector):
-    def __init__(self, numbers: Numbers, ended: EndedPilots) -> None:
-        self._families = [*families(numbers), *ended.registry.collect()]
-        for family in self._families:  # a histogram with negative values has no sum, and so may have no count
-            family.samples = [each for each in family.samples if not each.name.endswith("_count")]
+class _Given(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = list(families)
 
     def collect(self) -> Iterable[Metric]:
         return self._families
@@ -38,12 +36,12 @@ def textfile(numbers: Numbers, ended: EndedPilots) -> bytes:
 
 def _registry(numbers: Numbers, ended: EndedPilots) -> CollectorRegistry:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_All(numbers, ended))
+    registry.register(_Given(families(numbers, ended)))
     return registry
 
 
-def families(numbers: Numbers) -> Iterator[Metric]:
-    """All but those of `EndedPilots`; what only a running daemon knows is left out while none runs."""
+def families(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
+    """All metrics; what only a running daemon knows is left out while none runs."""
     yield GaugeMetricFamily("adaptor_up", "Whether the daemon answered: 1, or 0.", float(numbers.live))
     running = [bag for bag in numbers.bags if bag.ended is None]
     states = ("waiting", "blocked", "running", "done", "failed", "cancelled")
@@ -55,7 +53,13 @@ def families(numbers: Numbers) -> Iterator[Metric]:
     )
     yield GaugeMetricFamily("adaptor_bags", "Bags that have not ended.", len(running))
     yield from _pilots(numbers)
+    yield from ended.over.collect()
+    yield from ended.seconds.collect()
     yield from _starts(numbers)
+    for family in ended.late.collect():  # with negative values it has no sum, and so may have no count
+        family.samples = [each for each in family.samples if not each.name.endswith("_count")]
+        yield family
+    yield from ended.all_late.collect()
     yield from _sites(numbers)
     yield from _credits(numbers)
     yield from _forecasts(numbers)
