@@ -210,7 +210,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     signal: Annotated[
         EarlySignal | None,
-        Option("which signal a task gets how long before its pilot's end, such as USR1@120", EARLY_SIGNAL),
+        Option("which signal a task gets how long before it is ended, such as USR1@120", EARLY_SIGNAL),
     ] = None
     max_lost: Annotated[
         AtLeast0,
