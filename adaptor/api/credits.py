@@ -76,15 +76,6 @@ class GetCredits(Question[CreditsView], frozen=True):
     bags: str = "all"
 
 
-class SetBudget(Question[CreditsView], frozen=True):
-    """Set or change the budget of a bag."""
-
-    writes = True
-
-    bag: int
-    credits: float
-
-
 class SettleSite(Question[int], frozen=True):
     """Settle the pilots of a site that the configuration no longer has."""
 

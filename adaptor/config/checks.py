@@ -186,7 +186,7 @@ def check_partitions(site: SiteConfig, allowed: bool, at: str, fail: Fail) -> No
     if not allowed:
         fail(f"{at}.partitions", f"backend {site.backend} has no partitions")
     if site.partition is not None:
-        fail(f"{at}.partition", "stands beside `partitions`; name it as one of these")
+        fail(f"{at}.partition", "does not go with `partitions`; name it as one of these")
     places: dict[tuple[str | None, ...], str] = {}
     for name, alone in sites_of(site).items():
         here = f"{at}.partitions.{name}"

@@ -1,4 +1,4 @@
-"""The numbers as metrics: OpenMetrics or Prometheus' text for a scraper, text for node_exporter's files."""
+"""The numbers as metrics: OpenMetrics or Prometheus' text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.exposition import choose_encoder, generate_latest
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from adaptor.dashboard.numbers import LATENESS, EndedPilots, Numbers
@@ -29,11 +29,6 @@ def encoded(numbers: Numbers, ended: EndedPilots, accept: str) -> tuple[bytes, s
     """The metrics in the form that a scraper accepts, and its content type."""
     encode, kind = choose_encoder(accept)
     return encode(_registry(numbers, ended)), kind
-
-
-def textfile(numbers: Numbers, ended: EndedPilots) -> bytes:
-    """As node_exporter's textfile collector reads them."""
-    return generate_latest(_registry(numbers, ended))
 
 
 def _registry(numbers: Numbers, ended: EndedPilots) -> CollectorRegistry:

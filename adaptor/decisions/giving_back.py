@@ -49,7 +49,7 @@ def give_back(
     there = sum(held for _, held in pilots)
     for pilot, held in _surplus(ledger, site, bag, pilots, slots, now):
         why = (
-            f"bag {bag.id} is planned anew: {held} of {counted(there, 'slot')} at {site.name} are given back"
+            f"bag {bag.id} is planned again: {held} of {counted(there, 'slot')} at {site.name} are given back"
         )
         if pilot.state is PilotState.QUEUED:
             yield Withdraw(pilot.id, why)

@@ -137,7 +137,7 @@ def why_forsaken(site: SiteFacts, pilot: Pilot, now: float) -> str:
         return ""
     if now - since <= _patience(site, pilot):
         return ""
-    return f"none of its workers has been heard of for {format_duration(now - since)}"
+    return f"none of its workers has answered for {format_duration(now - since)}"
 
 
 def _patience(site: SiteFacts, pilot: Pilot) -> float:

@@ -37,7 +37,7 @@ def ensure(sites: Collection[str] | None = None) -> None:
         if find_daemon() is None:
             raise AdaptorError(
                 f"no daemon answers at {state_directory()}, and a task starts none, which would use the node"
-                " beside its pilot; ADAPTOR_DIR names the daemon's state directory, which nodes must share"
+                " outside its pilot; ADAPTOR_DIR names the daemon's state directory, which nodes must share"
             )
         return
     with _starting:  # not by two threads at once

@@ -48,7 +48,7 @@ def lost(path: Path) -> DamagedJournalError:
         f"{path}: the journal is {state}, though a daemon has worked here (found: {found}). Bags, results and"
         " charges that only the journal had are lost; requests of its pilots may still be in the queues, and"
         " end by themselves. Nothing was changed. To go on: put a copy of the journal in its place"
-        f"{_kept_copy(path)}; or begin anew here: {_words('mv', path.parent, f'{path.parent}.lost')}; or in"
+        f"{_kept_copy(path)}; or begin again here: {_words('mv', path.parent, f'{path.parent}.lost')}; or in"
         " another directory: export ADAPTOR_DIR=DIR"
     )
 

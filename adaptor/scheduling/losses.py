@@ -122,5 +122,5 @@ def sentence(bag: int, losses: int, last: Loss) -> str:
     times = "once" if losses == 1 else f"{losses} times"
     return (
         f"its worker died under it {times} (last: node {last.node or 'unknown'}, pilot {last.pilot} "
-        f"{last.how}): not tried again; adaptor retry {bag} tries it anew, a larger max-lost more often"
+        f"{last.how}): not tried again; adaptor retry {bag} tries it again, a larger max-lost more often"
     )

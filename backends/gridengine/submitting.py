@@ -48,9 +48,9 @@ def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNod
         wish = f"the {each} processors of a task on one host (`$pe_slots`, `allocation_rule {each}`)"
     else:
         fitting = [pe for pe in found if pe.rule in _SPREADING and pe.controls] or one or fixed
-        wish = "slots of any hosts (`$fill_up`, `control_slaves TRUE`), nor so many of one (`$pe_slots`)"
+        wish = "slots of any hosts (`$fill_up`, `control_slaves TRUE`), nor that many of one (`$pe_slots`)"
     if not fitting:
-        there = ", ".join(f"{pe.name} {pe.rule}" for pe in found) or "none for so many slots"
+        there = ", ".join(f"{pe.name} {pe.rule}" for pe in found) or "none for that many slots"
         raise SubmitRefused(
             f"no parallel environment of queue {nodes.name} gives {counted(p, 'processor')} with {wish}; "
             f"there are: {there}; for requests of one host lower `limits.max_proc` of this site to its slots"

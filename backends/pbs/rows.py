@@ -206,5 +206,5 @@ class PbsServer(PbsLimits, frozen=True, kw_only=True):
 
     @property
     def loses_age(self) -> bool:
-        """Whether a request that is withdrawn and made anew loses its place."""
+        """Whether a request that is withdrawn and made again loses its place."""
         return not self.formula or ("eligible_time" in self.formula and self.counts_eligible_time)

@@ -11,7 +11,7 @@ import pytest
 from adaptor import api
 from adaptor.api import PilotRecord
 from adaptor.dashboard.numbers import EndedPilots, NumbersReader
-from adaptor.dashboard.openmetrics import families, textfile
+from adaptor.dashboard.openmetrics import encoded, families
 from tests.cli.fake_control import pilot_view
 from tests.dashboard.told import NOW, PILOTS, Told
 
@@ -58,7 +58,7 @@ def test_without_a_daemon_the_journal_gives_what_it_has() -> None:
     told = Told()
     told.live_now = False
     reader = NumbersReader(told, lambda: NOW)
-    text = textfile(reader.read(), reader.ended).decode()
+    text = encoded(reader.read(), reader.ended, "text/plain")[0].decode()
     assert "\nadaptor_up 0.0\n" in text
     assert 'adaptor_tasks{state="done"} 4.0' in text
     assert "adaptor_queue_processors{" not in text

@@ -71,7 +71,7 @@ HERE = msgspec.structs.replace(site(), requests=(pilot(RUNNING, id=9, processors
 @pytest.mark.parametrize(("fell_silent", "patience"), [(False, LEFT), (True, SILENT)])
 def test_workers_that_left_or_fell_silent(fell_silent: bool, patience: float) -> None:
     gone = pilot(RUNNING, fell_silent=fell_silent, without_worker_since=NOW - patience - 1)
-    assert "none of its workers has been heard of for" in why_forsaken(HERE, gone, NOW)
+    assert "none of its workers has answered for" in why_forsaken(HERE, gone, NOW)
     assert why_forsaken(HERE, pilot(gone, without_worker_since=NOW - patience), NOW) == ""
 
 

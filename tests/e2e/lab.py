@@ -22,7 +22,7 @@ from adaptor.cli.main import program
 
 LONG = 150.0
 """Seconds after which a test has waited long enough for anything."""
-READING = {"status", "pilot list", "results", "report", "why", "credits", "site list", "daemon status"}
+READING = {"status", "results", "report", "why", "credits", "site list", "daemon status"}
 """Questions that tests ask again and again: `Lab.ask` starts no process for them."""
 
 
@@ -140,7 +140,7 @@ class Lab:
         return dict(found)
 
     def pilots(self) -> list[dict[str, Any]]:
-        return list(self.ask("pilot", "list", "--all"))
+        return list(self.ask("status", "--pilots", "--all"))
 
     def results(self, bag: int = 1) -> list[dict[str, Any]]:
         return list(self.ask("results", str(bag)))

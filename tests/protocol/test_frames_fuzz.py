@@ -77,7 +77,6 @@ QUESTIONS = st.sampled_from(
         api.GetBags("1-5"),
         api.Cancel([1, 2]),
         api.Forget([1, 2]),
-        api.SetBudget(1, 2.5),
         api.GetTasks(1, ["done"], 5, 100),
         api.Stop(pilots=True),
     ]

@@ -54,7 +54,7 @@ def test_a_task_that_always_takes_its_worker_down_fails_and_the_others_are_done(
     assert workers == 4, "the last one for those that were suspected with it"
     assert error_of(world) == (
         f"its worker died under it 3 times (last: node node-w3, pilot 3 fell silent): "
-        f"not tried again; adaptor retry {bag} tries it anew, a larger max-lost more often"
+        f"not tried again; adaptor retry {bag} tries it again, a larger max-lost more often"
     )
     (charged,) = world.journal.connection.execute("SELECT SUM(charged) FROM task").fetchone()
     assert charged == 0

@@ -80,7 +80,7 @@ def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
 
 def why_all(others: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
     return (
-        f"plans for {counted(waiting, 'waiting task')} beside the pilots of other sites ({_counts(others)})"
+        f"plans for {counted(waiting, 'waiting task')} besides the pilots of other sites ({_counts(others)})"
     )
 
 
