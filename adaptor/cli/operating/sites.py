@@ -228,7 +228,7 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--live", is_flag=True, help="Run one job of a minute, which tells what a pilot would meet.")
+@click.option("--live", is_flag=True, help="Run one job of a minute, to see what a pilot would find.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before the job is submitted.")
 @click.option(
     "--wait",

@@ -147,4 +147,4 @@ def test_a_sound_openpbs(lab: Lab, openpbs: Throwaway) -> None:
     assert levels(told, "starts on") == ["ok", "ok"]
     assert levels(told, "sees and writes") == ["ok", "ok"]
     assert levels(told, "is reached from") == ["ok", "ok"]
-    assert levels(told, "how job") in (["ok"], ["warning"]), "as job_history_enable is"
+    assert levels(told, "end of job") in (["ok"], ["warning"]), "as job_history_enable is"
