@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 from collections.abc import Sequence
@@ -123,5 +124,8 @@ def program(ctx: click.Context, config: str | None) -> None:
 
 
 def main() -> None:
-    """Ends the process with the command's exit code."""
+    """Ends the process with the command's exit code. What a terminal's encoding lacks is shown as `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     program.main()

@@ -21,6 +21,7 @@ from adaptor.config.ranges import (
     PositiveDuration,
 )
 from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
+from adaptor.notify.urls import MARK, ME
 from adaptor.units import Duration, HourlyRate
 
 
@@ -62,11 +63,21 @@ class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The events that send a message."""
 
 
+MAIL = ChannelConfig()
+"""By `sendmail` to the user."""
+
+
 class NotifyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     channels: dict[str, ChannelConfig] = {}
     """Where messages go, each channel under a name of your choice."""
     default: tuple[str, ...] = ()
     """The channels of bags without `--notify`."""
+
+    def channel(self, name: str) -> ChannelConfig | None:
+        """Where a name that stands behind `--notify` leads; None: nowhere."""
+        if name.startswith(MARK):
+            return ChannelConfig(file=name[len(MARK) :])
+        return self.channels.get(name, MAIL if name == ME else None)
 
 
 class HooksConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -197,7 +208,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     whole_nodes: bool = False
     """Whether a request always gets whole nodes; needs `processors_per_node`."""
     poll_interval: PositiveDuration | None = None
-    """How often the queue is read; None: the backend's own choice."""
+    """How often the queue is read; None: the backend's own choice. Events as new bags let it be read up to
+    twice as often."""
     read_history: bool = True
     """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
     remember: bool = True

@@ -26,7 +26,7 @@ from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.observing import read_history
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
-from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
+from adaptor.daemon.removed_sites import settle_removed
 from adaptor.daemon.server import (
     PeerMessage,
     PortLimits,
@@ -277,7 +277,7 @@ class Service:
         scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
         scheduler.add_job(self._try_journal, Every(5.0), id="journal")
         scheduler.add_job(self._measure, Every(60.0), id="rates")
-        scheduler.add_job(self._settle_removed, Every(60.0), id="removed sites")
+        scheduler.add_job(self._settle_removed, Every(10.0), id="removed sites")
         scheduler.start()
         self.wake_sites()
         return scheduler
@@ -285,7 +285,7 @@ class Service:
     async def _run_site(self, state: Site) -> None:
         while True:
             try:
-                await run_site(state, backend_type(state.config.backend).pause, self._may_step)
+                await run_site(state, self._may_step)
             except JournalError as error:
                 self._stall(error)
             except Exception:
@@ -339,7 +339,6 @@ class Service:
     def _load_pilots(self) -> None:
         for state in self.sites.values():
             state.load_pilots()
-        tell_of_removed(self.core)
 
     # --- messages and periodic work --------------------------------------------------------------
 

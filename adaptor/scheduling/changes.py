@@ -122,7 +122,7 @@ class MemoryRaised(msgspec.Struct, frozen=True):
 
 
 class NeedsChanged(msgspec.Struct, frozen=True):
-    """The user has put tasks back with other needs."""
+    """The user says that tasks have other needs from now on."""
 
     bag: int
     tasks: list[int]

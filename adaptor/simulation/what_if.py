@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.grid_job import GridResult, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Seconds
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.yardstick import Yardstick
 
 

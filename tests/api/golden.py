@@ -94,6 +94,7 @@ LIVE: list[api.Question[Any]] = [
     api.Pause([4, 5]),
     api.Resume([4]),
     api.ChangeOptions([4], priority=3, max_running=2),
+    api.ChangeOptions([4], needs=OwnNeeds(cpus=2, memory=1 << 30)),
     api.GetBags("4-6"),
     api.ChangeOptions([4], budget=12.5),
     api.Retry([2, 3]),

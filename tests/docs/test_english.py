@@ -156,6 +156,12 @@ def test_no_help_has_a_banned_phrase() -> None:
     assert {where: phrases for where, phrases in found.items() if phrases} == {}
 
 
+def test_no_message_names_a_page_that_a_wheel_lacks() -> None:
+    paths = sorted((*(ROOT / "adaptor").rglob("*.py"), *(ROOT / "backends").rglob("*.py")))
+    found = {path: [text for text in messages(path) if re.search(r"docs/|\.md\b", text)] for path in paths}
+    assert {path: texts for path, texts in found.items() if texts} == {}
+
+
 def messages(path: Path) -> Iterator[str]:
     """The texts of a module with two words or more, docstrings and comments aside."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

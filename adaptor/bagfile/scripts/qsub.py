@@ -144,11 +144,11 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
 def _chunk(asked: ScriptOptions, given: GivenOption, text: str, processors: str) -> None:
     """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4:fast`; the number may be missing."""
     if "+" in text:
-        raise ValueError("a script has one chunk; for several nodes see docs/sizes.md#several-nodes")
+        raise ValueError("a script has one chunk; for several nodes: adaptor submit --nodes N -- COMMAND")
     first, *rest = text.split(":")
     if first.isascii() and first.isdigit():
         if int(first) != 1:
-            raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
+            raise ValueError("a script has one node; for several: adaptor submit --nodes N -- COMMAND")
     else:
         rest.insert(0, first)
     for each in rest:

@@ -119,7 +119,7 @@ def _nodes(_asked: ScriptOptions, given: GivenOption) -> None:
     if not (least.isascii() and least.isdigit()):
         raise ValueError(f"'{given.value}' is no number of nodes")
     if int(least) != 1:
-        raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
+        raise ValueError("a script has one node; for several: adaptor submit --nodes N -- COMMAND")
 
 
 def _dependency(asked: ScriptOptions, given: GivenOption) -> None:

@@ -127,7 +127,7 @@ def _script(
         notified=bool(config.notify.default),
     )
     shown = source_name(source.file)
-    file_name = "sbatch" if source.file == "-" else Path(source.file).name
+    file_name = "sbatch" if source.file == "-" else _as_text(Path(source.file).name)
     bag = script_bag(data, shown, file_name, submission)
     for remark in bag.remarks:
         click.echo(f"adaptor: {shown}:{remark.line}: {printable(remark.text)}", err=True)
@@ -163,7 +163,7 @@ def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
         if not source.needed:
             return BagFile([]), "open"
         raise UsageError(NO_TASKS)
-    name = "stdin" if source.file == "-" else Path(source.file).stem
+    name = "stdin" if source.file == "-" else _as_text(Path(source.file).stem)
     return parse_bag(data, source.file, time.time(), source.json_lines, more=source.more), name
 
 
@@ -179,11 +179,18 @@ def _command(words: Sequence[str]) -> list[str]:
         raise UsageError(f"--: {error}") from None
 
 
+def _as_text(name: str) -> str:
+    """The name of a file, which may hold any bytes, for people."""
+    return os.fsencode(name).decode(errors="replace")
+
+
 def _here() -> str:
     try:
-        return str(Path.cwd())
+        return plain_text(str(Path.cwd()))
     except FileNotFoundError:
         raise UsageError("the current folder no longer exists; change to another, or give --cwd") from None
+    except ValueError as error:
+        raise UsageError(f"the current folder: {error}; change to another, or give --cwd") from None
 
 
 def _below(folder: str, path: str) -> str:
@@ -284,9 +291,16 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
+def bag_option(key: str, **other: Any) -> Callable[[Any], Any]:
+    """One of these options for a command that changes bags, where it has no default; `other`: its fields."""
+    (option,) = (option for option in OPTIONS if option.key == key)
+    return _option(msgspec.structs.replace(option, default="", **other))
+
+
 def _option(option: BagOption) -> Callable[[Any], Any]:
     again = "; repeatable" if option.kind.several else ""
-    help = f"{option.help[0].upper()}{option.help[1:]}{again} (default: {option.default})."
+    default = f" (default: {option.default})" if option.default else ""
+    help = f"{option.help[0].upper()}{option.help[1:]}{again}{default}."
 
     def checked(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if value is None or value == ():

@@ -63,6 +63,8 @@ def quote(bag: api.BagInput, choose: int | None, config: str | None, as_json: bo
         print_json({"samples": found.samples, "lines": found.lines, "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
+        whole = ",".join(map(str, (*found.samples, number)))
+        click.echo(f"with the sample these are all tasks: adaptor results {whole}")
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:

@@ -15,7 +15,17 @@ from adaptor import api
 from adaptor.cli.bags.task_output import follow_output, print_outputs
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
-from adaptor.cli.printing import Columns, plural, print_json, print_lines, printable, readable, table
+from adaptor.cli.printing import (
+    Columns,
+    NumberCell,
+    plural,
+    print_json,
+    print_lines,
+    printable,
+    readable,
+    size,
+    table,
+)
 from adaptor.cli.sentences import counts, title
 from adaptor.client.reading import all_tasks
 from adaptor.endings import ending
@@ -201,15 +211,34 @@ def _ending(task: api.TaskView) -> str:
     return printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-"
 
 
+def _tries(task: api.TaskView) -> NumberCell:
+    own = task.attempts - task.replicas
+    return NumberCell(f"{own} (+{plural(task.replicas, 'replica')})" if task.replicas else own)
+
+
+_SAMPLED = 1.0
+"""Seconds after which the memory of a task is sampled."""
+_WORKER = 32 << 20
+"""Bytes that a worker holds at most where it runs commands. Without a sample, the kernel's figure for a task
+begins with them."""
+
+
+def _memory(task: api.TaskView) -> NumberCell:
+    """`<22M` where the figure may be that of the worker."""
+    peak, wall = task.peak_memory, task.wall
+    bound = peak is not None and peak < _WORKER and wall is not None and wall < _SAMPLED
+    return NumberCell(f"{'<' if bound else ''}{size(peak)}")
+
+
 _COLUMNS: Columns = {
     "task": "task",
     "name": lambda task: printable(task.name or task.command, 32),
     "state": "state",
     "ending": _ending,
-    "tries": "attempts",
+    "tries": _tries,
     "wall": "wall",
     "cpu": "cpu",
-    "memory": "peak_memory",
+    "memory": _memory,
     "gpu memory": "peak_gpu_memory",
     "node": "node",
 }

@@ -22,7 +22,7 @@ from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, 
 from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.login_node import LoginNodeError
 from adaptor.cli.options import BagReader, config_option, json_option
-from adaptor.cli.printing import plural, print_json
+from adaptor.cli.printing import plural, print_json, printable
 from adaptor.client.bags import Client, new_key
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 
@@ -30,7 +30,7 @@ from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool = False) -> None:
     """The number of the new bag and of its tasks, and what earlier bags have of what was asked."""
     known = sum(each.done + each.to_run for each in answer.taken_over)
-    new = len(question.bag.tasks) - known
+    new, spec = len(question.bag.tasks) - known, question.bag.spec
     if as_json:
         told: dict[str, Any] = {"bag": answer.bag or None, "tasks": new}
         if question.resume:
@@ -49,8 +49,18 @@ def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool
     if not answer.bag:
         click.echo("nothing is left to run: no new bag")
     elif question.resume and not answer.taken_over:
-        click.echo(f"no earlier bag {question.bag.spec.name} of this folder has any of these tasks")
+        click.echo(f"no earlier bag {spec.name} of this folder has any of these tasks")
+    if new >= MANY and spec.output_files == "each" and spec.script is None:
+        folder = printable(spec.output.replace("{bag}", str(answer.bag)))
+        click.echo(
+            f"adaptor: each task makes up to 2 files in {folder}; --output-files packed makes a few archives",
+            err=True,
+        )
     tell_refused(answer)
+
+
+MANY = 1_000
+"""New tasks of a bag from which on its user learns how many files they make."""
 
 
 def tell_refused(answer: api.Submitted | api.Appended) -> None:

@@ -14,6 +14,7 @@ from adaptor.crafting.reasons import (
     nothing_better,
     nothing_left,
     nothing_possible,
+    planned,
     too_short,
 )
 from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
@@ -139,14 +140,13 @@ def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
 
 
 def _planned(search: Search, found: Choice) -> str:
-    """`2 × 1h now + 6 × 3h at 14:10:00: done about 16:05:00 (15:20:00 to 17:30:00)`."""
     several, words = len(search.places) > 1, list[str]()
     for new in found.made:
         where = search.places[new.place].name if several else ""
         words.append(asked(search.now, search.request(new, found.set.ends), new.member.start, where))
-    return f"{' + '.join(words) or 'what is there'}: done about {_end(search, found)}"
+    return planned(words, _end(search, found))
 
 
 def _end(search: Search, found: Choice) -> str:
     ends = zip(found.set.ends, (belief.weight for belief in search.believed), strict=True)
-    return end_about(search.now, found.set.cost, ends)
+    return end_about(search.now, found.set.cost, ends) if search.demand.times.known else ""

@@ -19,10 +19,10 @@ from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.scheduling.workers import HeldLease, Worker
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.tasks import kernels as k
 from adaptor.simulation.tasks.broker_tasks import BrokerTasks, site_terms
 from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster
 
 AFTERWARDS = 3 * 86_400
 """Seconds after a bag's end for which the local jobs are followed."""
@@ -17,14 +17,14 @@ class LocalWaits:
     is the same whether it has started by then or not.
     """
 
-    def __init__(self, base: Simulation, afterwards: int = AFTERWARDS) -> None:
+    def __init__(self, base: Cluster, afterwards: int = AFTERWARDS) -> None:
         """`base`: the cluster at the submission, without us; it must not move any more."""
         self._afterwards = afterwards
         self._alone = base.fork()
         waiting = np.flatnonzero(base.starts() < 0)
         self._first = int(waiting[0]) if len(waiting) else len(base.jobs)
 
-    def added(self, cluster: Simulation, end: int) -> int:
+    def added(self, cluster: Cluster, end: int) -> int:
         """Seconds by which the local jobs wait longer in all, often below 0; the cluster's clock moves on.
 
         Args:
@@ -36,7 +36,7 @@ class LocalWaits:
         self._alone.advance(max(self._alone.now, until))
         return self._waited(cluster, until) - self._waited(self._alone, until)
 
-    def _waited(self, cluster: Simulation, until: int) -> int:
+    def _waited(self, cluster: Cluster, until: int) -> int:
         submit = cluster.jobs.submit
         came = int(np.searchsorted(submit, until, side="right"))
         starts = cluster.starts(self._first)[: max(0, came - self._first)]

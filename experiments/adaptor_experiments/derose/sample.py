@@ -10,7 +10,7 @@ import msgspec
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
@@ -102,9 +102,9 @@ def run_sample(
     return outcomes
 
 
-def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Simulation:
+def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Cluster:
     """The cluster at the submission time of a sample."""
-    base = Simulation(jobs, workload.processors, settings.scheduler)
+    base = cluster_of_processors(jobs, workload.processors, settings.scheduler)
     base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
     return base
 

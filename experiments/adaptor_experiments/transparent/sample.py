@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import GridResult
 from adaptor.simulation.grid_run import Watched, run_grid_job
 from adaptor.simulation.jobs import Jobs
@@ -75,7 +75,7 @@ def trace(path: Path, processors: int, factor: float) -> tuple[Jobs, Array]:
         TraceError: the trace cannot be read or leaves no job.
     """
     jobs = load(path, processors).stretched(factor)
-    alone = Simulation(jobs, processors, "conservative")
+    alone = cluster_of_processors(jobs, processors, "conservative")
     alone.finish()
     return jobs, alone.starts()
 
@@ -93,7 +93,7 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
     processors = piece.workload.processors
     jobs, untouched = trace(piece.path, processors, piece.load)
     at = submission(jobs, piece)
-    base = Simulation(jobs, processors, "conservative")
+    base = cluster_of_processors(jobs, processors, "conservative")
     seen = watched(base, at)
     outcomes = []
     for kind in piece.settings.kinds:
@@ -118,7 +118,7 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
     return outcomes
 
 
-def watched(cluster: Simulation, at: int) -> Watched:
+def watched(cluster: Cluster, at: int) -> Watched:
     """The cluster goes on to a second, its nodes watched for some time before."""
     cluster.advance(max(0, at - WATCHED))
     places, seen = Places(cluster), SeenNodes()
@@ -132,7 +132,7 @@ def watched(cluster: Simulation, at: int) -> Watched:
 
 
 def _run(
-    piece: Piece, cluster: Simulation, seen: Watched, runtimes: Array, strategy: Strategy, make: MakeTasks
+    piece: Piece, cluster: Cluster, seen: Watched, runtimes: Array, strategy: Strategy, make: MakeTasks
 ) -> GridResult:
     settings = piece.settings
     if strategy == "static" or strategy == "adaptive":
@@ -159,7 +159,7 @@ def _figures(result: GridResult) -> dict[str, int]:
     }
 
 
-def delays(base: Simulation, cluster: Simulation, untouched: Array, until: int) -> dict[str, int]:
+def delays(base: Cluster, cluster: Cluster, untouched: Array, until: int) -> dict[str, int]:
     """What became of the local jobs that waited or came until a second, against the untouched schedule.
 
     They are followed for a week; one that still waits then counts as if it started at that instant.

@@ -206,7 +206,7 @@ def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
     [
         ("#SBATCH --dependency=singleton", "a bag waits by afterok and afterany, not by singleton"),
         ("#SBATCH --dependency=afterok:7?afterok:8", "--ignore dependency submits it without"),
-        ("#SBATCH -N 4", "-N 4: a script has one node; for several see"),
+        ("#SBATCH -N 4", "-N 4: a script has one node; for several: adaptor submit --nodes N"),
         ("#SBATCH --mem=0", "--mem=0: all memory of a node"),
         ("#SBATCH --exclusive", "--ignore exclusive submits it without"),
         ("#SBATCH --gres=fpga:1", "only gpu is divided"),

@@ -244,3 +244,29 @@ def test_gpu_memory_has_a_column_where_a_task_has_any(cli: Cli, serve: Serve) ->
     assert " 3G " not in without
     serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks[:1]})
     assert "gpu" not in cli("results").lines[1]
+
+
+@pytest.mark.parametrize(
+    ("wall", "peak", "shown"),
+    [
+        (0.01, 22 << 20, "<22M"),
+        (0.5, 100 << 20, "100M"),
+        (5.0, 22 << 20, "22M"),
+        (None, None, "-"),
+    ],
+)
+def test_memory_of_a_task_too_short_to_be_sampled_is_a_bound(
+    cli: Cli, serve: Serve, wall: float | None, peak: int | None, shown: str
+) -> None:
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: [task_view(0, wall=wall, peak_memory=peak)]})
+    _, titles, row = cli("results").lines
+    at = titles.index("memory")
+    assert row[: at + len("memory")].split()[-1] == shown
+
+
+def test_replicas_are_told_from_tries(cli: Cli, serve: Serve) -> None:
+    tasks = [task_view(0, attempts=2, replicas=1), task_view(1, attempts=2, retries=1)]
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks})
+    _, _, replicated, again = cli("results").lines
+    assert "1 (+1 replica)" in replicated
+    assert "replica" not in again

@@ -33,7 +33,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.orders import DraftOrders
 from adaptor.simulation.driver import Decided, SimulatedDriver
-from adaptor.simulation.nodes.machine import Machine, parse_machine
+from adaptor.simulation.machine import Machine, parse_machine
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt

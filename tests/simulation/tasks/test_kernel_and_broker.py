@@ -16,7 +16,7 @@ from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules, Hours
 from adaptor.model import Limits
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from adaptor.simulation.grid_run import Watched, run_grid_job
@@ -139,8 +139,8 @@ class Life:
         del self._here[id]
 
 
-def empty_cluster() -> Simulation:
-    return Simulation(jobs_from([]), PROCESSORS, "conservative")
+def empty_cluster() -> Cluster:
+    return cluster_of_processors(jobs_from([]), PROCESSORS, "conservative")
 
 
 def ends(pilot: Pilot) -> int:
