@@ -28,7 +28,7 @@ _MOST = 1000
     multiple=True,
     type=click.Choice(get_args(api.ExplanationKind)),
     metavar="KIND",
-    help=f"Only lines of this kind; repeatable: {', '.join(get_args(api.ExplanationKind))}.",
+    help=f"Only lines of this kind; repeatable: `{'`, `'.join(get_args(api.ExplanationKind))}`.",
 )
 @click.option(
     "--limit",
