@@ -170,6 +170,18 @@ def test_of_partly_shared_nodes_only_those_are_taken_that_the_request_gets() -> 
     assert sum(each.request.p for each in now) == 12, "8 of p, and c of q"
 
 
+def test_a_request_that_starts_later_is_made_before_one_that_would_take_its_nodes() -> None:
+    """q needs a and c from 600 s on; a request of p for now takes b beside it, and a where it comes first."""
+    p = queue(nodes=nodes("a", "b"), processors=8)
+    q = queue(on("c", 600.0), nodes=nodes("a", "c"), processors=8)
+    narrow = msgspec.structs.replace(LONG, max_proc=4)
+    made = issued(site({"p": (p, narrow), "q": (q, LONG)}, tasks(12, 9000.0), most=2))
+    assert [(each.partition, each.request.p, each.predicted_start) for each in made] == [
+        ("q", 8, 600.0),
+        ("p", 4, 0.0),
+    ]
+
+
 @pytest.mark.parametrize("heuristic", ["adaptive", "completion"])
 def test_a_request_that_is_being_submitted_takes_shared_nodes_too(heuristic: str) -> None:
     same = queue(nodes=nodes("a", "b"), processors=8)

@@ -14,14 +14,17 @@ from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.local_jobs import LocalJobs
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
 from adaptor.simulation.yardstick import Yardstick
 from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
-from adaptor_experiments.derose.local_waits import LocalWaits
 from adaptor_experiments.derose.planning_time import TimedDecider
+
+AFTERWARDS = 3 * 86_400
+"""Seconds after a bag's end for which the local jobs are followed."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +49,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     held: int
     work: int
     local_wait: int
-    """Seconds by which the local jobs waited longer in all (see `LocalWaits`)."""
+    """Seconds by which the local jobs waited longer in all (see `added_wait`)."""
     decisions: int
     """How often the planner was asked."""
     planning: float
@@ -68,7 +71,7 @@ def run_sample(
     """
     base = cluster_at(workload, jobs, settings, sample)
     at = base.now
-    yardstick, waits = Yardstick(base), LocalWaits(base)
+    yardstick, local = Yardstick(base), LocalJobs(base)
     outcomes = []
     for kind in settings.job_types:
         runtimes = kind.runtimes(settings.seed, sample)
@@ -94,12 +97,26 @@ def run_sample(
                         reshaped=sum(each.reshaped for each in result.requests),
                         held=result.held,
                         work=result.work,
-                        local_wait=waits.added(cluster, at + result.turnaround),
+                        local_wait=added_wait(local, cluster, at + result.turnaround),
                         decisions=decider.decisions,
                         planning=round(decider.seconds, 6),
                     )
                 )
     return outcomes
+
+
+def added_wait(local: LocalJobs, cluster: Cluster, end: int, afterwards: int = AFTERWARDS) -> int:
+    """Seconds by which the local jobs wait longer in all, often below 0; the cluster's clock moves on.
+
+    A job counts as far as it has waited by the end of the time for which they are followed, so that the sum
+    is the same whether it has started by then or not.
+
+    Args:
+        end: of the bag's last task.
+    """
+    until = max(cluster.now, end + afterwards)
+    _, without, with_us = local.starts(cluster, until, came=until)
+    return int((with_us - without).sum())
 
 
 def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Cluster:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
@@ -13,6 +12,7 @@ from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.forecasts.paid_bags import BAG
 from adaptor_experiments.forecasts.row import Row, What
 from adaptor_experiments.proportions import share_interval
+from adaptor_experiments.tables import Runs
 
 LEAST = 0.85
 """The share of the forecasts whose 90 % interval is to hold in each kind of bag."""
@@ -49,10 +49,8 @@ def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
 
 def _by_order(rows: Sequence[Row], what: What) -> list[list[bool]]:
     """Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes."""
-    found: dict[tuple[str, str, int], list[bool]] = defaultdict(list)
-    for row in rows:
-        found[row.where, row.bag, row.number].append(row.holds(what))
-    return list(found.values())
+    orders = Runs(rows).by("where", "bag", "number").values()
+    return [[row.holds(what) for row in order] for order in orders]
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,19 +80,15 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 
 def promises(rows: Sequence[Row]) -> list[Promise]:
     """That the intervals hold for each kind of bag of which they claim it, over all ways and moments."""
-    bags = [key for key in dict.fromkeys(row.bag for row in rows) if BAG[key].promised]
+    bags = {key: some for key, some in Runs(rows).by("bag").items() if BAG[key].promised}
     whats: tuple[What, ...] = ("cost", "end")
     return [
         Promise(
             what=what,
             text=f"the {what} is in its 90 % interval in {LEAST:.0%} at least of the forecasts for each kind",
             together=coverage([row for row in rows if row.bag in bags], what),
-            by_bag={key: coverage(of_bag(rows, key), what, 2 * len(bags)) for key in bags},
+            by_bag={key: coverage(some, what, 2 * len(bags)) for key, some in bags.items()},
         )
         for what in whats
         if bags
     ]
-
-
-def of_bag(rows: Sequence[Row], bag: str) -> list[Row]:
-    return [row for row in rows if row.bag == bag]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from adaptor.forecast.record import wilson
 from adaptor_experiments.forecasts.row import Row, median
+from adaptor_experiments.tables import Runs
 
 HEADINGS = (
     *("bags", "progress", "n", "held", "95 %", "width", "error"),
@@ -16,18 +17,11 @@ HEADINGS = (
 
 def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
     """One line for each moment, of all bags, then by kind, by hint and by trace."""
-    groups: dict[str, Callable[[Row], bool]] = {"all": lambda _: True}
-    for kind in dict.fromkeys(row.bag for row in rows):
-        groups[kind] = lambda row, kind=kind: row.bag == kind  # type: ignore[misc]
-    groups["with a hint"] = lambda row: row.hint
-    groups["without a hint"] = lambda row: not row.hint
-    for trace in dict.fromkeys(row.where for row in rows):
-        groups[trace] = lambda row, trace=trace: row.where == trace  # type: ignore[misc]
-    for name, belongs in groups.items():
-        for moment in dict.fromkeys(row.moment for row in rows):
-            some = [row for row in rows if belongs(row) and row.moment == moment]
-            if some:
-                yield (name, moment, *_figures(some))
+    runs = Runs(rows)
+    hints = {"with a hint": runs.where(hint=True), "without a hint": runs.where(hint=False)}
+    for name, group in {"all": runs, **runs.by("bag"), **hints, **runs.by("where")}.items():
+        for moment, some in group.by("moment").items():
+            yield (name, moment, *_figures(some))
 
 
 def _figures(rows: Sequence[Row]) -> Iterator[str]:
