@@ -305,12 +305,13 @@ def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss
 
 
 def _hopeless(state: SchedulingState, bag: Bag, task: int) -> bool:
-    """True if the task had all the time that a request can give, at every site that may run it."""
-    return all(
-        (learner := state.learners.get((bag.id, site))) is not None and learner.hopeless(task)
-        for site in state.sites
-        if bag.spec.allows(site)
-    )
+    """True if the task had all the time that a request can give, at every site that may run it.
+
+    Where none of these is configured any more, it waits.
+    """
+    sites = [site for site in state.sites if bag.spec.allows(site)]
+    learners = [state.learners.get((bag.id, site)) for site in sites]
+    return bool(sites) and all(learner is not None and learner.hopeless(task) for learner in learners)
 
 
 def _why_hopeless(state: SchedulingState, bag: Bag) -> str:
