@@ -110,7 +110,7 @@ def test_short_tasks_go_where_the_hole_is_and_long_ones_where_they_may_last(heur
 @pytest.mark.parametrize("heuristic", ["adaptive", "completion"])
 def test_tasks_of_one_bag_go_to_both_when_one_has_no_room_for_all(heuristic: str) -> None:
     made = issued(site(HOLES, tasks(64, HOUR - 60.0), heuristic=heuristic))
-    assert made[0].partition == "short"
+    assert min(made, key=lambda each: each.predicted_start or 0.0).partition == "short"
     assert {each.partition for each in made} == {"short", "long"}
     assert len(made) <= 4
     assert sum(each.tasks for each in made) <= 64

@@ -109,7 +109,7 @@ def misfit(shape: SlurmShape, task: TaskSize, nodes: Sequence[Node], partition: 
         nodes: of `partition`; without any, nothing is known.
     """
     if not any(node.ours for node in nodes):
-        return f"{_KEPT_AWAY} of partition {partition}; `adaptor site check` tells more" if nodes else ""
+        return f"{_KEPT_AWAY} of partition {partition}; `adaptor site check` shows more" if nodes else ""
     reason = why_no_node_holds(_queue(nodes), task)
     if reason:
         return f"no node of partition {partition} can run its tasks: {reason}"

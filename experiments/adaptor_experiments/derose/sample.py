@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import time
 from pathlib import Path
 
 import msgspec
 
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
+from adaptor.decisions.decide import Decision, decide
+from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
@@ -21,7 +24,6 @@ from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
 from adaptor.simulation.yardstick import Yardstick
 from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
-from adaptor_experiments.derose.planning_time import TimedDecider
 
 AFTERWARDS = 3 * 86_400
 """Seconds after a bag's end for which the local jobs are followed."""
@@ -54,6 +56,22 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How often the planner was asked."""
     planning: float
     """Seconds of processor time that it took for all of them."""
+
+
+class TimedDecider:
+    """Decides for a site, and takes the time."""
+
+    def __init__(self) -> None:
+        self.decisions = 0
+        self.seconds = 0.0
+        """Of processor time."""
+
+    def __call__(self, snapshot: Snapshot) -> Decision:
+        begin = time.process_time()
+        decision = decide(snapshot)
+        self.seconds += time.process_time() - begin
+        self.decisions += 1
+        return decision
 
 
 @functools.lru_cache(maxsize=2)
