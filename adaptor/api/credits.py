@@ -37,7 +37,7 @@ class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
     charging_unit: int
     """Seconds; a begun one counts whole."""
     gpu: float = 0.0
-    """Per GPU-hour of formal requests, beside the processors."""
+    """Per GPU-hour of formal requests, besides the processors."""
 
 
 class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ _Slots = tuple[Pilot, int]
 
 
 def give_back_surplus(snapshot: Snapshot, memory: Memory) -> Iterator[Withdraw | End | GiveBack]:
-    """The actions at this site for all bags that were planned anew."""
+    """The actions at this site for all bags that were planned again."""
     for bag in snapshot.bags.values():
         if bag.id in memory.slots and bag.spec.allows(snapshot.site):
             slots = memory.slots[bag.id].get(snapshot.site, 0)

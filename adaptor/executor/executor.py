@@ -150,7 +150,7 @@ class Executor(StandardExecutor):
 
         Args:
             cpus, mem, gpus, time: of each call, as of the executor.
-            env: variables that its calls have beside those of the program.
+            env: variables that its calls have besides those of the program.
 
         Raises:
             ValueError: there is no such resource, or a value is out of its range.

@@ -20,7 +20,7 @@ class Resources(TypedDict, total=False):
     gpus: str | float
     time: str | float
     env: Mapping[str, str]
-    """Variables beside those of the program."""
+    """Variables besides those of the program."""
 
 
 class CallTerms(msgspec.Struct, frozen=True):

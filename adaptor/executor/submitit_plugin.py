@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from submitit.core import core, utils
+from submitit.core import core, logger, utils
 from submitit.core.job_environment import JobEnvironment
 
 from adaptor import api
@@ -174,8 +174,9 @@ class AdaptorJobEnvironment(JobEnvironment):
         **{name: f"ADAPTOR_SUBMITIT_{name}" for name in ("num_tasks", "node", "global_rank", "local_rank")},
     }
 
-    def _requeue(self, countdown: int) -> None:  # noqa: ARG002 (it is in the pickle)
+    def _requeue(self, countdown: int) -> None:
         """The job has written its checkpoint: it ends, and starts again from there."""
+        logger.get_logger().info(f"Job {self.job_id} starts again ({countdown} remaining timeouts)")
         sys.exit(_CHECKPOINTED)
 
 

@@ -29,7 +29,7 @@ class DamagedJournalError(JournalError):
 def check_not_lost(path: Path) -> None:
     """Raises DamagedJournalError: there is no journal, or an empty one, though a daemon has worked here.
 
-    To be called before SQLite opens the file: beside an empty one it removes the log of the last changes.
+    To be called before SQLite opens the file: besides an empty one it removes the log of the last changes.
     """
     changes = path.with_name(f"{path.name}-wal")
     if _size(path) == 0 and (_size(changes) or has_served(path)):

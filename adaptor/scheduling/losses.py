@@ -98,7 +98,7 @@ class Losses:
     def convicts(self, task: int, loss: Loss) -> bool:
         """True if the task has had all its losses, and this one cannot have been another task's doing.
 
-        Where it dies in company again and again, twice as many are enough, so that it ends all the same.
+        Where it dies in company repeatedly, twice as many are enough, so that it ends anyway.
         """
         losses = len(self.of(task))
         if not self._most or losses < self._most:

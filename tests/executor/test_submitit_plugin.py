@@ -25,7 +25,11 @@ def test_parameters_become_those_of_the_bag() -> None:
 
 
 @pytest.mark.parametrize(("minutes", "delay"), [(30, 90.0), (1, 30.0)])
-def test_jobs_that_checkpoint_get_the_signal_and_start_again(minutes: int, delay: float) -> None:
+def test_jobs_that_checkpoint_get_the_signal_and_start_again(
+    minutes: int, delay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADAPTOR_BAG_ID", "7")
+    monkeypatch.setenv("ADAPTOR_TASK_ID", "3")
     spec = spec_of({"timeout_min": minutes}, checkpoints=True)
     assert (spec.signal, spec.requeue_on) == (EarlySignal("SIGUSR2", delay), (75,))
     plain = spec_of({"timeout_min": minutes})

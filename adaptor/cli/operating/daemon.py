@@ -245,7 +245,7 @@ def _is_terminal() -> bool:
 
 
 def _rate_lines(rates: api.RatesView) -> list[str]:
-    """Nothing is told of the first minute."""
+    """Nothing is shown of the first minute."""
     memory = f"memory: {format_size(rates.memory)}"
     if rates.seconds < _SHORTEST:
         return [memory]

@@ -39,7 +39,7 @@ from adaptor.units import counted, format_duration
 
 
 class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks that one site gets, beside those of the other sites."""
+    """The tasks that one site gets, besides those of the other sites."""
 
     site: str
     waiting: int

@@ -37,7 +37,7 @@ def test_what_is_submitted_names_the_sample_that_belongs_to_it(
     pytest.importorskip("scipy", reason="needs the extra `quotes`")
     quote = "adaptor.cli.bags.quote"
     monkeypatch.setattr(f"{quote}.ensure_daemon", lambda *_, **__: False)
-    monkeypatch.setattr("adaptor.cli.bags.sampling.take_samples", lambda bag, _: SampledBag([], bag, [1, 2]))
+    monkeypatch.setattr("adaptor.cli.bags.sampling.take_samples", lambda bag: SampledBag([], bag, [1, 2]))
     monkeypatch.setattr(f"{quote}._go_on", lambda *_: 3)
     assert cli("quote", "tasks.bag", "--choose", "1").lines[-2:] == [
         "bag 3: 20 tasks",

@@ -167,6 +167,13 @@ def test_of_several_queued_requests_the_largest_keeps_its_place() -> None:
     assert [each.pilot for each in withdrawn if isinstance(each, Withdraw)] == [8]
 
 
+def test_while_no_runtime_is_known_a_smaller_request_makes_room_before_one_of_the_largest() -> None:
+    own = ((8, 64, 6000, 30_000), (7, 32, 6000, 36_000), (9, 64, 6000, 42_000))
+    late = tuple(PendingJob(f"ours{id}", p, tr, start) for id, p, tr, start in own)
+    found = plan(view(*(queued(id, p, tr) for id, p, tr, _ in own), pending=late, times=TaskTimes()))
+    assert [each.pilot for each in found if isinstance(each, Withdraw)] == [7]
+
+
 def test_a_request_that_never_starts_is_told_so() -> None:
     """What runs before it has no end."""
     holding = RunningJob("1", 64, float("inf"))
