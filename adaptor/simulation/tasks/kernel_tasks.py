@@ -33,7 +33,7 @@ _SOME_TASK = AttemptKey(BAG, 0, 0)
 
 
 class KernelTasks(Broker):
-    """`Tasks`, and the broker of their bag: without reserve, latency and replicas, of one processor each."""
+    """`Tasks`, and the broker of their bag: without reserve and latency, of one processor each."""
 
     def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         """`runtimes` are whole seconds.
@@ -43,9 +43,8 @@ class KernelTasks(Broker):
         """
         if not terms.compiled:
             raise ReplayError(
-                "the compiled kernel knows tasks of one processor, and workers without reserve, latency and"
-                " replicas; on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
-                " seconds"
+                "the compiled kernel knows tasks of one processor, and workers without reserve and latency;"
+                " on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of seconds"
             )
         super().__init__({SITE: site_terms(terms)})
         self.board = self
