@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptor.figures import exhibits
-from adaptor.figures.canvas import Drawing, save
-from adaptor.figures.exhibits import Exhibit
 from adaptor.forecast.estimate import CONFIDENCE
+from adaptor_experiments.figures import exhibits
+from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.forecasts.coverage import LEAST, Promise, coverage, promises
 from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings
 from adaptor_experiments.forecasts.row import Row, What
