@@ -35,7 +35,7 @@ help:
 	@echo "make gridengine a throwaway Grid Engine of 4 hosts, which it installs in /opt/gridengine (needs root)"
 	@echo "make install the adaptor command in $(BIN)"
 	@echo "make dist    wheels and source distributions in dist/"
-	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,plots adds extras"
+	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,web adds extras"
 	@echo "make docs    this documentation as pages and manual pages in build/docs"
 
 install: $(VENV)/installed

@@ -8,7 +8,6 @@ from adaptor.errors import AdaptorError
 
 PURPOSES = {
     "executor": "adaptor.Executor",
-    "plots": "drawing pictures",
     "quotes": "choosing between sites",
     "web": "the live page",
 }

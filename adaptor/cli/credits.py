@@ -23,7 +23,7 @@ from adaptor.units import format_instant
     "--settle",
     "site",
     metavar="SITE",
-    help="Say that the pilots of a site that the configuration no longer has have ended.",
+    help="Charge the pilots of a site that left the configuration now.",
 )
 @click.option("--ended", metavar="TIME", help="With --settle: when, such as 2026-11-22T08:00.")
 @config_option
@@ -31,7 +31,7 @@ from adaptor.units import format_instant
 def credits(selector: str, site: str | None, ended: str | None, config: str | None, as_json: bool) -> None:
     """Show credits: used, reserved and left, per site and per bag.
 
-    Of the unfinished bags and the newest 20, unless SEL says others.
+    SEL selects bags (default: unfinished ones and the newest 20).
 
     A credit is a processor-hour unless the configuration sets another price. `wasted` is the part of
     `used` that paid for idle slots, killed attempts and losing replicas.

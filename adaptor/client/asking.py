@@ -308,7 +308,7 @@ def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAn
         )
     kind = StartingDaemonError if holder.busy and not listens else HungDaemonError
     return kind(
-        f"the daemon of {directory} ({holder}) lives but does not answer: it is stopped, hung, or just"
+        f"the daemon of {directory} ({holder}) exists but does not answer: it is stopped, hung, or just"
         f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
         " stop --force"
     )

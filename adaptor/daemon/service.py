@@ -227,7 +227,7 @@ class Service:
         found = changes(self.configured, now)
         pilots = [(pilot, name) for name, site in self.sites.items() for pilot in site.pilots]
         bags = [(bag.id, bag.spec.sites) for bag in self.core.broker.state.bags.values()]
-        check_removed(list(self.sites), now, pilots, bags, self.configured.path)
+        check_removed(list(self.sites), now, pilots, bags, self.directory)
         if found.any:
             log.info("the configuration is loaded again: %s", found)
             self.stop(pilots=False, following=now)

@@ -12,7 +12,7 @@ from adaptor.client.reading import Asker
 from adaptor.dashboard.details import read_activity, read_details
 from adaptor.dashboard.page import BagRow, Head, Page, joined, sections
 from adaptor.dashboard.pictures import strips
-from adaptor.figures.style import stylesheet
+from adaptor.dashboard.style import stylesheet
 
 _STYLES = ("uplot.css", "page.css")
 _SCRIPTS = (
@@ -26,7 +26,7 @@ _SCRIPTS = (
     "page.js",
 )
 COMMON_STYLE = "style.css"
-"""Of the experiments' pages too; it stands in `adaptor.figures`."""
+"""Of the experiments' pages too; it stands in `adaptor_experiments.figures`."""
 ASSETS = frozenset({*_STYLES, *_SCRIPTS, COMMON_STYLE, "icon.svg"})
 
 

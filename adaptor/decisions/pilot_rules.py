@@ -82,7 +82,7 @@ def on_arrivals(site: str, pilot: Pilot, now: float) -> Iterator[Remark]:
     """What workers got less of than was asked for, and which nodes have none."""
     for node, arrival in pilot.arrivals.items():
         if arrival.shortfalls and node not in pilot.notes:
-            text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` tells more"
+            text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` shows more"
             yield Remark(pilot.id, text, about=node)
     text = _without_worker(pilot, now)
     if text or NODES in pilot.notes:

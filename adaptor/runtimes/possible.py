@@ -24,8 +24,7 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.runtimes.pareto_tail import Tail, likely_tails
-from adaptor.runtimes.tail import beyond, log_survival, survival
+from adaptor.runtimes.tail import Tail, beyond, likely_tails, log_survival, survival
 from adaptor.runtimes.trend import LEAST, TrendRuntimes, trends
 
 _ATOMS = 100

@@ -13,7 +13,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
 from adaptor.model import AttemptOutcome, QueueState, TaskState
-from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
+from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Orders, Report, Result
 from adaptor.resources import OwnNeeds, TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.blocking import await_again, await_retried, follow_ends, look_at
@@ -33,7 +33,6 @@ from adaptor.scheduling.guards import forgive, pause, recall_unstarted, resume, 
 from adaptor.scheduling.leasing import dispatch, feed, lacks_time
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
-from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.settling import give_up, settle
 from adaptor.scheduling.state import Meter, SchedulingState, SiteTerms
 from adaptor.scheduling.tail_replication import stop_unpaid_copies
@@ -55,7 +54,7 @@ class Broker:
     def __init__(self, sites: dict[str, SiteTerms]) -> None:
         self.state = SchedulingState(sites)
 
-    def drain(self) -> tuple[Changes, dict[str, DraftOrders]]:
+    def drain(self) -> tuple[Changes, dict[str, Orders]]:
         """The changes since the last call, and the orders by worker id."""
         changes, self.state.changes = self.state.changes, Changes()
         touched, self.state.touched = self.state.touched, {}

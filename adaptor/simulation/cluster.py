@@ -31,10 +31,6 @@ class OutsideJob(msgspec.Struct, frozen=True, kw_only=True):
     """None while it waits, and for ever where it was cancelled before."""
     ended: int | None
 
-    @property
-    def reached_limit(self) -> bool:
-        return self.started is not None and self.ended == self.started + self.tr
-
 
 class Cluster:
     """Nodes under a policy, with the jobs of a trace; time is whole seconds.
@@ -153,19 +149,18 @@ class Cluster:
         """Let everything happen."""
         self._play(k.NEVER - 1, watch=False)
 
-    def submit(self, processors: int, tr: int, run: int | None = None, need: Need | None = None) -> int:
-        """A job from outside arrives now.
+    def submit(self, processors: int, tr: int, need: Need | None = None) -> int:
+        """A job from outside arrives now. It runs until its limit if it is not cancelled before.
 
         Args:
             processors: of all chunks together.
-            tr: its time limit in seconds, at least 1; all that the scheduler knows.
-            run: how long it will run; None: until its limit, unless `end` says otherwise.
+            tr: its time limit in seconds, at least 1.
             need: its chunks; None: single processors on any nodes.
 
         Raises:
             ValueError: the cluster could never run it.
         """
-        asked = self._asked(self.now, processors, tr, tr if run is None else run, need)
+        asked = self._asked(self.now, processors, tr, need)
         if self._outside == len(self._state.outside):
             self._state = self._state._replace(outside=_doubled(self._state.outside))
         self._state.outside[self._outside] = asked
@@ -175,26 +170,6 @@ class Cluster:
         k.enter(self._state, job)
         self._play(self.now, watch=False)
         return job
-
-    def end(self, job: int, at: int) -> None:
-        """Let a running job from outside end at a time of its limit's or before; may be now.
-
-        Raises:
-            KeyError: no such job from outside.
-            ValueError: it does not run, or `at` is in the past or beyond its limit.
-        """
-        row = self._from_outside(job)
-        start, limit = int(row[k.START]), int(row[k.LIMIT])
-        if start < 0 or row[k.END] >= 0:
-            raise ValueError(f"job {job} does not run")
-        if not self.now <= at <= start + limit:
-            raise ValueError(f"job {job} cannot end at {at}: it is {self.now}, its limit is {start + limit}")
-        running = self.running_rows()
-        at_row = int(np.argmax(running[:, k.RUN_JOB] == job))
-        order, place = running[at_row, [k.RUN_ORDER, k.RUN_PLACE]].tolist()
-        k.remove(self._state, at_row)
-        k.put(self._state, at, job, order, place)
-        self._play(self.now, watch=False)
 
     def cancel(self, job: int) -> None:
         """End a job from outside now, or take it out of the queue; nothing where it has ended.
@@ -206,11 +181,15 @@ class Cluster:
         if row[k.END] >= 0:
             return
         if row[k.START] >= 0:
-            self.end(job, self.now)
-            return
-        row[k.END] = self.now
-        self._make_room()
-        k.withdraw(self._state, int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job)))
+            running = self.running_rows()
+            at = int(np.argmax(running[:, k.RUN_JOB] == job))
+            order, place = running[at, [k.RUN_ORDER, k.RUN_PLACE]].tolist()
+            k.remove(self._state, at)
+            k.put(self._state, self.now, job, order, place)
+        else:
+            row[k.END] = self.now
+            self._make_room()
+            k.withdraw(self._state, int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job)))
         self._play(self.now, watch=False)
 
     def reshape(self, job: int, processors: int, tr: int, need: Need | None = None) -> None:
@@ -223,7 +202,7 @@ class Cluster:
         row = self._from_outside(job)
         if row[k.START] >= 0 or row[k.END] >= 0:
             raise ValueError(f"job {job} does not wait")
-        row[:] = self._asked(int(row[k.SUBMIT]), processors, tr, tr, need)
+        row[:] = self._asked(int(row[k.SUBMIT]), processors, tr, need)
         self._make_room()
         k.reshape(self._state, int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job)))
         self._play(self.now, watch=False)
@@ -309,18 +288,18 @@ class Cluster:
         self._state.held[place] = 0
         return {job: (float(start), parts)}
 
-    def _asked(self, submitted: int, processors: int, tr: int, run: int, need: Need | None) -> Array:
+    def _asked(self, submitted: int, processors: int, tr: int, need: Need | None) -> Array:
         """The row of a job that waits. Raises ValueError: the cluster could never run it."""
         need = need or Need(chunks=processors, processors=1)
-        if tr < 1 or not 0 <= run <= tr:
-            raise ValueError(f"a job of {run} s with a limit of {tr} s")
+        if tr < 1:
+            raise ValueError(f"a job with a limit of {tr} s")
         if need.chunks < 1 or need.processors < 1 or need.chunks * need.processors != processors:
             raise ValueError(f"{need.chunks} chunks of {need.processors} processors are not {processors}")
         if (most := self.machine.chunks(need)) < need.chunks:
             raise ValueError(
                 f"{need.chunks} chunks of {need.processors} processors asked of nodes that hold {most}"
             )
-        head = (submitted, run, tr, processors, -1, -1, need.chunks)
+        head = (submitted, tr, tr, processors, -1, -1, need.chunks)
         columns = self._state.trace.shape[1]
         return np.array([*head, need.processors, need.memory][:columns], np.int64)
 

@@ -23,14 +23,11 @@ class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
     """That a message between the daemon and a worker takes."""
     reserve: float
     """Of work that a worker holds in reserve; 0: none."""
-    replicas: int = 0
-    """Extra attempts of a running task at the end of a bag. A simulated task runs as long in one place as
-    in another, so that no replica is ever first."""
 
     @property
     def compiled(self) -> bool:
         """Whether the compiled kernel knows such workers."""
-        return not (self.latency or self.reserve or self.replicas)
+        return not (self.latency or self.reserve)
 
 
 INSTANT_WORKERS = WorkerTerms(last=0, idle_timeout=0, latency=0.0, reserve=0.0)

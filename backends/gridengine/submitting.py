@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import counted
-from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.base import PilotOrder, SubmitRefused
 from backends.commands import CommandAnswer, only_says
 from backends.gridengine.rows import Pe
 from backends.observed.site import SiteNodes
@@ -86,13 +86,12 @@ accepted_id = Submitter(
 ).accepted_id
 
 
-def deleted_waiting(answer: CommandAnswer) -> list[str]:
-    """The ids that qdel says it has deleted, which waited and will never run.
+def nothing_left(answer: CommandAnswer) -> bool:
+    """Whether a qdel that failed only says of some jobs that they have ended, or are about to."""
+    return only_says(f"{answer.output}\n{answer.errors}", _GONE)
 
-    Raises:
-        SchedulerError: some other job could not be deleted.
-    """
+
+def deleted_waiting(answer: CommandAnswer) -> list[str]:
+    """The ids that qdel says it has deleted, which waited and will never run."""
     said = f"{answer.output}\n{answer.errors}"
-    if answer.status and not only_says(said, _GONE):
-        raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
     return [line.split()[-1] for line in said.splitlines() if "has deleted job" in line]

@@ -16,7 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
-from adaptor.bagfile.options import OPTIONS, BagOption
+from adaptor.bag_spec import Option
+from adaptor.bagfile.options import OPTIONS
 from adaptor.config.ranges import MOST, KeyBounds, bounds_of, struct_of
 from adaptor.config.schema import Config
 from adaptor.units import Duration, HourlyRate, format_duration, format_hourly
@@ -182,7 +183,7 @@ def bag_rows() -> list[Key]:
     return [Key(option.key, _option_values(option), option.default, option.help) for option in OPTIONS]
 
 
-def _option_values(option: BagOption) -> str:
+def _option_values(option: Option) -> str:
     return ", ".join(f"`{word}`" for word in option.kind.words) or f"*{option.kind.metavar}*"
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
-from adaptor.figures.canvas import Drawing
-from adaptor.figures.exhibits import Exhibit, Report
 from adaptor_experiments.bootstrap import Matrix
+from adaptor_experiments.figures.canvas import Drawing
+from adaptor_experiments.figures.exhibits import Exhibit, Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

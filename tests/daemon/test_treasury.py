@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.step import cancel_all
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.credits import credits_view, read_entries
+from adaptor.journal.credits import credits_view, read_entries, write_entry
 from adaptor.model import Request
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
@@ -61,7 +61,7 @@ def test_what_cannot_be_reserved_is_not_submitted(site: FakeSite, monkeypatch: p
         raise JournalError("the disk is full")
 
     submit_budgeted(site, 1, 1)
-    monkeypatch.setattr("adaptor.daemon.treasury.write_entry", full)
+    monkeypatch.setattr("adaptor.daemon.submitting.write_entry", full)
     with pytest.raises(JournalError):
         steps(site)
     assert not site.backend.orders
@@ -242,7 +242,8 @@ def test_credits_of_a_site_that_the_configuration_no_longer_has_are_told_without
     treasury = site.state.core.treasury
     treasury.ledger.set_price("gone", treasury.ledger.tariff("here"), 0.0)
     with site.journal.transaction() as db:
-        treasury.reserve(db, 99, "gone", Request(1, 60), "explicit", {bag: 1.0}, 0.0)
+        entry = treasury.ledger.reserve(99, "gone", Request(1, 60), "explicit", {bag: 1.0}, 0.0)
+        write_entry(db, entry)
     ledger = Ledger(read_entries(site.journal))
     ledger.set_price("here", treasury.ledger.tariff("here"), 0.0)
     told = credits_view(ledger, [bag], 0.0, priced=True)

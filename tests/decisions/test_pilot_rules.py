@@ -198,7 +198,7 @@ def test_a_node_that_gave_less_is_named_once() -> None:
         (
             "n2",
             "n2 gave 2 of 4 processors (affinity): tasks use only these; `adaptor site check here --live` "
-            "tells more",
+            "shows more",
         )
     ]
     assert remarks(pilot(WIDE, arrivals=less, notes={"n2": "gave less"})) == []

@@ -44,7 +44,7 @@ def test_the_spack_recipe_has_every_dependency_with_its_bounds() -> None:
     assert [each for each in builds if f'depends_on("{each}", type="build")' not in recipe] == []
     assert f'"python@{metadata["project"]["requires-python"].removeprefix(">=")}:"' in recipe
     found = set(re.findall(r'"(py-[\w-]+)@', recipe))
-    assert len(found) == len(always) + len(builds) + 3, "the recipe has a dependency that the package has not"
+    assert len(found) == len(always) + len(builds) + 2, "the recipe has a dependency that the package has not"
 
 
 def test_the_easybuild_list_has_every_dependency_before_the_package() -> None:

@@ -428,3 +428,17 @@ def test_a_worker_that_dies_with_a_task_that_no_bag_has_breaks_nothing(world: Wo
     world.lose(player)
     world.finish(world.join("v", processors=1))
     assert world.states(bag) == ["done"]
+
+
+def test_a_task_waits_whose_worker_is_lost_after_its_only_site_left_the_configuration(world: World) -> None:
+    bag = world.submit(1, sites=("site",))
+    player = world.join("w", processors=1)
+    world.terms = {"elsewhere": world.terms["site"]}
+    world.restart()
+    world.broker.lost(player.id, AttemptOutcome.LOST, world.now, world.now)
+    world.commit()
+    assert world.states(bag) == ["waiting"]
+    world.terms["site"] = world.terms["elsewhere"]
+    world.restart()
+    world.finish(world.join("v", processors=1))
+    assert world.states(bag) == ["done"]

@@ -268,8 +268,8 @@ class MixedSizes(RuleBasedStateMachine):
         self.journal.write(changes, self.now)
         for name, draft in drafts.items():
             if name in self.running:
-                self.running[name] += [grant.key for grant in draft.grants]
-                self.given |= {grant.key: grant.task or TaskSize(memory=GIB) for grant in draft.grants}
+                self.running[name] += [lease.key for lease in draft.leases]
+                self.given |= {lease.key: lease.task or TaskSize(memory=GIB) for lease in draft.leases}
         for name, draft in drafts.items():
             for key in draft.abort:
                 if key in self.running.get(name, ()):

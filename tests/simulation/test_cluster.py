@@ -166,25 +166,16 @@ def reservations(cluster: Cluster) -> tuple[list[int], dict[int, int]]:
     return [job for job, _ in rows], dict(rows)
 
 
-@given(traces(), policies, st.integers(0, 90), requests, st.integers(1, 30))
-@settings(max_examples=200, deadline=None)
-def test_to_be_told_the_end_at_the_start_equals_to_know_it_before(jobs, policy, at, asked, run):
-    processors, tr = asked
-    run = min(run, tr)
-    told, knowing = (cluster_of_processors(jobs, PROCESSORS, policy) for _ in range(2))
-    for cluster in (told, knowing):
-        cluster.advance(at)
-    knowing.submit(processors, tr, run)
-    knowing.finish()
-    job = told.submit(processors, tr)
-    if told.outside_job(job).started is None:
-        assert told.advance_to_change(10_000)
-    assert told.outside_job(job).started == told.now
-    told.end(job, told.now + run)
-    assert told.advance_to_change(10_000)
-    assert told.outside_job(job).ended == told.now
-    told.finish()
-    assert told.starts().tolist() == knowing.starts().tolist()
+def test_the_clock_stops_where_a_job_from_outside_starts_and_where_it_ends():
+    cluster = cluster_of_processors(jobs_from([(0, PROCESSORS, 10, 7)]), PROCESSORS, "easy")
+    cluster.advance(0)
+    job = cluster.submit(1, 5)
+    assert cluster.advance_to_change(100)
+    assert cluster.outside_job(job).started == cluster.now == 7
+    assert cluster.advance_to_change(100)
+    assert cluster.outside_job(job).ended == cluster.now == 12
+    assert not cluster.advance_to_change(100)
+    assert cluster.now == 100
 
 
 @given(traces(), policies, st.lists(st.integers(0, 40), min_size=1, max_size=6))
@@ -266,7 +257,7 @@ def test_hundreds_of_jobs_from_outside():
     ids = [cluster.submit(PROCESSORS, 10) for _ in range(300)]
     cluster.finish()
     assert [cluster.outside_job(job).started for job in ids] == [10 * i for i in range(300)]
-    assert cluster.outside_job(ids[-1]).reached_limit
+    assert cluster.outside_job(ids[-1]).ended == 3000
 
 
 def test_a_job_that_fits_starts_within_its_second():
@@ -280,9 +271,8 @@ def test_a_pilot_may_leave_in_the_second_it_started():
     cluster = cluster_of_processors(jobs_from([]), PROCESSORS, "easy")
     first = cluster.submit(PROCESSORS, 100)
     second = cluster.submit(PROCESSORS, 100)
-    cluster.end(first, 0)
+    cluster.cancel(first)
     assert cluster.outside_job(first).ended == 0
-    assert not cluster.outside_job(first).reached_limit
     assert cluster.outside_job(second).started == 0
 
 
@@ -295,13 +285,11 @@ def test_next_event():
     assert seen == [3, 10]
 
 
-@pytest.mark.parametrize(
-    ("processors", "tr", "run"), [(0, 5, 5), (9, 5, 5), (1, 0, 0), (1, 5, 6), (1, 5, -1)]
-)
-def test_a_request_that_can_never_run_is_refused(processors, tr, run):
+@pytest.mark.parametrize(("processors", "tr"), [(0, 5), (9, 5), (1, 0)])
+def test_a_request_that_can_never_run_is_refused(processors, tr):
     cluster = cluster_of_processors(jobs_from([]), PROCESSORS, "easy")
     with pytest.raises(ValueError, match=r"\d"):
-        cluster.submit(processors, tr, run)
+        cluster.submit(processors, tr)
 
 
 def test_the_clock_does_not_go_back():
@@ -311,17 +299,12 @@ def test_the_clock_does_not_go_back():
         cluster.advance(9)
 
 
-def test_unknown_jobs_and_impossible_ends():
+def test_unknown_jobs():
     cluster = cluster_of_processors(jobs_from([(50, 1, 1, 1)]), PROCESSORS, "easy")
     cluster.submit(PROCESSORS, 10)
-    waiting = cluster.submit(1, 10)
     for call in (cluster.cancel, cluster.outside_job):
         with pytest.raises(KeyError):
             call(0)
-    with pytest.raises(ValueError, match="does not run"):
-        cluster.end(waiting, 5)
-    with pytest.raises(ValueError, match="its limit"):
-        cluster.end(waiting - 1, 11)
     assert cluster.starts().tolist() == [-1]
 
 

@@ -15,8 +15,8 @@ import click
 import msgspec
 
 from adaptor.api import BagInput, TaskInput
-from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
-from adaptor.bagfile.options import OPTIONS, BagOption
+from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Option
+from adaptor.bagfile.options import OPTIONS
 from adaptor.bagfile.parameters import read_axes
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
 from adaptor.bagfile.scripts.getopt import is_script
@@ -297,7 +297,7 @@ def bag_option(key: str, **other: Any) -> Callable[[Any], Any]:
     return _option(msgspec.structs.replace(option, default="", **other))
 
 
-def _option(option: BagOption) -> Callable[[Any], Any]:
+def _option(option: Option) -> Callable[[Any], Any]:
     again = "; repeatable" if option.kind.several else ""
     default = f" (default: {option.default})" if option.default else ""
     help = f"{option.help[0].upper()}{option.help[1:]}{again}{default}."

@@ -74,7 +74,8 @@ class _Tasks(msgspec.Struct, frozen=True):
     "states",
     multiple=True,
     type=click.Choice(_STATES),
-    help="Only tasks in this state (may be repeated).",
+    metavar="STATE",
+    help=f"Only tasks in this state; repeatable: {', '.join(_STATES)}.",
 )
 @click.option(
     "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."

@@ -26,7 +26,9 @@ _FORWARDED = 8765
 
 @click.command(cls=SectionedCommand)
 @click.option("--socket", "file", metavar="FILE", help="Unix socket, in a folder that only you can enter.")
-@click.option("--port", type=click.IntRange(0, 65535), help="A port in place of the socket; 0: any.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="A port instead of the socket; 0: any."
+)
 @sectioned(
     "More",
     "--bind",

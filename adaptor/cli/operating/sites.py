@@ -232,7 +232,7 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--live", is_flag=True, help="Run one job of a minute, which tells what a pilot would meet.")
+@click.option("--live", is_flag=True, help="Run one job of a minute, to see what a pilot would find.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before the job is submitted.")
 @click.option(
     "--wait",
@@ -247,8 +247,8 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 def check(name: str | None, live: bool, yes: bool, wait: float, config: str | None, as_json: bool) -> int:
     """Compare sites (default: all) with their live schedulers.
 
-    Without a NAME, the file system of the state directory is tested too. Submits nothing but with --live, and
-    then one job of one processor for a minute at each site. Exit code 1: an error was found.
+    Without a NAME, also tests the file system of the state directory. Submits nothing; only --live submits
+    one job of one processor for a minute at each site. Exit code 1: an error was found.
 
     \b
     Examples:

@@ -55,7 +55,11 @@ def trace_address(name: str) -> str:
     raise TraceError(f"no trace {name!r}: {hint}")
 
 
-def fetch_trace(name: str, folder: Path, *, timeout: float = 60) -> Path:
+_PATIENCE = 60.0
+"""Seconds without a byte after which the archive does not answer."""
+
+
+def fetch_trace(name: str, folder: Path) -> Path:
     """Download a trace into a folder and return its path; one that is there is not fetched again.
 
     The file appears whole or not at all.
@@ -70,7 +74,7 @@ def fetch_trace(name: str, folder: Path, *, timeout: float = 60) -> Path:
         return path
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.write_bytes(_download(address, timeout))
+        part.write_bytes(_download(address))
         read_trace(part, lenient=True)
         part.replace(path)
     except OSError as error:
@@ -80,9 +84,9 @@ def fetch_trace(name: str, folder: Path, *, timeout: float = 60) -> Path:
     return path
 
 
-def _download(address: str, timeout: float) -> bytes:
+def _download(address: str) -> bytes:
     try:
-        with urllib.request.urlopen(address, timeout=timeout) as answer:  # noqa: S310  (https, as above)
+        with urllib.request.urlopen(address, timeout=_PATIENCE) as answer:  # noqa: S310  (https, as above)
             content: bytes = answer.read()
             return content
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:

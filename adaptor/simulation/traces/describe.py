@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.traces.normalise import machine_size, normalise
-from adaptor.simulation.traces.repairs import Choices, NoUsableJobError, Repairs, Rule
+from adaptor.simulation.traces.repairs import NoUsableJobError, Repairs, Rule
 from adaptor.simulation.traces.swf import Field, Status, Trace
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -64,11 +64,11 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-def describe(trace: Trace, processors: int | None = None, choices: Choices | None = None) -> TraceInfo:
+def describe(trace: Trace, processors: int | None = None) -> TraceInfo:
     """Look at a trace; one without a usable job is described, too."""
     size, source = _size(trace, processors)
     try:
-        jobs, repairs = normalise(trace, size or 1, choices)
+        jobs, repairs = normalise(trace, size or 1)
     except NoUsableJobError as empty:
         return _info(trace, size, source, empty.repairs, {}, None)
     between = np.diff(jobs.submit)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptor.figures.canvas import Drawing, save
 from adaptor_experiments.a2ha.bags import (
     IMAGE,
     IMAGE_LISTS,
@@ -25,6 +24,7 @@ from adaptor_experiments.a2ha.design import CREATION, INCREASE, Row, Settings
 from adaptor_experiments.a2ha.examples import FIVE_MINUTES, bought_with, predicted
 from adaptor_experiments.a2ha.numbers import published
 from adaptor_experiments.a2ha.published import TESTING_LONG, TESTING_MEDIAN, Seconds
+from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.tables import Figure, Runs
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.a2ha.bags import IMAGE, NORMAL, TESTING, WHOLE_HOUR, fixed
 from adaptor_experiments.a2ha.design import Row, Settings
 from adaptor_experiments.a2ha.examples import FIVE_MINUTES, predicted
 from adaptor_experiments.a2ha.paper_presets import AS_THE_TABLE
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Figure, Mean, Runs, texts
 
 NEAR = 0.05

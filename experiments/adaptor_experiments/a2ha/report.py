@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from adaptor.figures import exhibits
-from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.a2ha.bags import IMAGE, IMAGE_LISTS, KINDS, TESTING, TESTING_LISTS
 from adaptor_experiments.a2ha.design import Row, Settings
 from adaptor_experiments.a2ha.figures import draw_figures
 from adaptor_experiments.a2ha.numbers import ENDS, LONG, comparison, excesses, published
+from adaptor_experiments.figures import exhibits
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Runs, texts
 
 _HOUR = 3600.0

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.bats.campaign import Run
 from adaptor_experiments.bats.design import CASES, Way
 from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
 from adaptor_experiments.claims import Verdict, less, tally
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Figure, Runs, texts
 
 _WORDS: dict[Verdict, str] = {"confirms": "holds", "open": "open", "contradicts": "does not hold"}

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptor.budget.provisioning.quoting import NORMAL_SAMPLE, REPLICATED
-from adaptor.figures import exhibits
-from adaptor.figures.canvas import Drawing, save
-from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.bats.campaign import Run, of
 from adaptor_experiments.bats.design import (
     BUDGETS,
@@ -29,6 +26,9 @@ from adaptor_experiments.bats.design import (
     Way,
 )
 from adaptor_experiments.bats.findings import findings
+from adaptor_experiments.figures import exhibits
+from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Runs, grouped_bars, texts
 
 if TYPE_CHECKING:

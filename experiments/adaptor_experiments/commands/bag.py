@@ -66,7 +66,7 @@ def bag(asked: AskedBag, at: str | None, gantt: Path | None, as_json: bool, **te
     begin = _instant(at, loaded)
     found = what_if(loaded.cluster, begin, asked.runtimes, every)
     if gantt:
-        from adaptor.figures.gantt import draw_gantt
+        from adaptor_experiments.figures.gantt import draw_gantt
 
         title = f"{asked.title}, submitted at {format_duration(begin)}"
         draw_gantt(loaded.cluster.jobs, loaded.cluster.processors, found, title, gantt)

@@ -12,7 +12,7 @@ import click
 from adaptor.errors import UsageError
 
 if TYPE_CHECKING:
-    from adaptor.figures.exhibits import Report
+    from adaptor_experiments.figures.exhibits import Report
 
 Choice = TypeVar("Choice")
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments import claims
 from adaptor_experiments.bootstrap import Drawn, Interval, Matrix
 from adaptor_experiments.claims import VERDICTS, Of, Verdict, at_least, between, less
 from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import texts
 
 SP2, BLUE, CTC, LOADED = "sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-512 × 0.7"

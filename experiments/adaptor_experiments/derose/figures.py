@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adaptor.figures.canvas import Drawing, below, grid, ratio_scale, save, write
 from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
 from adaptor_experiments.derose.design import MEANS, TASKS
 from adaptor_experiments.derose.goals import REFERENCES
+from adaptor_experiments.figures.canvas import Drawing, below, grid, ratio_scale, save, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.figures import exhibits
-from adaptor.figures.table_file import columns_of, write_table
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.files import write_whole
 from adaptor.units import counted
@@ -22,6 +20,8 @@ from adaptor_experiments.derose.figures import draw_comparison, draw_figures
 from adaptor_experiments.derose.goals import REFERENCES, goals
 from adaptor_experiments.derose.sample import Outcome, first_guess
 from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, table_2, table_3
+from adaptor_experiments.figures import exhibits
+from adaptor_experiments.figures.table_file import columns_of, write_table
 from adaptor_experiments.resumable import Store
 from adaptor_experiments.tables import Runs, texts
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from adaptor.figures.exhibits import Exhibit
 from adaptor.simulation.jobs import Jobs
 from adaptor.units import counted
 from adaptor_experiments.bootstrap import Interval
@@ -15,7 +14,8 @@ from adaptor_experiments.derose.claims import relative_error
 from adaptor_experiments.derose.comparison import BIGGEST, CLEARLY_SLOWER, Comparison, Profile, Ratio
 from adaptor_experiments.derose.design import CELLS, Settings, Workload
 from adaptor_experiments.derose.goals import REFERENCES, goals
-from adaptor_experiments.derose.local_waits import AFTERWARDS
+from adaptor_experiments.derose.sample import AFTERWARDS
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Number, listed, texts
 
 _DAY = 86_400

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptor.figures import exhibits
-from adaptor.figures.canvas import Drawing, save
-from adaptor.figures.exhibits import Exhibit
 from adaptor.simulation.files import write_whole
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
+from adaptor_experiments.figures import exhibits
+from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.frontier.campaign import tasks_of
 from adaptor_experiments.frontier.design import (
     KNOWLEDGE,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptor.figures import exhibits
-from adaptor.figures.canvas import Drawing, save
-from adaptor.figures.exhibits import Exhibit
+from adaptor_experiments.figures import exhibits
+from adaptor_experiments.figures.canvas import Drawing, save
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings
 from adaptor_experiments.ricciardi.design import (
     CHANGES,

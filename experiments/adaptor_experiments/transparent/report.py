@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.figures import exhibits
-from adaptor.figures.canvas import Drawing, ratio_scale, save
-from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.claims import VERDICTS, example
+from adaptor_experiments.figures import exhibits
+from adaptor_experiments.figures.canvas import Drawing, ratio_scale, save
+from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import texts
 from adaptor_experiments.transparent.cells import HOUR, Cell, Share, summarise
 from adaptor_experiments.transparent.claims import tally, verdicts

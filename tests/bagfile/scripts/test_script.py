@@ -296,7 +296,7 @@ def test_ignoring_a_resource_of_pbs_drops_it_alone() -> None:
         ("#SBATCH --time-min=5", "--time-min=5: the walltime of requests is crafted"),
         ("#SBATCH --wait", "--wait: the command does not wait for the bag"),
         ("#SBATCH -d afterok:7:8", "-d afterok:7:8: the bag waits for bags 7, 8, not for jobs"),
-        ("sbatch next.sh", "sbatch: jobs that a script submits go to the scheduler as ever"),
+        ("sbatch next.sh", "sbatch: jobs that a script submits go to the scheduler as usual"),
         (
             "if true; then scontrol show job $SLURM_JOB_ID; fi",
             "scontrol show job: the scheduler does not know",

@@ -308,6 +308,23 @@ def test_a_pilot_that_ends_in_the_same_second_is_heeded_before_idle_slots_get_ta
     assert ("left", 33, 3, Served()) in life.seen  # the task that is cut at 34 had 32 s, and needs more
 
 
+def test_a_pilot_too_short_for_what_waits_leaves_before_the_next_one_takes_it():
+    """The task that was cut at 1 needs 2 s: the third pilot lacks the time, the fourth has it."""
+    limits = Limits(max_pending_requests=1, max_proc=1, max_tr=MAX_TR)
+    terms = GridTerms(
+        rules=SiteRules(limits=limits),
+        heuristic="static",
+        workers=msgspec.structs.replace(INSTANT_WORKERS, idle_timeout=3),
+        initial_tr=1.0,
+        growth_factor=2,
+    )
+    drawn = [Pilot(0, 1, 1, None), Pilot(0, 1, 1, None), Pilot(1, 1, 1, None), Pilot(1, 1, 2, None)]
+    life = Life([1, 2], terms, drawn)
+    life.live([])
+    assert ("left", 1, 2, Served()) in life.seen
+    assert ("left", 3, 3, Served(1, 2)) in life.seen
+
+
 # --- what the kernel does not know -------------------------------------------------------------------
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adaptor.extras import require_extra
 from adaptor.simulation.files import naming
 
 if TYPE_CHECKING:
@@ -37,12 +36,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
 
 def sheet(width: float, height: float) -> Figure:
-    """An empty figure; sizes in inches.
-
-    Raises:
-        AdaptorError: matplotlib is not installed.
-    """
-    require_extra("plots", "matplotlib")
+    """An empty figure; sizes in inches."""
     # Without pyplot nothing is kept for a window that nobody opens.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

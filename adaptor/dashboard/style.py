@@ -6,4 +6,4 @@ from importlib import resources
 
 
 def stylesheet() -> str:
-    return (resources.files("adaptor.figures") / "style.css").read_text(encoding="utf-8")
+    return (resources.files("adaptor.dashboard") / "style.css").read_text(encoding="utf-8")

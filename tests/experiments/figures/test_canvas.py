@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
-from adaptor.errors import AdaptorError
-from adaptor.figures.canvas import common_legend, grid, ratio_scale, save, sheet
 from adaptor.simulation.errors import ReplayError
+from adaptor_experiments.figures.canvas import common_legend, grid, ratio_scale, save
 
 
 def test_a_figure_of_plots_side_by_side(tmp_path: Path) -> None:
@@ -47,9 +45,3 @@ def test_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ReplayError, match=f"^{tmp_path / 'file' / 'some.svg'}: "):
         save(tmp_path / "file" / "some.svg", "A caption", 1, lambda _: None)
-
-
-def test_without_matplotlib_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(AdaptorError, match=r"drawing pictures needs matplotlib.*request-adaptor\[plots\]"):
-        sheet(1, 1)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.figures import page
-from adaptor.figures.canvas import save
-from adaptor.figures.exhibits import Exhibit, Report, write_report
 from adaptor.simulation.errors import ReplayError
+from adaptor_experiments.figures import page
+from adaptor_experiments.figures.canvas import save
+from adaptor_experiments.figures.exhibits import Exhibit, Report, write_report
 
 
 class Structure(HTMLParser):

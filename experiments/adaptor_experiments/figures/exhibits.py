@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.figures import page
-from adaptor.figures.canvas import Drawing
-from adaptor.figures.table_file import as_csv
 from adaptor.simulation.files import write_whole
+from adaptor_experiments.figures import page
+from adaptor_experiments.figures.canvas import Drawing
+from adaptor_experiments.figures.table_file import as_csv
 
 
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True):

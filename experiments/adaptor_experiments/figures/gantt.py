@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from adaptor.figures.canvas import below, common_legend, sheet
-from adaptor.figures.gantt_requests import USED, WASTED, draw_requests, height
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
 from adaptor.simulation.what_if import WhatIf
 from adaptor.units import format_duration
+from adaptor_experiments.figures.canvas import below, common_legend, sheet
+from adaptor_experiments.figures.gantt_requests import USED, WASTED, draw_requests, height
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
