@@ -8,7 +8,7 @@ except ModuleNotFoundError:
     __version__ = "0+not.installed"
 
 
-__all__ = ["Executor", "__version__", "register_joblib"]
+__all__ = ["Executor", "Resources", "__version__", "register_joblib"]
 
 
 def __dir__() -> list[str]:
@@ -17,8 +17,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> object:
     """What Python programs use, imported when asked for: command line and workers start without it."""
-    if name == "Executor":
-        return importlib.import_module("adaptor.executor.executor").Executor
+    if name in ("Executor", "Resources"):
+        return getattr(importlib.import_module("adaptor.executor.executor"), name)
     if name == "register_joblib":
         return importlib.import_module("adaptor.executor.joblib_backend").register
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

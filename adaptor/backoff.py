@@ -1,4 +1,4 @@
-"""When to try again after failures that come one after another."""
+"""When to try again after failures that come one after another, and how often to do a thing at all."""
 
 from __future__ import annotations
 
@@ -57,3 +57,17 @@ class Backoff:
     def holdoff(self) -> Holdoff:
         """Where it stands, for a decision to look at."""
         return Holdoff(self.failures, self.until, self.reason)
+
+
+class Pace:
+    """At most `burst` looks at once, and one every `every` seconds in the long run (a token bucket)."""
+
+    def __init__(self, burst: int, every: float) -> None:
+        self._ahead = burst * every
+        self._every = every
+        self._due = 0.0
+
+    def pause(self, now: float) -> float:
+        """Seconds to wait after a look at `now` (seconds of a clock that only grows) before the next."""
+        self._due = max(self._due, now) + self._every
+        return max(0.0, self._due - now - self._ahead)

@@ -19,6 +19,7 @@ from adaptor.option_kinds import (
     EXIT_CODES,
     FACTOR,
     GPUS,
+    IMPLIED,
     INSTANT,
     LABEL,
     LABELS,
@@ -47,7 +48,7 @@ class Option(msgspec.Struct, frozen=True):
 
     help: str
     """What it means, for `--help` and the docs; without a full stop."""
-    kind: Kind | None = None
+    kind: Kind = IMPLIED
     key: str = ""
     """The word that people write; empty: the field's name."""
     synonyms: tuple[str, ...] = ()
@@ -56,6 +57,8 @@ class Option(msgspec.Struct, frozen=True):
     """The default in words; empty: the field's default says it."""
     section: Section = "More"
     """Of the help page."""
+    field: str = ""
+    """Whose option it is, once `bagfile.options` has looked."""
 
 
 MOST = 1_000_000_000
@@ -207,7 +210,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     signal: Annotated[
         EarlySignal | None,
-        Option("which signal a task gets how long before its pilot's end, such as USR1@120", EARLY_SIGNAL),
+        Option("which signal a task gets how long before it is ended, such as USR1@120", EARLY_SIGNAL),
     ] = None
     max_lost: Annotated[
         AtLeast0,

@@ -62,12 +62,12 @@ class MostFails(msgspec.Struct, frozen=True):
 
 
 class EarlySignal(msgspec.Struct, frozen=True):
-    """The signal that a task gets before the end of its pilot."""
+    """The signal that a task gets before the end of its pilot, or before its time-out."""
 
     name: str
     """Such as SIGUSR1."""
     seconds: float
-    """So long before the pilot's end."""
+    """Between the signal and that end."""
 
     def due_at(self, began: float, ends: float) -> float:
         """When a task gets it that began then, whose worker ends it then; seconds by the same clock."""

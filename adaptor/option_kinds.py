@@ -28,6 +28,10 @@ class Kind(msgspec.Struct, frozen=True):
     """True if the text is a list with commas; the command line then takes the option repeatedly too."""
 
 
+IMPLIED = Kind("", lambda text, _now: text)
+"""That of the field's type."""
+
+
 def plain_text(text: str) -> str:
     """The same text.
 

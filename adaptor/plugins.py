@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from adaptor.errors import ConfigError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -35,6 +37,22 @@ def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:  
     for entry in entry_points(group=group):
         found.setdefault(entry.name, entry)
     return found
+
+
+def loaded(entry: EntryPoint) -> object:
+    """Raises ConfigError: it cannot be loaded."""
+    try:
+        return entry.load()
+    except Exception as error:  # whatever a package of somebody else does wrong
+        raise ConfigError(f"the package that registers {entry.name!r} cannot be loaded: {error!r}") from error
+
+
+def loaded_if_there(group: str, name: str, what: str, package: str) -> Any:
+    """Raises ConfigError: the package that there has to be for `what` is missing, or cannot be loaded."""
+    entry = installed(group).get(name)
+    if entry is None:
+        raise ConfigError(needs(what, package))
+    return loaded(entry)
 
 
 def needs(what: str, package: str) -> str:

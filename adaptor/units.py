@@ -20,6 +20,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 LONGEST = 100 * 365.25 * 86400.0
 """Seconds of the longest duration that makes sense; a longer one is a typing error."""
+SHORTEST_TIME = 0.001
+"""Seconds that a task is expected to take, at least."""
 LARGEST = 2**60
 """Bytes of the largest size that makes sense."""
 

@@ -11,32 +11,27 @@ import abc
 import importlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from backends.traits import Traits
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
     from backends.base import Backend
     from backends.findings import Finding
     from backends.machines.base import Machine
+    from backends.observed.backend import BatchBackend
 
 
 WHERE_KEYS = ("constraint", "exclude", "nodelist", "gres", "licenses")
 """Keys of a site of which each type says itself whether it knows them."""
 
 
-class BackendType(abc.ABC):
+class BackendType(Traits, abc.ABC):
     """One kind of batch scheduler. Times are seconds."""
 
     title: str
     """The scheduler's name for people, for instance `Slurm`."""
-    time_resolution: int = 1
-    """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
-    slot_margin: int = 60
-    """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
-    shrink_margin: int | None = None
-    """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
-    can_reshape: bool = False
-    """See `backends.base.Backend`: what holds in simulations."""
     poll_interval: float = 15.0
     """Between two looks at the queue, where a site does not say."""
     max_submissions: int | None = 60
@@ -128,15 +123,29 @@ class BatchType(BackendType):
     """A batch scheduler whose partitions (or queues) share one reading of it."""
 
     has_partitions = True
-    discover: str
-    """The module with its `describe_sites` and `check_site`."""
+    package: str
+    """That has `backend.BACKEND`, and `describe_sites` and `check_site` in `discover`."""
 
     def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:
         (made,) = self.make_each(name, {"": site}, state, machine).values()
         return made
 
+    def make_each(
+        self,
+        name: str,  # noqa: ARG002
+        sites: Mapping[str, SiteConfig],
+        state: Path,  # noqa: ARG002
+        machine: Machine,
+    ) -> dict[str, Backend]:
+        kind: type[BatchBackend[Any]] = self._module("backend").BACKEND
+        shared = kind.reading(next(iter(sites.values())), machine)
+        return {partition: kind(site, machine, shared) for partition, site in sites.items()}
+
     def describe_sites(self) -> str:
-        return cast(str, importlib.import_module(self.discover).describe_sites())
+        return cast(str, self._module("discover").describe_sites())
 
     def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:
-        return cast("list[Finding]", importlib.import_module(self.discover).check_site(site, machine))
+        return cast("list[Finding]", self._module("discover").check_site(site, machine))
+
+    def _module(self, name: str) -> Any:
+        return importlib.import_module(f"{self.package}.{name}")

@@ -15,6 +15,7 @@ from adaptor.errors import AdaptorError
 from adaptor.model import EndedJob, Limits, QueueState, Request
 from adaptor.reports import JobReport, NodeReport
 from adaptor.resources import TaskSize
+from backends.traits import Traits
 
 TAG_START = "adaptor-"
 """What the tags of pilots begin with, of whatever daemon."""
@@ -62,40 +63,21 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
 
 
-class Backend(Protocol):
-    """One site's scheduler. Every method may raise SchedulerError."""
+class Backend(Traits, Protocol):
+    """One site's scheduler. Every method may raise SchedulerError.
 
-    @property
-    def can_release(self) -> bool:
-        """Whether `release` gives nodes of a running pilot back."""
-
-    @property
-    def can_reshape(self) -> bool:
-        """Whether `reshape` changes queued requests, and `jobs` tells what they ask for."""
-
-    @property
-    def time_resolution(self) -> int:
-        """Seconds to which the scheduler rounds `tr` up."""
-
-    @property
-    def slot_margin(self) -> int:
-        """Seconds by which a request must be shorter than a free slot to be started in it."""
-
-    @property
-    def shrink_margin(self) -> int | None:
-        """Seconds of a free slot that a request with a least time does not get when it is started there.
-
-        None: the scheduler starts no request with less than its tr, or gives it less than the slot holds.
-        """
+    One that gives no nodes back, changes no requests, donates no nodes and keeps no records says so here.
+    """
 
     def queue_state(self) -> QueueState:
         """Running and pending jobs of everyone, and the processors in service."""
 
-    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
         """The nodes on which the site's requests may run, in the scheduler's order.
 
         `donated` are the ids of the jobs by which nodes are donated: on their nodes they do not count.
         """
+        raise SchedulerError("this scheduler has no nodes to donate")
 
     def submit(self, order: PilotOrder) -> str:
         """The scheduler's job id.
@@ -115,7 +97,7 @@ class Backend(Protocol):
     def cancel(self, ids: Collection[str]) -> None:
         """End these jobs, queued or running; unknown and ended ids are no error."""
 
-    def reshape(self, id: str, order: PilotOrder) -> None:
+    def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
         """Let a queued job ask for the request of an order, without losing its age (only if `can_reshape`).
 
         A job that has started stays as it is.
@@ -124,15 +106,56 @@ class Backend(Protocol):
             ChangeRefused: the scheduler said no, most often because the job has started.
             SchedulerError: whether the request was changed is not known.
         """
+        raise ChangeRefused(f"{id}: a request cannot be changed here")
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         """Give these nodes of a running pilot back (only where `can_release`)."""
+        raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
 
     def ended_jobs(self) -> list[EndedJob]:
         """Jobs of everyone but ours that ended lately, the oldest first, as far as we may read the records.
 
         It may take as long as one command may, and other calls go on beside it.
         """
+        return []
 
     def advertised_limits(self) -> Limits:
         """The limits that the scheduler itself tells, for what the configuration leaves out."""
+
+
+class InFront(Backend):
+    """A backend in front of another, which does whatever it does not do itself."""
+
+    def __init__(self, behind: Backend) -> None:
+        self._behind = behind
+        self.learn(behind)
+
+    def queue_state(self) -> QueueState:
+        """See `Backend`. Some learn their traits when they are first asked."""
+        state = self._behind.queue_state()
+        self.learn(self._behind)
+        return state
+
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
+        return self._behind.nodes(donated)
+
+    def submit(self, order: PilotOrder) -> str:
+        return self._behind.submit(order)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        return self._behind.jobs(ids, tag_prefix)
+
+    def cancel(self, ids: Collection[str]) -> None:
+        self._behind.cancel(ids)
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        self._behind.reshape(id, order)
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        self._behind.release(id, nodes)
+
+    def ended_jobs(self) -> list[EndedJob]:
+        return self._behind.ended_jobs()
+
+    def advertised_limits(self) -> Limits:
+        return self._behind.advertised_limits()

@@ -115,13 +115,7 @@ def _duration(seconds: int) -> str:
 
 
 def _partition_lines(names: Sequence[str], word: str) -> list[str]:
-    """How several partitions would be one site, as a comment below its first key; nothing of one.
-
-    Args:
-        of: the scheduler that answers, with its release.
-        against: what a check compares the text with.
-        word: what the scheduler calls them, for instance `partitions`.
-    """
+    """How several partitions would be one site, as a comment below its first key; nothing of one."""
     if len(names) < 2:
         return []
     listed = ", ".join(map(_entry, names))

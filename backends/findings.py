@@ -82,7 +82,7 @@ def check_sizes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
 def check_age(how: str, *, loses_age: bool) -> Finding:
     """What withdrawing costs. `how`: jobs gain their place."""
     cost = "loses that" if loses_age else "loses no place"
-    return ok(f"{how}: a request that is withdrawn and made anew {cost}")
+    return ok(f"{how}: a request that is withdrawn and made again {cost}")
 
 
 def check_prices(site: SiteConfig) -> Iterator[Finding]:

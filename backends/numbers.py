@@ -1,4 +1,4 @@
-"""Numbers and times in what schedulers print: none is NaN, and none so large that arithmetic fails."""
+"""What schedulers print: numbers and times, none NaN and none so large that arithmetic fails; and lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import calendar
 import math
 import re
 import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from backends.base import SchedulerError
+
+Row = TypeVar("Row")
 
 LARGEST = 10**15
 """Beyond it nothing is a count, a size in bytes, or a time; and a float is no longer exact."""
@@ -39,3 +45,15 @@ def utc_time(text: str) -> float:
     """Epoch seconds from `2026-11-25T21:45:38` or ctime(3), both in UTC. Raises ValueError: it is neither."""
     form = "%Y-%m-%dT%H:%M:%S" if text[:1].isdigit() else "%a %b %d %H:%M:%S %Y"
     return float(calendar.timegm(time.strptime(text, form)))
+
+
+def understood(what: str, make: Callable[..., Row], *printed: str) -> Row:
+    """What is made of a line, or of its fields. Raises SchedulerError: `make` raised a Value- or KeyError."""
+    try:
+        return make(*printed)
+    except (ValueError, KeyError) as error:
+        raise not_understood(what, " ".join(printed).strip()) from error
+
+
+def not_understood(what: str, line: str) -> SchedulerError:
+    return SchedulerError(f"{what} printed a line that the adaptor cannot read: {line[:200]!r}")

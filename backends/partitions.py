@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from adaptor.model import EndedJob, Limits, QueueState
-from adaptor.reports import JobReport, NodeReport
-from backends.base import Backend, PartitionClosed, PilotOrder
+from backends.base import Backend, InFront, PartitionClosed, PilotOrder
 
 
-class Partitions:
-    """Implements `backends.base.Backend` by one backend for each partition.
+class Partitions(InFront):
+    """One backend for each partition.
 
     What concerns the scheduler as a whole is asked of the first. So are the nodes for pilots on donated
     nodes: these use the nodes of the partition listed first, or of `donation.partition`.
@@ -20,23 +19,8 @@ class Partitions:
 
     def __init__(self, each: Mapping[str, Backend]) -> None:
         """`each`: by the names of the partitions in the configuration, one at least."""
+        super().__init__(next(iter(each.values())))
         self._each = dict(each)
-        self._first = next(iter(self._each.values()))
-
-    @property
-    def time_resolution(self) -> int:
-        """See `backends.base.Backend`."""
-        return self._first.time_resolution
-
-    @property
-    def slot_margin(self) -> int:
-        """See `backends.base.Backend`."""
-        return self._first.slot_margin
-
-    @property
-    def shrink_margin(self) -> int | None:
-        """See `backends.base.Backend`."""
-        return self._first.shrink_margin
 
     def queue_state(self) -> QueueState:
         """Of the largest partition, with the state of each; without those that start no jobs now.
@@ -54,41 +38,16 @@ class Partitions:
                 closed[name] = str(problem)
         if not states:
             raise PartitionClosed("; ".join(f"{name}: {why}" for name, why in closed.items()))
+        self.learn(self._behind)
         return together(states, closed)
-
-    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
-        """See `backends.base.Backend`."""
-        return self._first.nodes(donated)
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`. An order for no partition goes to the first."""
-        return self._each.get(order.partition, self._first).submit(order)
-
-    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """See `backends.base.Backend`."""
-        return self._first.jobs(ids, tag_prefix)
-
-    def cancel(self, ids: Collection[str]) -> None:
-        """See `backends.base.Backend`."""
-        self._first.cancel(ids)
-
-    @property
-    def can_release(self) -> bool:
-        """See `backends.base.Backend`."""
-        return self._first.can_release
-
-    @property
-    def can_reshape(self) -> bool:
-        """See `backends.base.Backend`."""
-        return self._first.can_reshape
+        return self._each.get(order.partition, self._behind).submit(order)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`. The job stays in its partition."""
-        self._each.get(order.partition, self._first).reshape(id, order)
-
-    def release(self, id: str, nodes: Collection[str]) -> None:
-        """See `backends.base.Backend`."""
-        self._first.release(id, nodes)
+        self._each.get(order.partition, self._behind).reshape(id, order)
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: of all partitions, whose records may name the same jobs."""

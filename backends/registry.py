@@ -9,7 +9,7 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.registered import backend_names, load_backend
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import ConfigError
-from adaptor.plugins import AGENTS, DONATION, installed, needs
+from adaptor.plugins import AGENTS, DONATION, loaded_if_there
 from backends.backend_type import BackendType
 from backends.base import Backend
 from backends.machines.base import Machine
@@ -65,10 +65,4 @@ def answering() -> str:
 
 def agents() -> MakeAgents:
     """Raises ConfigError: the package is not installed, or cannot be loaded."""
-    entry = installed(DONATION).get("agent")
-    if entry is None:
-        raise ConfigError(needs("donation by agents", AGENTS))
-    try:
-        return cast(MakeAgents, entry.load())
-    except Exception as error:  # whatever a package of somebody else does wrong
-        raise ConfigError(f"the package that registers agents cannot be loaded: {error!r}") from error
+    return cast(MakeAgents, loaded_if_there(DONATION, "agent", "donation by agents", AGENTS))

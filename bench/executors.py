@@ -24,6 +24,8 @@ SLOTS = 2
 CALLS = 10_000
 SHORT = 1_000
 """Calls of 10 ms."""
+ALONE = 300
+"""Calls one after the other."""
 LARGE = 1_000
 """Results of 1 MB."""
 ROUNDS = 3
@@ -61,7 +63,7 @@ if __name__ == "__main__":
 submit = lambda *call: executor.submit(*call)
 """
 _MEASURE = """
-import json, sys, time
+import json, statistics, sys, time
 
 def nothing():
     return None
@@ -80,12 +82,13 @@ def took(function, arguments):
     return time.perf_counter() - begin
 
 if __name__ == "__main__":
-    calls, short, large = map(int, sys.argv[1:])
+    calls, short, large, alone = map(int, sys.argv[1:])
     took(sleep, [(0.5,)] * 4)
     print(json.dumps({
         "calls": took(nothing, [()] * calls),
         "short": took(sleep, [(0.01,)] * short),
         "large": took(megabyte, [()] * large),
+        "alone": statistics.median(took(nothing, [()]) for _ in range(alone)),
     }), flush=True)
     executor.shutdown()
 """
@@ -115,6 +118,8 @@ class Times(msgspec.Struct, frozen=True):
     calls: float
     short: float
     large: float
+    alone: float
+    """Of one call, the median."""
 
 
 def rows(peers: str | None = None) -> Iterator[Row]:
@@ -139,6 +144,9 @@ def rows(peers: str | None = None) -> Iterator[Row]:
         yield Row(
             f"{SHORT:,} calls of 10 ms: {name}", f"{more:.2f} ms more each", "≤ 5 ms" if times is ours else ""
         )
+    for name, times in found.items():
+        alone = 1000 * statistics.median(each.alone for each in times)
+        yield Row(f"one call after the other: {name}", f"{alone:.1f} ms", "≤ 3 ms" if times is ours else "")
     for name, times in found.items():
         large = statistics.median(each.large for each in times)
         yield Row(
@@ -167,7 +175,7 @@ def peer_seconds(python: str, name: str, count: int) -> float:
 
 
 def _measured(python: str, executor: str, environment: dict[str, str] | None = None) -> Times:
-    last = _last_line(python, executor + _MEASURE, (CALLS, SHORT, LARGE), environment)
+    last = _last_line(python, executor + _MEASURE, (CALLS, SHORT, LARGE, ALONE), environment)
     return msgspec.json.decode(last, type=Times)
 
 

@@ -178,7 +178,7 @@ def _pilots(place: PrivateDaemon, wanted: int) -> tuple[list[int], float]:
     """The running pilots once there are as many as wanted, and the seconds that took."""
     begun = time.monotonic()
     while True:
-        listed = json.loads(place.adaptor("pilot", "list", "--json"))
+        listed = json.loads(place.adaptor("status", "--pilots", "--json"))
         found = [int(pilot["id"]) for pilot in listed if pilot["state"] == "running"]
         took = time.monotonic() - begun
         if len(found) >= wanted or took > _LONGEST:

@@ -10,19 +10,15 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, Limits, QueueState
-from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.model import Limits, QueueState
+from adaptor.reports import JobReport, JobState
 from backends.backend_type import BackendType
-from backends.base import PilotOrder, SchedulerError
+from backends.base import Backend, PilotOrder, SchedulerError
 from backends.machines.base import Machine
 
 
-class StandinBackend:
-    time_resolution = 1
+class StandinBackend(Backend):
     slot_margin = 0
-    can_release = False
-    can_reshape = False
-    shrink_margin = None
 
     def __init__(self, processors: int) -> None:
         self._processors = processors
@@ -30,9 +26,6 @@ class StandinBackend:
 
     def queue_state(self) -> QueueState:
         return QueueState(now=time.time(), processors=self._processors)
-
-    def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
-        raise SchedulerError("it has no nodes to donate")
 
     def submit(self, order: PilotOrder) -> str:
         self._jobs[order.tag] = JobReport(
@@ -47,15 +40,6 @@ class StandinBackend:
         for tag in ids:
             if tag in self._jobs:
                 self._jobs[tag] = JobReport(id=tag, tag=tag, state=JobState.CANCELLED, end=time.time())
-
-    def reshape(self, id: str, order: PilotOrder) -> None:
-        """Not offered."""
-
-    def release(self, id: str, nodes: Collection[str]) -> None:  # noqa: ARG002
-        raise SchedulerError("not offered")
-
-    def ended_jobs(self) -> list[EndedJob]:
-        return []
 
     def advertised_limits(self) -> Limits:
         raise SchedulerError("the configuration has them")

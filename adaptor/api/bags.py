@@ -14,6 +14,7 @@ from adaptor.bag_spec import AtLeast0, BagSpec, Option, Priority
 from adaptor.forecast.record import Record
 from adaptor.guard_rails import MostFails, TimeLimit
 from adaptor.option_kinds import CREDITS
+from adaptor.resources import OwnNeeds
 
 
 class BagInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,6 +191,10 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
     """Epoch seconds."""
     sites: tuple[str, ...] | None = None
     notify: tuple[str, ...] | None = None
+    needs: OwnNeeds | None = None
+    """What replaces that of all unfinished tasks; those that run go on with what they have."""
+    budget: float | None = None
+    """Credits, including what is used."""
 
 
 class Forget(Question[int], frozen=True):

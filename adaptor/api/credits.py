@@ -37,7 +37,7 @@ class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
     charging_unit: int
     """Seconds; a begun one counts whole."""
     gpu: float = 0.0
-    """Per GPU-hour of formal requests, beside the processors."""
+    """Per GPU-hour of formal requests, besides the processors."""
 
 
 class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,15 +74,6 @@ class GetCredits(Question[CreditsView], frozen=True):
     nothing = CreditsView(sites=[], bags=[], prices=[])
 
     bags: str = "all"
-
-
-class SetBudget(Question[CreditsView], frozen=True):
-    """Set or change the budget of a bag."""
-
-    writes = True
-
-    bag: int
-    credits: float
 
 
 class SettleSite(Question[int], frozen=True):

@@ -1,6 +1,6 @@
 """What a field means, by its type: `--json`, tables and words for people follow from it.
 
-A plain number has no meaning beside itself; a plain float of a view is seconds, or as its name says.
+A plain number has no further meaning; a plain float of a view is seconds, or as its name says.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def meanings(view: type[msgspec.Struct]) -> dict[str, Meaning]:
 
 
 def _meaning(hint: Any) -> Meaning:
-    """Of a field, which may have None beside its number."""
+    """Of a field, which may have None besides its number."""
     parts = (hint, *get_args(hint))
     for part in parts:
         for said in getattr(part, "__metadata__", ()):

@@ -11,7 +11,7 @@ from adaptor.api.question import Question
 
 
 class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One request and what became of it: `adaptor pilot list`, `adaptor report`."""
+    """One request and what became of it: `adaptor status --pilots`, `adaptor report`."""
 
     id: int
     site: str

@@ -88,6 +88,9 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """waiting, running, done, failed or cancelled."""
     command: str
     attempts: int
+    """Replicas among them."""
+    replicas: int = 0
+    """Attempts beside the one that counts: a second one on an idle processor, or one thought to be lost."""
     attempt: int = 0
     """The one that the rest is about: its result, else its newest; 0: none has begun."""
     retries: int

@@ -13,28 +13,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from adaptor.api import BagInput
-from adaptor.bag_spec import BagSpec, Option, Section
+from adaptor.bag_spec import BagSpec, Option
 from adaptor.did_you_mean import did_you_mean
-from adaptor.option_kinds import Kind, choice, integer
+from adaptor.option_kinds import IMPLIED, Kind, choice, integer
 from adaptor.units import shortened
 
 
-class BagOption(msgspec.Struct, frozen=True, kw_only=True):
-    """One option, with all that its declaration says or implies."""
-
-    key: str
-    synonyms: tuple[str, ...]
-    field: str
-    """Of `BagSpec` or `BagInput`."""
-    kind: Kind
-    help: str
-    default: str
-    """In words; `none` where it has none."""
-    section: Section
-
-
-def options_of(struct: type[msgspec.Struct]) -> Iterator[BagOption]:
-    """The options among a struct's fields, in their order.
+def options_of(struct: type[msgspec.Struct]) -> Iterator[Option]:
+    """The options among a struct's fields, in their order, with all that their declarations imply.
 
     Raises:
         TypeError: an option has no kind, and its type implies none.
@@ -43,14 +29,12 @@ def options_of(struct: type[msgspec.Struct]) -> Iterator[BagOption]:
     for field in msgspec.structs.fields(struct):
         for option in getattr(hints[field.name], "__metadata__", ()):
             if isinstance(option, Option):
-                yield BagOption(
-                    key=option.key or field.name,
-                    synonyms=option.synonyms,
+                yield msgspec.structs.replace(
+                    option,
                     field=field.name,
-                    kind=option.kind or _implied_kind(hints[field.name]),
-                    help=option.help,
+                    key=option.key or field.name,
+                    kind=_implied_kind(hints[field.name]) if option.kind is IMPLIED else option.kind,
                     default=option.default or ("none" if field.default is None else str(field.default)),
-                    section=option.section,
                 )
 
 
@@ -71,7 +55,7 @@ def _implied_kind(hint: Any) -> Kind:
     raise TypeError(f"an option of type {hint} needs a kind")
 
 
-OPTIONS: tuple[BagOption, ...] = (*options_of(BagSpec), *options_of(BagInput))
+OPTIONS: tuple[Option, ...] = (*options_of(BagSpec), *options_of(BagInput))
 _BY_KEY = {key: option for option in OPTIONS for key in (option.key, *option.synonyms)}
 KEYS = frozenset(_BY_KEY)
 """What `parse_option` knows."""

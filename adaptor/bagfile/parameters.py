@@ -58,8 +58,8 @@ def read_axes(parameters: Sequence[str], table: str | None = None) -> list[Axis]
 def _beside(axis: Axis, name: str, values: Sequence[str]) -> Axis:
     if len(values) != len(axis.rows):
         raise UsageError(
-            f"--param +{name}: {len(values):,} values beside {len(axis.rows):,} of {axis.names[-1]}; "
-            "parameters that go together have equally many"
+            f"--param +{name}: {len(values):,} values for {len(axis.rows):,} of {axis.names[-1]}; "
+            "parameters that go together need equally many"
         )
     rows = [(*row, value) for row, value in zip(axis.rows, values, strict=True)]
     return Axis((*axis.names, name), rows, axis.table)

@@ -12,6 +12,9 @@ import click
 from adaptor.did_you_mean import did_you_mean
 from adaptor.plugins import installed, needs
 
+_LONGEST = 200
+"""Letters of a command's line in help, which is wrapped and not cut."""
+
 
 class LazyGroup(click.Group):
     """`sections` maps a heading of the help to its commands: from name to `module:attribute`.
@@ -59,18 +62,19 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.list_commands(ctx)))
-        limit = formatter.width - 6 - width
         for heading, section in self.sections.items():
             with formatter.section(heading):
                 commands = ((name, self.get_command(ctx, name)) for name in section)
                 rows = [
-                    (f"{name:<{width}}", each.get_short_help_str(limit)) for name, each in commands if each
+                    (f"{name:<{width}}", each.get_short_help_str(_LONGEST))
+                    for name, each in commands
+                    if each and not each.hidden
                 ]
                 formatter.write_dl(rows)
         if self._aliases:
-            told = (f"{alias} = {' '.join(words)}" for alias, words in self._aliases.items())
+            names = (f"{alias} = {' '.join(words)}" for alias, words in self._aliases.items())
             with formatter.section("Other names"):
-                formatter.write_text(", ".join(told))
+                formatter.write_text(", ".join(names))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

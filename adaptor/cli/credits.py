@@ -1,4 +1,4 @@
-"""`adaptor credits` and `adaptor budget`: what sites and bags have used, reserve, and may cost."""
+"""`adaptor credits`: what sites and bags have used, reserve, and may cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adaptor import api
 from adaptor.cli.daemon_process import ask_daemon
 from adaptor.cli.options import BagReader, config_option, json_option, selector_argument
 from adaptor.cli.printing import Columns, NumberCell, duration, plural, print_json, print_lines, table
-from adaptor.cli.sentences import amount, credit_line
+from adaptor.cli.sentences import amount
 from adaptor.errors import UsageError
 from adaptor.journal.selectors import RECENT
 from adaptor.option_kinds import INSTANT
@@ -23,7 +23,7 @@ from adaptor.units import format_instant
     "--settle",
     "site",
     metavar="SITE",
-    help="Say that the pilots of a site that the configuration no longer has have ended.",
+    help="Charge the pilots of a site that left the configuration now.",
 )
 @click.option("--ended", metavar="TIME", help="With --settle: when, such as 2026-11-22T08:00.")
 @config_option
@@ -31,7 +31,7 @@ from adaptor.units import format_instant
 def credits(selector: str, site: str | None, ended: str | None, config: str | None, as_json: bool) -> None:
     """Show credits: used, reserved and left, per site and per bag.
 
-    Of the unfinished bags and the newest 20, unless SEL says others.
+    SEL selects bags (default: unfinished ones and the newest 20).
 
     A credit is a processor-hour unless the configuration sets another price. `wasted` is the part of
     `used` that paid for idle slots, killed attempts and losing replicas.
@@ -97,35 +97,3 @@ def _price(price: api.SitePrice) -> str:
     return (
         f"{price.site}: {amount(price.explicit)} a processor-hour{donated}{gpu}, charged in units of {unit}"
     )
-
-
-@click.command()
-@selector_argument("BAG", required=True)
-@click.option(
-    "--set", "credits", type=float, metavar="CREDITS", help="The new budget, including what is used."
-)
-@config_option
-@json_option
-def budget(selector: str, credits: float | None, config: str | None, as_json: bool) -> None:
-    """Show or change what a bag may cost. With enough credits, a paused bag continues.
-
-    A bag with a budget runs in its own pilots.
-
-    \b
-    Example:
-      adaptor budget 7 --set 500
-    """
-    reader = BagReader()
-    bag = reader.bag(selector).id
-    if credits is None:
-        found = reader.get(api.GetCredits(str(bag)))
-    else:
-        found = ask_daemon(api.SetBudget(bag, credits), config)
-    if not found.bags:
-        raise UsageError(
-            f"bag {bag} has no budget and has cost nothing yet; set one: adaptor budget {bag} --set CREDITS"
-        )
-    if as_json:
-        print_json(found.bags[0])
-    else:
-        click.echo(f"bag {bag}: {credit_line(found.bags[0])}")

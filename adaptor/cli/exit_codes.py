@@ -35,7 +35,8 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
     """
     try:
         result = action()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it was closed
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
         # The reader has gone, as in `adaptor results | head`: nothing is left to say, or to flush.

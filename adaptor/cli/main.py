@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +19,7 @@ SECTIONS = {
     "Every day": {
         "run": "adaptor.cli.bags.submit:run",
         "submit": "adaptor.cli.bags.submit:submit",
-        "open": "adaptor.cli.bags.submit:open_command",
         "append": "adaptor.cli.bags.submit:append",
-        "close": "adaptor.cli.bags.submit:close",
         "plan": "adaptor.cli.bags.plan:plan",
         "status": "adaptor.cli.bags.status:status",
         "watch": "adaptor.cli.bags.watch:watch",
@@ -33,18 +33,14 @@ SECTIONS = {
         "cancel": "adaptor.cli.bags.changing:cancel",
         "retry": "adaptor.cli.bags.changing:retry",
         "forget": "adaptor.cli.bags.changing:forget",
-        "completion": "adaptor.cli.main:completion",
     },
     "Operating": {
         "daemon": "adaptor.cli.operating.daemon:daemon",
         "site": "adaptor.cli.operating.sites:site",
-        "pilot": "adaptor.cli.bags.report:pilot",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
-        "metrics": "adaptor.cli.operating.dashboard:metrics",
     },
     "Credits": {
         "quote": "adaptor.cli.bags.quote:quote",
-        "budget": "adaptor.cli.credits:budget",
         "credits": "adaptor.cli.credits:credits",
     },
 }
@@ -63,7 +59,11 @@ ALIASES = {
     "kill": ("cancel",),
     "resubmit": ("retry",),
 }
-"""What people try who know other tools."""
+"""Names of other tools for the same."""
+
+
+_NARROWEST, _WIDEST = 30, 100
+"""Columns of help."""
 
 
 class Program(LazyGroup):
@@ -73,6 +73,8 @@ class Program(LazyGroup):
         arguments = list(sys.argv[1:] if args is None else args)
         standalone = extra.pop("standalone_mode", True)
         extra["prog_name"] = "adaptor"  # The name in messages and completion, however it was started.
+        columns = shutil.get_terminal_size().columns
+        extra.setdefault("terminal_width", max(_NARROWEST, min(columns, _WIDEST) - 2))
 
         def action() -> Any:
             return super(Program, self).main(arguments, standalone_mode=False, **extra)
@@ -88,7 +90,7 @@ class Program(LazyGroup):
     elsewhere=ELSEWHERE,
     aliases=ALIASES,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
     "--config",
@@ -121,28 +123,9 @@ def program(ctx: click.Context, config: str | None) -> None:
     show_help(ctx)
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
-
-    \b
-    Examples:
-      adaptor completion bash >> ~/.bashrc
-      adaptor completion zsh  >> ~/.zshrc
-      adaptor completion fish > ~/.config/fish/completions/adaptor.fish
-    """
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    root = ctx.find_root()
-    name = root.info_name or "adaptor"
-    variable = f"_{name}_COMPLETE".replace("-", "_").upper()
-    click.echo(kind(root.command, {}, name, variable).source())
-
-
 def main() -> None:
-    """Ends the process with the command's exit code."""
+    """Ends the process with the command's exit code. What a terminal's encoding lacks is shown as `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     program.main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import click
@@ -50,6 +51,11 @@ class SectionedCommand(click.Command):
         if "More" in found and not ctx.meta.get(_ALL):
             formatter.write_paragraph()
             formatter.write_text(f"{ctx.command_path} --help-all shows {len(found['More'])} more options.")
+
+
+def sectioned(section: Section, *names: str, **settings: Any) -> Callable[[Any], Any]:
+    """Decorator: an option in a section of the help."""
+    return click.option(*names, cls=SectionedOption, section=section, **settings)
 
 
 def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:

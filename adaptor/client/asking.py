@@ -58,7 +58,7 @@ class UnreachableDaemonError(NoAnswerError):
 
 
 class LeavingDaemonError(NoAnswerError):
-    """The daemon closed the connection before it answered: it ends, or begins anew."""
+    """The daemon closed the connection before it answered: it ends, or begins again."""
 
 
 class HungDaemonError(NoAnswerError):
@@ -76,7 +76,7 @@ class StartingDaemonError(HungDaemonError):
 def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
     """The daemon's answer; `timeout` is seconds from question to answer.
 
-    A daemon that begins anew closes its connections: what changes nothing is asked once more.
+    A daemon that begins again closes its connections: what changes nothing is asked once more.
 
     Raises:
         NoDaemonError: none runs.
@@ -98,7 +98,7 @@ def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
 class DaemonConnection:
     """A connection to the daemon of a state directory, for one question at a time and for one thread.
 
-    It is made with the first question. After any failure it is made anew with the next one.
+    It is made with the first question. After any failure it is made again with the next one.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -308,7 +308,7 @@ def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAn
         )
     kind = StartingDaemonError if holder.busy and not listens else HungDaemonError
     return kind(
-        f"the daemon of {directory} ({holder}) lives but does not answer: it is stopped, hung, or just"
+        f"the daemon of {directory} ({holder}) exists but does not answer: it is stopped, hung, or just"
         f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
         " stop --force"
     )

@@ -54,7 +54,7 @@ def check(config: Config, lines: KeyLines, name: str) -> None:
 
 
 def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
-    """All texts below a value, with their paths, but for those that may have several lines."""
+    """All texts below a value, with their paths, except those that may have several lines."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, tuple):
@@ -186,7 +186,7 @@ def check_partitions(site: SiteConfig, allowed: bool, at: str, fail: Fail) -> No
     if not allowed:
         fail(f"{at}.partitions", f"backend {site.backend} has no partitions")
     if site.partition is not None:
-        fail(f"{at}.partition", "stands beside `partitions`; name it as one of these")
+        fail(f"{at}.partition", "does not go with `partitions`; name it as one of these")
     places: dict[tuple[str | None, ...], str] = {}
     for name, alone in sites_of(site).items():
         here = f"{at}.partitions.{name}"
@@ -210,6 +210,6 @@ def _check_limits(site: SiteConfig, own: LimitsConfig, at: str, fail: Fail) -> N
 
 
 def check_time(limits: LimitsConfig, pad: float, at: str, fail: Fail) -> None:
-    """Calls `fail` where the longest request holds no task beside the pad (seconds)."""
+    """Calls `fail` where the longest request holds no task besides the pad (seconds)."""
     if limits.max_tr is not None and limits.max_tr <= pad:
         fail(f"{at}.max_tr", f"{limits.max_tr:g} s leaves no time for a task: the pad takes {pad:g} s")

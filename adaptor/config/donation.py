@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -27,6 +27,10 @@ _SHORT = 3.0
 class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Transparent allocation (De Rose §3) at one site; `docs/donation.md` explains both modes."""
 
+    rare: ClassVar = frozenset({
+        "account", "extra_args", "launcher", "runtime_directory", "reclaim_timeout", "choose",
+        "reserve_nodes", "useful_time", "max_tr", "fit", "last_fit", "patience",
+    })  # fmt: skip
     mode: Literal["preemptible", "agent"]
     """By jobs that the scheduler may preempt, or by workers that it does not know of."""
     partition: str | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
-from adaptor.plugins import BACKENDS, installed
+from adaptor.plugins import BACKENDS, installed, loaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -52,10 +52,7 @@ def load_backend(name: str) -> BackendFacts:
     entry = _entries().get(name)
     if entry is None:
         raise ConfigError(f"no batch scheduler {name!r} is installed ({_hint(name)})")
-    try:
-        return cast(BackendFacts, entry.load())
-    except Exception as error:  # any error of a third-party package
-        raise ConfigError(f"the package that registers {name!r} cannot be loaded: {error!r}") from error
+    return cast(BackendFacts, loaded(entry))
 
 
 def _hint(name: str) -> str:

@@ -1,8 +1,11 @@
-"""The site configuration as typed objects; `loading` reads them from YAML."""
+"""The site configuration as typed objects; `loading` reads them from YAML.
+
+`rare`: the keys that few sites need; the reference shows them after all others.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -18,12 +21,14 @@ from adaptor.config.ranges import (
     PositiveDuration,
 )
 from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
+from adaptor.notify.urls import MARK, ME
 from adaptor.units import Duration, HourlyRate
 
 
 class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a site's login node is reached from here, and how its workers reach the daemon."""
 
+    rare: ClassVar = frozenset({"port", "identity", "options", "address"})
     host: str
     """The login node, by any name that `ssh` knows."""
     user: str | None = None
@@ -49,6 +54,7 @@ NoticeEvent = Literal["end", "pause", "failure"]
 class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where messages go; exactly one of `url` and `file`."""
 
+    rare: ClassVar = frozenset({"events"})
     url: str | None = None
     """As apprise takes it; the configuration must then be readable by its owner alone."""
     file: str | None = None
@@ -57,14 +63,25 @@ class ChannelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The events that send a message."""
 
 
+MAIL = ChannelConfig()
+"""By `sendmail` to the user."""
+
+
 class NotifyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     channels: dict[str, ChannelConfig] = {}
     """Where messages go, each channel under a name of your choice."""
     default: tuple[str, ...] = ()
     """The channels of bags without `--notify`."""
 
+    def channel(self, name: str) -> ChannelConfig | None:
+        """Where a name that stands behind `--notify` leads; None: nowhere."""
+        if name.startswith(MARK):
+            return ChannelConfig(file=name[len(MARK) :])
+        return self.channels.get(name, MAIL if name == ME else None)
+
 
 class HooksConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rare: ClassVar = frozenset({"timeout"})
     on_bag_end: tuple[str, ...] = ()
     """A program and its arguments, run once when a bag has ended; empty: none."""
     timeout: PositiveDuration = Duration(60)
@@ -108,6 +125,7 @@ class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PartitionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One of the partitions (PBS: queues) or QOS of a site among which each request chooses."""
 
+    rare: ClassVar = frozenset({"account", "qos"})
     partition: str | None = None
     """The partition of Slurm, the queue of PBS; None: it is called as this entry."""
     account: str | None = None
@@ -121,6 +139,11 @@ class PartitionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One space-shared resource reached through one batch scheduler."""
 
+    rare: ClassVar = frozenset({
+        "dialect", "exclude", "nodelist", "gres", "licenses", "environment", "max_submissions",
+        "withdraw", "growth_factor", "pad", "idle_timeout", "poll_interval", "read_history",
+        "remember", "command_timeout", "grace_time", "charging_unit", "overrun",
+    })  # fmt: skip
     backend: str
     """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
     dialect: str | None = None
@@ -185,7 +208,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     whole_nodes: bool = False
     """Whether a request always gets whole nodes; needs `processors_per_node`."""
     poll_interval: PositiveDuration | None = None
-    """How often the queue is read; None: the backend's own choice."""
+    """How often the queue is read; None: the backend's own choice. Events as new bags let it be read up to
+    twice as often."""
     read_history: bool = True
     """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
     remember: bool = True
@@ -214,8 +238,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the daemon hears its workers."""
+    """Where workers reach the daemon."""
 
+    rare: ClassVar = frozenset({"worker_timeout"})
     host: str | None = None
     """The address by which workers reach this machine; None: its names and addresses are tried in turn."""
     port: PortNumber = 0
@@ -233,7 +258,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sites: dict[str, SiteConfig]
     """The sites, each under a name of your choice; all of them serve the same bags."""
     daemon: DaemonConfig = DaemonConfig()
-    """Where the daemon hears its workers."""
+    """Where workers reach the daemon."""
     journal: JournalConfig = JournalConfig()
     """What is kept of bags that have ended."""
     notify: NotifyConfig = NotifyConfig()

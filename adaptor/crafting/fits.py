@@ -114,7 +114,7 @@ def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
     if not nodes or fitting >= task.nodes:
         return ""
     if fitting:
-        return f"each needs {task.nodes} nodes, and {fitting} of the site hold it; submit with fewer --nodes"
+        return f"each needs {task.nodes} nodes, and {fitting} of the site hold it; ask for fewer nodes"
     return _too_many_processors(nodes, task) or _too_many_gpus(nodes, task) or _too_much_memory(nodes, task)
 
 
@@ -123,7 +123,7 @@ def _too_many_processors(nodes: list[Node], task: TaskSize) -> str:
     if task.processors <= widest:
         return ""
     need = counted(task.processors, "processor")
-    return f"each needs {need} on one node, and the largest node has {widest}; submit with fewer --cpus"
+    return f"each needs {need} on one node, and the largest node has {widest}; ask for fewer cpus"
 
 
 def _too_many_gpus(nodes: list[Node], task: TaskSize) -> str:
@@ -139,7 +139,7 @@ def _too_many_gpus(nodes: list[Node], task: TaskSize) -> str:
         task.processors, "processor"
     )
     if most:
-        return f"{need}, and the most that such a node has is {most}; submit with fewer --gpus"
+        return f"{need}, and the most that such a node has is {most}; ask for fewer GPUs"
     types = sorted({type or "GPUs without a type" for node in nodes for type, _ in node.gpus})
     there = f"the site has {', '.join(types)}" if types else "the site has no GPUs"
     return f"{need}, and {there if task.gpu_type or not types else 'no such node has any'}"
@@ -154,7 +154,7 @@ def _too_much_memory(nodes: list[Node], task: TaskSize) -> str:
     needs = f"{format_size(task.memory or 0)} on one node with {counted(task.processors, 'processor')}"
     if task.gpus:
         needs += f" and {counted(math.ceil(task.gpus), 'GPU')}"
-    return f"each needs {needs}, and such a node has {format_size(largest)}; submit with less --mem"
+    return f"each needs {needs}, and such a node has {format_size(largest)}; ask for less memory"
 
 
 class RequestUnit(msgspec.Struct, frozen=True):

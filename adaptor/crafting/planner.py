@@ -52,7 +52,7 @@ def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
 
     If several sites serve the same bags, `part` names this site's part of the waiting tasks, by demand (see
     `adaptor.crafting.multisite`). The three limits always hold, and max_submissions; a pilot that this step
-    withdraws still counts. A request that would be withdrawn and made anew is changed in its place where the
+    withdraws still counts. A request that would be withdrawn and made again is changed in its place where the
     scheduler does that. If tasks wait and the step neither issues, changes nor withdraws a request for them,
     a `Withhold` says why.
 

@@ -17,7 +17,7 @@ from adaptor.model import FreeSlot
 class Profile:
     """Free processors from `start` on; times in epoch seconds. The last step never ends.
 
-    Step i reaches from `_times[i]` to `_times[i + 1]` and has `_free[i]` processors; neighbours differ.
+    Step i reaches from `_times[i]` to `_times[i + 1]` and has `_free[i]` processors; adjacent ones differ.
     """
 
     __slots__ = ("_free", "_times")

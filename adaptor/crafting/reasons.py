@@ -103,14 +103,14 @@ def _too_wide(shape: RequestShape) -> str:
     task_exceeds_node = shape.task.processors > node > 1
     if task_exceeds_node:
         need = counted(shape.task.processors, "processor")
-        return f"each needs {need} on one node, but a node has {node}; submit with --cpus {node} or less"
+        return f"each needs {need} on one node, but a node has {node}; ask for {node} cpus or fewer"
     need = counted(shape.unit.processors, "processor")
     request_exceeds_task = shape.unit.processors > shape.task.processors
     if request_exceeds_task:
         need += f" (whole nodes of {node})"
     limit = shape.rules.limits.max_proc
     if shape.unit.processors > limit:
-        advice = "raise max_proc" if request_exceeds_task else "raise max_proc or submit with fewer --cpus"
+        advice = "raise max_proc" if request_exceeds_task else "raise max_proc or ask for fewer cpus"
         return f"each needs {need}, but max_proc is {limit}; {advice}"
     return f"each needs {need}, but the site has {shape.site_processors} in service; choose another site"
 
@@ -150,10 +150,16 @@ def asked(now: float, request: Request, wait: float, where: str) -> str:
     return f"{shown(request)}{f' in {where}' if where else ''} {at}"
 
 
+def planned(requests: Sequence[str], end: str) -> str:
+    """`2 × 1h now + 6 × 3h at 14:10:00: done about 16:05:00`; `end` is empty where none can be named."""
+    what = " + ".join(requests) or "what is there"
+    return f"{what}: done about {end}" if end else f"{what}: no end is known before a task has ended"
+
+
 def better_without(pilot: PilotView, better: str, end: str) -> str:
     """Why a queued request is withdrawn, or a running pilot ended: `better` is planned in its place."""
-    keeping = f"keeping the {pilot.state.value} {shown(pilot.request)}"
-    return f"{better}; {keeping} would be done about {end}"
+    keeping = f"keeping the {pilot.state.value} {shown(pilot.request)} would"
+    return f"{better}; {keeping} be done about {end}" if end else f"{better}; {keeping} take longer"
 
 
 def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
@@ -161,13 +167,15 @@ def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
 
     Args:
         ends: by belief, seconds until that has run the tasks, which is about `end`; empty: nothing is there.
+        end: empty where none can be named.
     """
     if not ends:
         return f"no request that the limits allow could run any of the {counted(tasks, 'task')}"
     if min(ends) >= _NO_DATE:
         queued = f"what is queued for the {counted(tasks, 'task')}"
         return f"{queued} never starts, and no further request would either"
-    return f"no further request would end the {counted(tasks, 'task')} sooner than about {end}"
+    sooner = f"no further request would end the {counted(tasks, 'task')} sooner"
+    return f"{sooner} than about {end}" if end else sooner
 
 
 def end_about(now: float, expected: float, ends: Iterable[tuple[float, float]]) -> str:

@@ -1,4 +1,4 @@
-"""A queued request that would be withdrawn and made anew is changed in its place instead. Pure."""
+"""A queued request that would be withdrawn and made again is changed in its place instead. Pure."""
 
 from __future__ import annotations
 

@@ -114,6 +114,11 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     earlier: EarlierTasks | None = None
     """Earlier bags of the same kind; None: none are known."""
 
+    @property
+    def known(self) -> bool:
+        """Whether a task has finished, or its user or earlier bags say what one takes."""
+        return self.finished > 0 or self.told is not None or self.earlier is not None
+
 
 TaskShape = tuple[TaskSize, int | None]
 """The size of a task, and its bag if that has its own pilots."""

@@ -49,7 +49,11 @@ def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made
 
 
 def _set_of(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> list[CraftedRequest]:
-    """One set of at most `wanted.allowed` requests that fit together, by start."""
+    """One set of at most `wanted.allowed` requests that fit together, in the order of their choice.
+
+    Each fits beside those chosen before it: one made earlier would take the first nodes with room, which
+    another partition may share.
+    """
     chosen: list[_Chosen] = []
     beside = places
     while len(chosen) < wanted.allowed:
@@ -94,13 +98,14 @@ def _cut(chosen: list[_Chosen], wanted: Wanted) -> list[CraftedRequest]:
     """The requests as they are made, cut to what the tasks need together."""
     if not chosen:
         return []
-    by_slot = {id(choice.candidate.work): choice for choice in chosen}
     cut = optimize([choice.candidate for choice in chosen], chosen[0].candidate.work)
     cut.sort(key=lambda candidate: (candidate.slot.start, -candidate.throughput))
     tasks = shares(cut, wanted.remaining)
+    kept = {id(each.work): (each, share) for each, share in zip(cut, tasks, strict=True)}
     return [
-        _crafted(candidate, share, by_slot[id(candidate.work)], wanted)
-        for candidate, share in zip(cut, tasks, strict=True)
+        _crafted(*kept[id(choice.candidate.work)], choice, wanted)
+        for choice in chosen
+        if id(choice.candidate.work) in kept
     ]
 
 

@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--config")
     parser.add_argument("--until-idle", action="store_true")
     parser.add_argument("--drop-sites", action="store_true")
-    parser.add_argument("--ready-fd", type=int, help="a pipe that is told when the daemon can be asked")
+    parser.add_argument("--ready-fd", type=int, help="a pipe that gets a byte when the daemon answers")
     arguments = parser.parse_args()
     starter = _Starter(arguments.ready_fd)
     try:

@@ -18,7 +18,7 @@ from adaptor.config.loading import config_path, digest_of, last_config, last_sit
 from adaptor.config.schema import Config
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine
-from adaptor.daemon.sites import first_limits, make_backends
+from adaptor.daemon.sites import first_limits, former_local_site, make_backends
 from adaptor.daemon.spool import open_spool, spool_of
 from adaptor.errors import ConfigError, VanishedSitesError
 from adaptor.journal.database import FILE, OWNERS_PATIENCE
@@ -55,7 +55,7 @@ def configured(option: str | None) -> Configured:
 def continued(directory: Path, option: str | None) -> Path | None:
     """The file of the last daemon, if no file is named and that daemon left unfinished work; else None.
 
-    Without it the work would go on at other sites, beside the pilots that the last daemon submitted.
+    Without it the work would go on at other sites, besides the pilots that the last daemon submitted.
 
     Args:
         option: the value of `--config`.
@@ -102,7 +102,7 @@ def check_sites(directory: Path, given: Configured) -> None:
             given,
             [(pilot.id, pilot.site) for pilot in pilots],
             [(bag.id, bag.sites) for bag in bags],
-            last_config(directory),
+            directory,
         )
 
 
@@ -111,14 +111,15 @@ def check_removed(
     given: Configured,
     pilots: Iterable[tuple[int, str]],
     bags: Iterable[tuple[int, Collection[str]]],
-    last: Path | None,
+    directory: Path,
 ) -> None:
     """Check that nothing depends on sites that are not configured any more.
 
-    Their pilots would run on unobserved, and their bags elsewhere: on the login node, for instance.
+    Their pilots would run on unobserved, and their bags elsewhere: on the login node, for instance. Pilots of
+    a local site are processes of this machine, which are looked up until they have ended.
 
     Args:
-        before: the sites of the configuration `last`.
+        before: the sites of the last configuration.
         pilots: those in the system, and their sites.
         bags: the unfinished ones, and the sites that they may use; none: all.
 
@@ -127,7 +128,11 @@ def check_removed(
     """
     now = set(given.config.sites)
     gone = set(before) - now
-    needs = [f"pilot {pilot} of {site} is in the system" for pilot, site in pilots if site in gone]
+    needs = [
+        f"pilot {pilot} of {site} is in the system"
+        for pilot, site in pilots
+        if site in gone and former_local_site(site, directory) is None
+    ]
     for bag, sites in bags:
         if not now & (set(sites) or set(before)) and gone & (set(sites) or set(before)):
             needs.append(f"bag {bag} may run only there" if sites else f"bag {bag} runs there")
@@ -136,8 +141,8 @@ def check_removed(
         raise VanishedSitesError(
             f"{given.path or 'without a configuration'}: {', '.join(sorted(gone))} would be no site any more,"
             f" but {'; '.join(needs[:_SHOWN])}{more}. Name the configuration that has it (the last one:"
-            f" {last or 'none'}) with --config, or go on without it: adaptor daemon stop, then adaptor daemon"
-            " start --drop-sites"
+            f" {last_config(directory) or 'none'}) with --config, or go on without it: adaptor daemon stop,"
+            " then adaptor daemon start --drop-sites"
         )
 
 

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.clock import Clock, midnight, system_clock
 from adaptor.daemon.earlier import Earlier
@@ -28,9 +30,8 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import started_in
 from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
-from adaptor.protocol.messages import BagContext, Ending, Lease, Orders, Result, ToWorker, encode
+from adaptor.protocol.messages import BagContext, Ending, Orders, Result, ToWorker, encode
 from adaptor.scheduling.changes import AttemptEnd, Changes
-from adaptor.scheduling.orders import DraftOrders, Grant
 from adaptor.scheduling.state import SiteTerms
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class Core:
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""
         treasury = Treasury(self.journal, self.terms, self._costs, self.now)
-        treasury.settle_all()
+        treasury.settle(treasury.ledger.open_pilots)
         return treasury
 
     @property
@@ -148,7 +149,7 @@ class Core:
             self.journal.explain(self.now(), "", "earlier", text)
         self.earlier.written(self.broker, changes)
         for worker, draft in drafts.items():
-            await self.send(worker, self._orders(worker, draft))
+            await self.send(worker, self._complete(worker, draft))
         self._drop_ended()
         self.listeners.tell({bag: tally.events for bag, tally in changes.tallies.items()})
         return changes
@@ -194,43 +195,28 @@ class Core:
         """It has left, or says Hello anew: it knows no bag any more."""
         self._sent_bags.pop(worker, None)
 
-    def _orders(self, worker: str, draft: DraftOrders) -> Orders:
+    def _complete(self, worker: str, draft: Orders) -> Orders:
+        """With the bags that the worker does not know, and the commands of its leases."""
         known = self._sent_bags.setdefault(worker, set())
-        new = {grant.key.bag for grant in draft.grants} - known
+        new = {lease.key.bag for lease in draft.leases} - known
         ended = {bag for bag in known if bag not in self.broker.state.bags}
         known -= ended
         known |= new
-        return Orders(
-            acknowledged=draft.acknowledged,
-            bags=[self._context(bag) for bag in sorted(new)],
-            ended_bags=sorted(ended),
-            leases=self._leases(draft.grants),
-            abort=draft.abort,
-            give_back=draft.give_back,
-            timeouts=draft.timeouts,
-            leave=draft.leave,
-            say_hello=draft.say_hello,
-        )
-
-    def _leases(self, grants: list[Grant]) -> list[Lease]:
-        inputs = self.journal.inputs([grant.key for grant in grants])
-        return [
-            Lease(
-                key=grant.key,
-                command=[] if grant.takes_part else task.command,
-                needs=grant.needs,
+        draft.bags = [self._context(bag) for bag in sorted(new)]
+        draft.ended_bags = sorted(ended)
+        inputs = self.journal.inputs([lease.key for lease in draft.leases])
+        draft.leases = [
+            msgspec.structs.replace(
+                lease,
+                command=[] if lease.takes_part else task.command,
                 cwd=task.cwd,
                 environment=task.environment,
                 name=task.name,
-                nodes=list(grant.nodes),
-                takes_part=grant.takes_part,
-                call=None if grant.takes_part else task.call,
-                task=grant.task,
-                timeout=grant.timeout,
-                among=grant.among,
+                call=None if lease.takes_part else task.call,
             )
-            for grant, task in zip(grants, inputs, strict=True)
+            for lease, task in zip(draft.leases, inputs, strict=True)
         ]
+        return draft
 
     def _context(self, bag: int) -> BagContext:
         context = self._contexts.get(bag)

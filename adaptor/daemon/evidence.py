@@ -22,7 +22,7 @@ _END = "pilot-end.txt"
 """`STATUS TOLD BEGAN ENDED`: exit status, whether it was told to leave (yes, no), epoch seconds."""
 _PATTERNS = ("unsent-*.msgpack", "unreachable-*.txt", "*.out", _END)
 _TOLD_EARLY = 15.0
-"""Seconds by which a script is told of the end of its walltime early: it starts later than its job."""
+"""Seconds by which a script learns of the end of its walltime early: it starts later than its job."""
 _LARGEST = 16 * 2**20
 """Bytes of a file that are read, its last ones."""
 
@@ -122,7 +122,7 @@ def _text(data: bytes) -> str:
 
 
 def prune(machine: Machine, home: Path, in_system: Collection[int]) -> None:
-    """Remove the folders of ended pilots but for the newest. Raises SchedulerError."""
+    """Remove the folders of ended pilots except the newest. Raises SchedulerError."""
     folder = pilots_directory(home)
     numbers = sorted(int(name) for name in machine.names(folder) if name.isdigit())
     ended = [number for number in numbers if number not in in_system]

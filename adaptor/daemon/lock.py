@@ -197,7 +197,7 @@ def _await_silence(path: Path) -> None:
 def _seen(path: Path) -> tuple[Holder | None, int]:
     """The process that the file names, and its last heartbeat in nanoseconds.
 
-    The file is opened anew: its server then tells what is new.
+    The file is opened again: its server then tells what is new.
     """
     with path.open("rb") as file:
         try:

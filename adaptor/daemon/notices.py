@@ -14,8 +14,6 @@ from adaptor.config.schema import NoticeEvent, NotifyConfig
 from adaptor.journal.bag_rows import spec_of
 from adaptor.journal.notice_rows import HOOK, Notice, add_notice, may_end_again
 from adaptor.journal.views import tasks
-from adaptor.notify.mail import ME
-from adaptor.notify.urls import MARK
 from adaptor.scheduling.changes import Changes
 from adaptor.units import counted, format_duration
 
@@ -51,9 +49,8 @@ class NotableEvents:
 
     def _listeners(self, spec: BagSpec, event: NoticeEvent) -> Iterator[str]:
         for name in spec.notify or self._notify.default:
-            channel = self._notify.channels.get(name)
-            every = name.startswith(MARK) or name == ME
-            if event in channel.events if channel is not None else every:
+            channel = self._notify.channel(name)
+            if channel is not None and event in channel.events:
                 yield name
         if self._hook and event == "end":
             yield HOOK

@@ -184,7 +184,7 @@ def keep_learned(site: Site) -> None:
 async def read_history(site: Site) -> None:
     """Learn from the scheduler's records, where few jobs were seen yet and the site allows it.
 
-    In a thread of its own and beside all other questions: the records may take as long as a command may.
+    In a thread of its own: the records may take as long as a command may.
     What fails is only logged: the site learns from what it sees.
     """
     if not site.config.read_history or len(site.memory.jobs) >= MOST:

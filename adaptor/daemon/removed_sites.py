@@ -1,22 +1,27 @@
 """Pilots of sites that left the configuration: reported, and settled once they have certainly ended.
 
-Their scheduler is no longer asked. Their workers are told to leave when they connect. If the site returns to
-the configuration before they are settled, they are observed as all others.
+Their scheduler is no longer asked. Pilots of a local site are processes of this machine: they are looked up.
+Workers of all of them are told to leave when they connect. If the site returns to the configuration before
+they are settled, they are observed as all others.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from adaptor.api import RemovedPilotView
 from adaptor.budget.accounting.credits import format_credits, in_credits
 from adaptor.budget.accounting.removed import RemovedPilot
 from adaptor.daemon.core import Core
-from adaptor.errors import UsageError
+from adaptor.daemon.sites import former_local_site
+from adaptor.errors import AdaptorError, UsageError
 from adaptor.journal.pilot_rows import PilotRow, pilots_in_system, signs_of_life
 from adaptor.model import AttemptOutcome
 from adaptor.units import format_duration, format_instant
+from backends.base import TAG_START
 
 log = logging.getLogger(__name__)
 
@@ -31,24 +36,45 @@ def removed_pilots(core: Core) -> list[RemovedPilot]:
     return [_known(core, row, noticed.get(row.id)) for row in sorted(rows, key=lambda row: row.id)]
 
 
-def tell_of_removed(core: Core) -> None:
-    """Note each once: which, how much it reserves, since when, until when. Raises JournalError."""
+async def settle_removed(core: Core) -> int:
+    """Settle those that have certainly ended, and return how many; note each of the others once.
+
+    Raises JournalError.
+    """
     pilots = removed_pilots(core)
-    before = core.journal.explained(_TOLD) if pilots else {}
+    ended = await asyncio.to_thread(_ended_here, core, pilots)
+    before, now = core.journal.explained(_TOLD) if pilots else {}, core.now()
+    settled = 0
     for pilot in pilots:
-        if pilot.id not in before:
+        if pilot.id in ended or pilot.due <= now:
+            why = "its job on this machine has ended"
+            if pilot.id not in ended:
+                why = f"its latest possible end was {format_instant(pilot.due)}"
+            await _settle(core, pilot, ended.get(pilot.id), why)
+            settled += 1
+        elif pilot.id not in before:
             told = _told(pilot)
             log.warning("pilot %d: %s", pilot.id, told)
-            core.journal.explain(core.now(), pilot.site, _TOLD, told, pilot=pilot.id)
+            core.journal.explain(now, pilot.site, _TOLD, told, pilot=pilot.id)
+    return settled
 
 
-async def settle_removed(core: Core) -> int:
-    """Settle those that have certainly ended; how many there were. Raises JournalError."""
-    now = core.now()
-    due = [pilot for pilot in removed_pilots(core) if pilot.due <= now]
-    for pilot in due:
-        await _settle(core, pilot, None, f"its latest possible end was {format_instant(pilot.due)}")
-    return len(due)
+def _ended_here(core: Core, pilots: Sequence[RemovedPilot]) -> dict[int, float]:
+    """When pilots of former local sites ended (epoch seconds), by pilot. Their queued jobs are cancelled."""
+    ended: dict[int, float] = {}
+    for site in {pilot.site for pilot in pilots}:
+        own = {pilot.job: pilot for pilot in pilots if pilot.site == site and pilot.job is not None}
+        try:
+            local = former_local_site(site, core.directory)
+            if local is None:
+                continue
+            local.cancel([job for job, pilot in own.items() if pilot.started is None])
+            reports = local.jobs(list(own), TAG_START)
+        except AdaptorError as error:  # its folder cannot be read
+            log.warning("pilots of the former site %s cannot be looked up: %s", site, error)
+            continue
+        ended |= {own[report.id].id: report.end for report in reports if report.id in own and report.end}
+    return ended
 
 
 async def settle_site(core: Core, site: str, ended: float | None) -> int:
@@ -91,6 +117,7 @@ def _known(core: Core, row: PilotRow, noticed: float | None) -> RemovedPilot:
     return RemovedPilot(
         id=row.id,
         site=row.site,
+        job=row.job,
         tr=row.tr,
         grace=reserved.tariff.grace if reserved else 0,
         reserved=reserved.amount if reserved else 0,

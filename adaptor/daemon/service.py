@@ -26,7 +26,7 @@ from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.observing import read_history
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
-from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
+from adaptor.daemon.removed_sites import settle_removed
 from adaptor.daemon.server import (
     PeerMessage,
     PortLimits,
@@ -227,9 +227,9 @@ class Service:
         found = changes(self.configured, now)
         pilots = [(pilot, name) for name, site in self.sites.items() for pilot in site.pilots]
         bags = [(bag.id, bag.spec.sites) for bag in self.core.broker.state.bags.values()]
-        check_removed(list(self.sites), now, pilots, bags, self.configured.path)
+        check_removed(list(self.sites), now, pilots, bags, self.directory)
         if found.any:
-            log.info("the configuration is loaded anew: %s", found)
+            log.info("the configuration is loaded again: %s", found)
             self.stop(pilots=False, following=now)
         else:
             self.configured = msgspec.structs.replace(self.configured, digest=now.digest)
@@ -258,7 +258,7 @@ class Service:
             await self._try_journal()
             await asyncio.sleep(_LOOK)
         way = "forward" if step > 0 else "back"
-        told = f"the clock was set {way} by {format_duration(abs(step))}: the daemon begins anew"
+        told = f"the clock was set {way} by {format_duration(abs(step))}: the daemon begins again"
         log.warning("%s", told)
         with contextlib.suppress(JournalError):
             self.core.journal.note_clock_set(self.core.now(), told)
@@ -277,7 +277,7 @@ class Service:
         scheduler.add_job(self._every_second, Every(1.0), id="silence and idleness")
         scheduler.add_job(self._try_journal, Every(5.0), id="journal")
         scheduler.add_job(self._measure, Every(60.0), id="rates")
-        scheduler.add_job(self._settle_removed, Every(60.0), id="removed sites")
+        scheduler.add_job(self._settle_removed, Every(10.0), id="removed sites")
         scheduler.start()
         self.wake_sites()
         return scheduler
@@ -285,7 +285,7 @@ class Service:
     async def _run_site(self, state: Site) -> None:
         while True:
             try:
-                await run_site(state, backend_type(state.config.backend).pause, self._may_step)
+                await run_site(state, self._may_step)
             except JournalError as error:
                 self._stall(error)
             except Exception:
@@ -339,7 +339,6 @@ class Service:
     def _load_pilots(self) -> None:
         for state in self.sites.values():
             state.load_pilots()
-        tell_of_removed(self.core)
 
     # --- messages and periodic work --------------------------------------------------------------
 

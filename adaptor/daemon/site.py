@@ -45,7 +45,7 @@ _DIGITS = re.compile(r"[\d.]+")
 
 
 class Withheld(msgspec.Struct):
-    """The last reason for not submitting a request, so that it is told once."""
+    """The last reason for not submitting a request, so that it is said once."""
 
     text: str = ""
     row: int | None = None

@@ -17,7 +17,9 @@ from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.scheduling.state import SiteTerms
 from backends.base import Backend, SchedulerError
+from backends.local.backend_type import LOCAL, folder_of
 from backends.machines.base import Machine
+from backends.machines.here import HERE
 from backends.partitions import Partitions, most_of
 from backends.registry import agents, backend_type
 from backends.rules import site_rules
@@ -43,6 +45,13 @@ def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> 
 
 def make_backends(config: Config, state: Path, machines: Mapping[str, Machine]) -> dict[str, Backend]:
     return {name: make_backend(name, site, state, machines[name]) for name, site in config.sites.items()}
+
+
+def former_local_site(name: str, state: Path) -> Backend | None:
+    """The local site that an earlier configuration had by this name; None: it had none."""
+    if not folder_of(name, state).is_dir():
+        return None
+    return LOCAL.make(name, SiteConfig(backend="local"), state, HERE)
 
 
 def stays_inside(config: SiteConfig) -> bool:

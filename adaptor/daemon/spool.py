@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
@@ -15,7 +16,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.server import PeerMessage
 from adaptor.errors import AdaptorError
-from adaptor.protocol.files.local import Files
+from adaptor.protocol.files.local import LOCAL_FILES, FileEnd, Files, FilesError, FileWork, NewFile
 from adaptor.protocol.maildir import (
     LATENCY,
     QUICKEST,
@@ -25,13 +26,14 @@ from adaptor.protocol.maildir import (
     SpoolConnection,
     address_of,
     file_name,
+    for_worker,
     from_workers,
+    opened,
     parse_worker_file,
-    remove_folder,
-    write_next,
+    path_of,
 )
-from adaptor.protocol.seal import Envelope, Seal, SealError
-from adaptor.protocol.spool import DaemonFile, Exchange, ExchangeOutcome, Spool, SpoolError, WorkerFile
+from adaptor.protocol.seal import Seal
+from adaptor.protocol.spool import Spool
 from backends.findings import Finding, error, ok
 
 _TRIAL_FILE = file_name(SpoolConnection(0, "00000000", 1).name, 1)
@@ -61,7 +63,7 @@ def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Sp
     try:
         if config.ssh is None:
             spool.locate()
-    except SpoolError as error:
+    except FilesError as error:
         raise AdaptorError(f"sites.{name}.spool: {error}") from error
     return spool
 
@@ -77,13 +79,13 @@ def check_spool(site: SiteConfig) -> list[Finding]:
     trial = folder / "check"
     try:
         spool = Spool(trial)
-        spool.locate()
-        write_next(from_workers(trial), _TRIAL_FILE, b"a trial")
-        found = [file.data for file in spool.run(Exchange()).files]
-    except (SpoolError, OSError) as problem:
+        file = NewFile(os.fsencode(from_workers(spool.locate()) / _TRIAL_FILE), b"a trial")
+        LOCAL_FILES.run(FileWork(write=[file]))
+        done, _ = spool.run()
+        LOCAL_FILES.run(FileWork(remove=[os.fsencode(trial)]))
+    except FilesError as problem:
         return [error(f"spool: {problem}")]
-    remove_folder(trial)
-    if b"a trial" not in found:
+    if file.data not in [end.data for end in done.ends]:
         return [error(f"spool: {folder}: a file written there cannot be read at once; is it cached?")]
     return [ok(f"spool {folder} is private and writable; the nodes must see it, too")]
 
@@ -99,23 +101,13 @@ _SWEEP = 30.0
 class SpoolChannel:
     """The messages in both directions over one connection of a worker."""
 
-    def __init__(self, connection: SpoolConnection) -> None:
+    def __init__(self, connection: SpoolConnection, outgoing: Outgoing) -> None:
         self.connection = connection
         self.worker = b""
         """The worker's name, known from its first file on."""
         self.last = 0
         """The number of the worker's file that was taken last."""
-        self.outgoing = Outgoing()
-
-    def next_file(self, run: str, seal: Seal) -> DaemonFile | None:
-        """The next file for the worker, if one is due. `run`: the id of this run of the daemon."""
-        messages = self.outgoing.due()
-        if not messages:
-            return None
-        name = file_name(run, self.outgoing.written + 1)
-        envelope = Envelope(self.worker.decode(), messages)
-        data = seal.close(f"out/{self.connection.name}/{name}", envelope)
-        return DaemonFile(self.connection.name, name, data)
+        self.outgoing = outgoing
 
 
 class SpoolEndpoint:
@@ -147,7 +139,7 @@ class SpoolEndpoint:
         self._channels: dict[SpoolConnection, SpoolChannel] = {}
         self._current: dict[bytes, SpoolChannel] = {}
         """By worker: the channel of its newest connection."""
-        self._taken: list[str] = []
+        self._taken: list[bytes] = []
         """Worker files that the next exchange removes."""
         self._pace = LookPace(_SLOWEST_ALONE)
         self._problem = ""
@@ -167,7 +159,7 @@ class SpoolEndpoint:
         return True
 
     async def locate(self) -> str:
-        """The address for the workers' access file. Raises SpoolError."""
+        """The address for the workers' access file. Raises FilesError."""
         async with self._busy:
             return address_of(await asyncio.to_thread(self._spool.locate))
 
@@ -186,19 +178,19 @@ class SpoolEndpoint:
         """Read what workers wrote, have it handled, and write the answers."""
         async with self._busy:
             began = system_clock()
-            outcome = await self._exchange(self._next_exchange(collect=True))
-            if outcome is None:
+            found = await self._exchange(collect=True)
+            if found is None:
                 return
-            messages = self._take(outcome.files)
+            ends, more = found
+            messages = self._take(ends)
             if messages:
                 await self._hear(messages)
             if self._taken or self._news.is_set():  # so that answers do not wait for the next look
-                await self._exchange(self._next_exchange(collect=False))
-            if not outcome.more:
+                await self._exchange(collect=False)
+            if not more:
                 self.heard_until = began
-            busy = bool(messages) or outcome.more
             self._pace.slowest = SLOWEST if self._current else _SLOWEST_ALONE
-            if busy:
+            if messages or more:
                 self._pace.speed_up()
             else:
                 self._pace.slow_down()
@@ -212,21 +204,28 @@ class SpoolEndpoint:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._news.wait(), self._pace.pause - QUICKEST)
 
-    def _next_exchange(self, *, collect: bool) -> Exchange:
+    async def _exchange(self, *, collect: bool) -> tuple[list[FileEnd], bool] | None:
+        """The workers' files, and whether there are more; None: the spool cannot be used."""
         self._news.clear()
         pilots = None
         if collect and time.monotonic() >= self._next_sweep:
             self._next_sweep = time.monotonic() + _SWEEP
-            pilots = list(self._pilots())
-            self._forget([each for each in self._channels if each.pilot not in set(pilots)])
-        files = [file for each in self._channels.values() if (file := each.next_file(self._run, self._seal))]
-        return Exchange(remove=self._taken, write=files, pilots=pilots, collect=collect)
-
-    async def _exchange(self, exchange: Exchange) -> ExchangeOutcome | None:
-        """Exchange messages once; None: the spool cannot be used."""
+            pilots = frozenset(self._pilots())
+            self._forget([each for each in self._channels if each.pilot not in pilots])
+        writing = {
+            file.path: (channel, file)
+            for channel in self._channels.values()
+            if (file := channel.outgoing.next_file(channel.worker.decode()))
+        }
         try:
-            outcome = await asyncio.to_thread(self._spool.run, exchange)
-        except SpoolError as error:
+            done, more = await asyncio.to_thread(
+                self._spool.run,
+                remove=self._taken,
+                write=[file for _, file in writing.values()],
+                pilots=pilots,
+                collect=collect,
+            )
+        except FilesError as error:
             problem = str(error)
             self._failures.failed(system_clock(), problem)
             if problem != self._problem:
@@ -239,19 +238,14 @@ class SpoolEndpoint:
         self._problem = ""
         self._failures.succeeded()
         self._taken = []
-        gone = frozenset(outcome.gone)
-        full = frozenset(outcome.full)
-        by_name = {connection.name: channel for connection, channel in self._channels.items()}
-        for file in exchange.write:
-            channel = by_name.get(file.connection)
-            if channel is not None and file.connection not in gone | full:
+        for path, (channel, _) in writing.items():
+            if path in done.homeless:
+                self._forget([channel.connection])
+            elif path not in done.held:
                 channel.outgoing.done()
                 if channel.outgoing.due():
                     self._news.set()
-        self._forget([connection for connection in self._channels if connection.name in gone])
-        for remark in outcome.remarks:
-            log.warning("%s", remark)
-        return outcome
+        return done.ends, more
 
     def _forget(self, connections: list[SpoolConnection]) -> None:
         for connection in connections:
@@ -259,31 +253,29 @@ class SpoolEndpoint:
             if self._current.get(channel.worker) is channel:
                 del self._current[channel.worker]
 
-    def _take(self, files: list[WorkerFile]) -> list[PeerMessage]:
+    def _take(self, ends: list[FileEnd]) -> list[PeerMessage]:
         """The messages in these files, in order for each worker; the next exchange removes the files."""
         messages: list[PeerMessage] = []
-        for file in files:
-            parsed = parse_worker_file(file.name)
-            if parsed is not None:
-                messages += self._open(*parsed, file)
+        for end in ends:
+            self._taken.append(end.path)
+            envelope = opened(end, self._spool.locate(), self._seal, log.warning)
+            parsed = parse_worker_file(path_of(end).name)
+            if envelope is None or parsed is None:
+                continue
+            channel = self._channel(parsed[0])
+            channel.worker = envelope.worker.encode()
+            if parsed[1] > channel.last:
+                channel.last = parsed[1]
+                if self._make_current(channel):
+                    messages += [(channel.worker, message) for message in envelope.messages]
         return messages
 
-    def _open(self, connection: SpoolConnection, number: int, file: WorkerFile) -> list[PeerMessage]:
-        try:
-            envelope = self._seal.open(f"in/{file.name}", file.data)
-        except SealError as error:
-            log.warning("ignored and removed: %s", error)
-            self._taken.append(file.name)
-            return []
-        channel = self._channels.setdefault(connection, SpoolChannel(connection))
-        self._taken.append(file.name)
-        channel.worker = envelope.worker.encode()
-        if number <= channel.last:
-            return []
-        channel.last = number
-        if not self._make_current(channel):
-            return []
-        return [(channel.worker, message) for message in envelope.messages]
+    def _channel(self, connection: SpoolConnection) -> SpoolChannel:
+        if connection not in self._channels:
+            spool = self._spool.locate()
+            outgoing = Outgoing(spool, for_worker(spool, connection.name), self._run, self._seal)
+            self._channels[connection] = SpoolChannel(connection, outgoing)
+        return self._channels[connection]
 
     def _make_current(self, channel: SpoolChannel) -> bool:
         """Answer the worker on this channel from now on; False if the worker has opened a newer one."""

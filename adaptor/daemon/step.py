@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection
 
+from adaptor.backoff import Pace
 from adaptor.crafting.situation import Reshape
 from adaptor.daemon.acting import carry_out, use_nodes
 from adaptor.daemon.clock import midnight
@@ -28,20 +29,29 @@ from adaptor.decisions.step import (
     Steps,
     UseNodes,
 )
+from backends.registry import backend_type
+
+BURST = 20
+"""Looks at a queue that may follow each other at once: those of a bag that begins and ends."""
 
 
-async def run(site: Site, pause: float, may_step: Callable[[], bool]) -> None:
-    """Step whenever woken, with a short pause in between so that the scheduler is left in peace.
+async def run(site: Site, may_step: Callable[[], bool]) -> None:
+    """Step whenever woken, after the pause that the type of the scheduler asks for.
+
+    Many short bags or pilots wake a site all the time: beyond a burst it is looked at twice as often as
+    `poll_interval` says, and no more. On this machine no scheduler is asked.
 
     Raises:
         JournalError: a step could not be written down.
     """
+    kind, clock = backend_type(site.config.backend), asyncio.get_running_loop().time
+    pace = Pace(BURST, 0.0 if kind.on_this_machine else site.memory.settings.poll / 2)
     while True:
         await site.wake.wait()
         site.wake.clear()
         if may_step():
             await step(site)
-        await asyncio.sleep(pause)
+        await asyncio.sleep(max(kind.pause, pace.pause(clock())))
 
 
 async def step(site: Site) -> None:

@@ -20,6 +20,7 @@ from adaptor.decisions.pilots import Pilot, request_told
 from adaptor.decisions.requests import billed
 from adaptor.decisions.step import Answer
 from adaptor.errors import AdaptorError, JournalError
+from adaptor.journal.credits import write_entry
 from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
 from adaptor.reports import JobReport, JobState
@@ -131,9 +132,8 @@ def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
 
     def reserve(db: sqlite3.Connection, id: int) -> None:
         request = billed(site.memory.rules, crafted.request)
-        core.treasury.reserve(
-            db, id, site.name, request, action.kind, action.payers, now, action.gpus_per_processor
-        )
+        ledger, gpus = core.treasury.ledger, action.gpus_per_processor
+        write_entry(db, ledger.reserve(id, site.name, request, action.kind, action.payers, now, gpus))
 
     bag = action.demand.bag
     id = core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, action.node)

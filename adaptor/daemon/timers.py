@@ -26,5 +26,5 @@ class Every(BaseTrigger):  # type: ignore[misc, unused-ignore]  # APScheduler ha
 
 
 def new_scheduler() -> AsyncIOScheduler:
-    """One that runs a job once, however late, and never beside itself."""
+    """One that runs a job once, however late, and never twice at a time."""
     return AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})

@@ -10,9 +10,9 @@ import msgspec
 
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.entries import Budget
-from adaptor.budget.accounting.ledger import Ledger, Shares
+from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import Clock
 from adaptor.journal.change_rows import note_user_change
@@ -85,26 +85,6 @@ class Treasury:
             if of_site.budget is not None:
                 self.ledger.impose(of_site.budget, now)
 
-    def reserve(
-        self,
-        db: sqlite3.Connection,
-        pilot: int,
-        site: str,
-        request: Request,
-        kind: Allocation,
-        shares: Shares,
-        now: float,
-        gpus: float = 0.0,
-    ) -> None:
-        """Set the most that a pilot can cost aside, in the transaction that writes its intent.
-
-        `gpus`: that it holds for each processor.
-
-        Raises:
-            OverBudgetError: a budget does not hold it.
-        """
-        write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now, gpus))
-
     def hold_for(self, pilot: int, request: Request) -> None:
         """Set aside what a pilot would cost with another request, if that is more than with its own.
 
@@ -120,10 +100,6 @@ class Treasury:
     def change(self, db: sqlite3.Connection, pilot: int, request: Request) -> None:
         """Set aside what a pilot costs that asks for this now, in a transaction of the journal."""
         write_entry(db, self.ledger.change(pilot, request, self._clock(), within=False))
-
-    def settle_all(self) -> None:
-        """As `settle`, for whatever has ended unnoticed. Raises JournalError."""
-        self.settle(self.ledger.open_pilots)
 
     def settle(self, pilots: Iterable[int]) -> None:
         """Charge those of these pilots that have ended, and give the rest back. Raises JournalError.

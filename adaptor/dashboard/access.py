@@ -69,7 +69,7 @@ class PageGuard:
     def __init__(self, app: ASGIApp, token: str | None, hosts: Collection[str], base: str = "") -> None:
         """Args:
         token: None: the socket's file is the only lock.
-        hosts: names beside those of the loopback under which browsers may ask; lower case; `*`: any.
+        hosts: names besides those of the loopback under which browsers may ask; lower case; `*`: any.
         base: `/a/path` before all paths, where a proxy does not take it off; empty: none.
         """
         self._app = app

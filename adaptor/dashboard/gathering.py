@@ -167,7 +167,7 @@ _NOTHING = Details(api.Activity([], []), [])
 
 
 class _Rarely:
-    """Asks anew only when that takes no more than a twentieth of the time since the last answer."""
+    """Asks again only when that takes no more than a twentieth of the time since the last answer."""
 
     def __init__(self, stopwatch: Callable[[], float]) -> None:
         self._stopwatch = stopwatch

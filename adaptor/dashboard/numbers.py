@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import bisect
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import msgspec
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
 from adaptor import api
 from adaptor.api import QueuePicture
@@ -16,31 +15,29 @@ from adaptor.errors import NoDaemonError
 from adaptor.forecast.record import Record
 from adaptor.model import IN_SYSTEM
 
-LATENESS = (-3600.0, -600.0, -60.0, 0.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+_LATENESS = (-3600.0, -600.0, -60.0, 0.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
 """Upper bounds of the histogram of real less predicted starts, seconds."""
 _ENDED_BAGS = 10
 _IN_SYSTEM = {state.value for state in IN_SYSTEM}
 
 
-class Lateness(msgspec.Struct):
-    """How much later than predicted pilots of a site started."""
-
-    counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(LATENESS) + 1))
-    total: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        self.counts[bisect.bisect_left(LATENESS, seconds)] += 1
-        self.total += seconds
-
-
 class EndedPilots:
-    """Sums over all pilots that have ended, by site; asked for only as far as they are new."""
+    """Metrics of all pilots that have ended, by site; these are asked for only as far as they are new."""
 
     def __init__(self) -> None:
-        self.by_state: dict[tuple[str, str], int] = defaultdict(int)
-        self.used: dict[str, float] = defaultdict(float)
-        self.wasted: dict[str, float] = defaultdict(float)
-        self.lateness: dict[str, Lateness] = defaultdict(Lateness)
+        words = "Pilots that have ended."
+        self.over = Counter("adaptor_pilots_ended", words, ["site", "state"], registry=None)
+        words = "Processor time that ended pilots held: used for results, or wasted."
+        name = "adaptor_processor_seconds"
+        self.seconds = Counter(name, words, ["site", "use"], unit="seconds", registry=None)
+        words = "Real less predicted starts of the formal requests that have ended."
+        name = "adaptor_start_lateness_seconds"
+        self.late = Histogram(name, words, ["site"], unit="seconds", buckets=_LATENESS, registry=None)
+        words = "Sum of the real less the predicted starts; a histogram with negative values has none."
+        name = "adaptor_start_lateness_sum_seconds"
+        self.all_late = Gauge(name, words, ["site"], unit="seconds", registry=None)
         self.since = 0.0
         """From when on ended pilots are to be asked for, epoch seconds."""
         self._counted: dict[int, float] = {}
@@ -53,11 +50,12 @@ class EndedPilots:
                 since = min(since, pilot.submitted)  # it ends later than that, however late that is learned
             elif pilot.id not in self._counted:
                 self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
-                self.by_state[pilot.site, pilot.state] += 1
-                self.used[pilot.site] += pilot.used
-                self.wasted[pilot.site] += pilot.wasted
+                self.over.labels(pilot.site, pilot.state).inc()
+                self.seconds.labels(pilot.site, "used").inc(pilot.used)
+                self.seconds.labels(pilot.site, "wasted").inc(pilot.wasted)
                 if pilot.started is not None and pilot.predicted_start is not None and not pilot.node:
-                    self.lateness[pilot.site].add(pilot.started - pilot.predicted_start)
+                    self.late.labels(pilot.site).observe(pilot.started - pilot.predicted_start)
+                    self.all_late.labels(pilot.site).inc(pilot.started - pilot.predicted_start)
         self.since = since
         self._counted = {id: ended for id, ended in self._counted.items() if ended >= since}
 

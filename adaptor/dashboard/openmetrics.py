@@ -1,18 +1,16 @@
-"""The numbers as metrics: OpenMetrics or Prometheus' text for a scraper, text for node_exporter's files."""
+"""The numbers as metrics: OpenMetrics or Prometheus' text."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.exposition import choose_encoder, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from adaptor.dashboard.numbers import LATENESS, EndedPilots, Numbers
+from adaptor.dashboard.numbers import EndedPilots, Numbers
 
 NOTHING: tuple[()] = ()
 
@@ -29,11 +27,6 @@ def encoded(numbers: Numbers, ended: EndedPilots, accept: str) -> tuple[bytes, s
     """The metrics in the form that a scraper accepts, and its content type."""
     encode, kind = choose_encoder(accept)
     return encode(_registry(numbers, ended)), kind
-
-
-def textfile(numbers: Numbers, ended: EndedPilots) -> bytes:
-    """As node_exporter's textfile collector reads them."""
-    return generate_latest(_registry(numbers, ended))
 
 
 def _registry(numbers: Numbers, ended: EndedPilots) -> CollectorRegistry:
@@ -54,8 +47,14 @@ def families(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
         (((state,), sum(getattr(bag, state) for bag in running)) for state in states),
     )
     yield GaugeMetricFamily("adaptor_bags", "Bags that have not ended.", len(running))
-    yield from _pilots(numbers, ended)
-    yield from _starts(numbers, ended)
+    yield from _pilots(numbers)
+    yield from ended.over.collect()
+    yield from ended.seconds.collect()
+    yield from _starts(numbers)
+    for family in ended.late.collect():  # with negative values it has no sum, and so may have no count
+        family.samples = [each for each in family.samples if not each.name.endswith("_count")]
+        yield family
+    yield from ended.all_late.collect()
     yield from _sites(numbers)
     yield from _credits(numbers)
     yield from _forecasts(numbers)
@@ -70,7 +69,7 @@ def _gauge(
     return family
 
 
-def _pilots(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
+def _pilots(numbers: Numbers) -> Iterator[Metric]:
     labels = ["site", "state"]
     held: dict[tuple[str, str], list[int]] = {
         (site, state): []
@@ -83,23 +82,9 @@ def _pilots(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
     yield _gauge("adaptor_pilots", "Pilots in the system.", labels, counts)
     sums = ((place, sum(found)) for place, found in held.items())
     yield _gauge("adaptor_pilot_processors", "Processors of the pilots in the system.", labels, sums)
-    over = CounterMetricFamily("adaptor_pilots_ended", "Pilots that have ended.", labels=labels)
-    for place, count in sorted(ended.by_state.items()):
-        over.add_metric(place, count)
-    yield over
-    seconds = CounterMetricFamily(
-        "adaptor_processor_seconds",
-        "Processor time that ended pilots held: used for results, or wasted.",
-        labels=["site", "use"],
-        unit="seconds",
-    )
-    for site in sorted(ended.used):
-        seconds.add_metric([site, "used"], ended.used[site])
-        seconds.add_metric([site, "wasted"], ended.wasted[site])
-    yield seconds
 
 
-def _starts(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
+def _starts(numbers: Numbers) -> Iterator[Metric]:
     for name, words, field in (
         ("predicted_start", "When a pilot in the system was predicted to start.", "predicted_start"),
         ("start", "When a running pilot started.", "started"),
@@ -112,24 +97,6 @@ def _starts(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:
             (((pilot.site, str(pilot.id)), time) for pilot, time in known if time is not None),
             "seconds",
         )
-    late = HistogramMetricFamily(
-        "adaptor_start_lateness_seconds",
-        "Real less predicted starts of the formal requests that have ended.",
-        labels=["site"],
-        unit="seconds",
-    )
-    for site, lateness in sorted(ended.lateness.items()):
-        bounds = ["+Inf" if math.isinf(bound) else str(bound) for bound in (*LATENESS, math.inf)]
-        sums = map(float, accumulate(lateness.counts))
-        late.add_metric([site], list(zip(bounds, sums, strict=True)), sum_value=None)
-    yield late
-    yield _gauge(
-        "adaptor_start_lateness_sum_seconds",
-        "Sum of the real less the predicted starts; a histogram with negative values has none.",
-        ["site"],
-        (((site,), lateness.total) for site, lateness in sorted(ended.lateness.items())),
-        "seconds",
-    )
 
 
 def _sites(numbers: Numbers) -> Iterator[Metric]:

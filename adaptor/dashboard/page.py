@@ -41,9 +41,9 @@ class PilotBox(msgspec.Struct, frozen=True, kw_only=True):
     pilot: int
     start: float
     end: float
-    bottom: int
+    bottom: int = 0
     p: int
-    fits: bool
+    fits: bool = True
     """Whether it lies beside the jobs of others and other pilots; not always so right after a change."""
     state: str
     latest: float | None = None

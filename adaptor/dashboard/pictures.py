@@ -15,22 +15,7 @@ from adaptor.api import AttemptSpan, AttemptUse, QueuePicture
 from adaptor.dashboard.page import PilotBox, SitePicture, Strip
 
 
-class Box(msgspec.Struct, frozen=True):
-    """Something that holds `p` processors from `start` to `end`."""
-
-    id: int
-    start: float
-    end: float
-    p: int
-
-
-class Placed(msgspec.Struct, frozen=True):
-    box: Box
-    bottom: int
-    fits: bool
-
-
-def place(boxes: Iterable[Box], held: Sequence[tuple[float, int]], processors: int) -> list[Placed]:
+def place(boxes: Iterable[PilotBox], held: Sequence[tuple[float, int]], processors: int) -> list[PilotBox]:
     """The boxes hung from the upper edge, beside each other and above what others hold.
 
     Which order leaves no box without room is not known beforehand, so a few are tried, and that with the
@@ -43,12 +28,12 @@ def place(boxes: Iterable[Box], held: Sequence[tuple[float, int]], processors: i
     given = list(boxes)
     times = [time for time, _ in held]
     orders = (
-        sorted(given, key=lambda box: (box.start, -box.p, box.id)),
-        sorted(given, key=lambda box: (box.start - box.end, box.id)),
-        sorted(given, key=lambda box: (-box.p, box.id)),
-        sorted(given, key=lambda box: (-box.end, box.id)),
+        sorted(given, key=lambda box: (box.start, -box.p, box.pilot)),
+        sorted(given, key=lambda box: (box.start - box.end, box.pilot)),
+        sorted(given, key=lambda box: (-box.p, box.pilot)),
+        sorted(given, key=lambda box: (-box.end, box.pilot)),
     )
-    best: list[Placed] = []
+    best: list[PilotBox] = []
     for number, order in enumerate(orders):
         placed = _hung(order, times, held, processors)
         if not number or _misfits(placed) < _misfits(best):
@@ -58,31 +43,32 @@ def place(boxes: Iterable[Box], held: Sequence[tuple[float, int]], processors: i
     return best
 
 
-def _misfits(placed: Sequence[Placed]) -> int:
+def _misfits(placed: Sequence[PilotBox]) -> int:
     return sum(not each.fits for each in placed)
 
 
 def _hung(
-    order: Sequence[Box], times: Sequence[float], held: Sequence[tuple[float, int]], processors: int
-) -> list[Placed]:
+    order: Sequence[PilotBox], times: Sequence[float], held: Sequence[tuple[float, int]], processors: int
+) -> list[PilotBox]:
     """Each box as high as the ones before it let it be."""
-    placed: list[Placed] = []
+    placed: list[PilotBox] = []
     for box in order:
         first = max(0, bisect_right(times, box.start) - 1)
         last = bisect_left(times, box.end, first)
         base = max((count for _, count in held[first:last]), default=0)
-        beside = [each for each in placed if each.box.start < box.end and box.start < each.box.end]
+        beside = [each for each in placed if each.start < box.end and box.start < each.end]
         bottom = _highest(box.p, beside, processors)
         fits = bottom >= base
-        placed.append(Placed(box, bottom if fits else max(0, processors - box.p), fits))
+        bottom = bottom if fits else max(0, processors - box.p)
+        placed.append(msgspec.structs.replace(box, bottom=bottom, fits=fits))
     return placed
 
 
-def _highest(p: int, beside: Sequence[Placed], processors: int) -> int:
+def _highest(p: int, beside: Sequence[PilotBox], processors: int) -> int:
     """The highest bottom at which a box overlaps no other; negative: there is no room at all."""
     for top in sorted({processors, *(each.bottom for each in beside)}, reverse=True):
         bottom = top - p
-        if all(top <= each.bottom or each.bottom + each.box.p <= bottom for each in beside):
+        if all(top <= each.bottom or each.bottom + each.p <= bottom for each in beside):
             return bottom
     return -1
 
@@ -178,10 +164,21 @@ def _site_picture(
     now: float,
 ) -> SitePicture:
     starts = {own.pilot: own.start for own in queue.starts}
-    times = {pilot.id: span for pilot in pilots if (span := _times(pilot, starts, now)) is not None}
-    shown = {pilot.id: pilot for pilot in pilots if pilot.id in times}
     held = [*past[:-1], *((step.time, step.running + step.planned) for step in queue.steps)]
-    boxes = [Box(id, *times[id], shown[id].p) for id in shown]
+    drawn = [(pilot, span) for pilot in pilots if (span := _times(pilot, starts, now)) is not None]
+    boxes = [
+        PilotBox(
+            pilot=pilot.id,
+            start=start,
+            end=end,
+            p=pilot.p,
+            state=pilot.state,
+            latest=start + late if late and pilot.started is None else None,
+            used=pilot.used,
+            wasted=pilot.wasted,
+        )
+        for pilot, (start, end) in drawn
+    ]
     begin = max(now - PAST, min([now - 120, *(box.start for box in boxes if box.start < now)]))
     placed = place(boxes, held, queue.processors or max((box.p for box in boxes), default=1))
     return SitePicture(
@@ -189,25 +186,10 @@ def _site_picture(
         observed=queue.observed,
         processors=queue.processors,
         begin=begin,
-        end=_horizon(queue, [end for _, end in times.values()], now),
+        end=_horizon(queue, [box.end for box in boxes], now),
         past=past,
         steps=queue.steps,
-        boxes=[
-            PilotBox(
-                pilot=each.box.id,
-                start=each.box.start,
-                end=each.box.end,
-                bottom=each.bottom,
-                p=each.box.p,
-                fits=each.fits,
-                state=shown[each.box.id].state,
-                latest=each.box.start + late if late and shown[each.box.id].started is None else None,
-                used=shown[each.box.id].used,
-                wasted=shown[each.box.id].wasted,
-            )
-            for each in placed
-            if each.box.end > begin
-        ],
+        boxes=[each for each in placed if each.end > begin],
     )
 
 

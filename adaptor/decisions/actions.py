@@ -33,7 +33,7 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
     gpus_per_processor: float = 0.0
-    """That the pilot is charged for, beside its processors."""
+    """That the pilot is charged for, besides its processors."""
 
     @property
     def kind(self) -> Allocation:

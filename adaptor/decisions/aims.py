@@ -114,7 +114,7 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     most, widest = shape.processors_for(hosts), shape.processors_for(hosts / max(1, course.requests))
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
         return demand
-    why = f"what its budget leaves beside the work pays for {counted(hosts, 'more host')}"
+    why = f"what its budget leaves after the work pays for {counted(hosts, 'more host')}"
     return msgspec.structs.replace(demand, most=most, widest=widest, why_most=why)
 
 
@@ -254,7 +254,7 @@ def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest:
     return (
         f"bag {bag.id} is paused: neither its budget nor its deadline can be kept: it will cost {least} to "
         f"{most} credits, and the budget is {format_credits(budget)}; it takes until {end} at the least, "
-        f"on {slots} slots, which is {late} late: adaptor budget {bag.id} --set {enough} lets it go on"
+        f"on {slots} slots, which is {late} late: adaptor change {bag.id} --budget {enough} lets it go on"
     )
 
 
@@ -278,7 +278,7 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
         return ""
     return (
         f"its charging unit ends, and of its {counted(slots, 'slot')} {going} should go on: "
-        "the other tasks cost less where they start anew"
+        "the other tasks cost less if they start again elsewhere"
     )
 
 

@@ -172,6 +172,6 @@ def _too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Dem
     if allowance.budget != f"bag {demand.bag}":
         return f"bag {demand.bag} is paused: {reason}"
     return (
-        f"bag {demand.bag} is paused: {reason}: adaptor budget {demand.bag} --set "
+        f"bag {demand.bag} is paused: {reason}: adaptor change {demand.bag} --budget "
         f"{rounded_up(known.used + rest)}"
     )

@@ -1,4 +1,4 @@
-"""The donated nodes of sites as offers beside formal requests: those that are there, those that will come.
+"""The donated nodes of sites as offers besides formal requests: those that are there, those that will come.
 
 De Rose et al. (2008, §5): "the decision as to what strategy to use to request resources is based on the cost
 of the resources and the time available to obtain the results".
@@ -108,7 +108,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def coming(self, task: TaskTime) -> SiteOffer | None:
-        """The nodes that are expected beside those by the bag's deadline.
+        """The nodes that are expected besides those by the bag's deadline.
 
         Hours of donation that begin later do not count. Other bags may get the same nodes. Each idle period
         begins charging units of its own, so they are part of the price.
@@ -156,7 +156,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _mean_slots(self) -> float:
-        """Tasks that a node of the site can run at the same time, in the mean over those in service."""
+        """Tasks that a node of the site can run at the same time, on average over those in service."""
         serving = [node for node in self.donation.known if node.use is not NodeUse.AWAY]
         slots = sum(slots_on(node, node.processors, self.wanted.task) for node in serving)
         return slots / max(1, len(serving))

@@ -25,7 +25,7 @@ _KEEP = 300.0
 _HANDOVER = 5.0
 """Seconds between our leaving a node and the start of the local job that wanted it, at most."""
 _BLIND = 300.0
-"""Seconds without an observation after which idle periods begin anew."""
+"""Seconds without an observation after which idle periods begin again."""
 
 Workers = Mapping[int, Mapping[str, Worker]]
 """By pilot and by id."""
@@ -159,7 +159,7 @@ class DonationMemory:
         return True
 
     def before_looking(self, pilots: PilotTable, now: float) -> None:
-        """Where the nodes have not been looked at for long, their idle periods begin anew.
+        """Where the nodes have not been looked at for long, their idle periods begin again.
 
         Nobody looks while nothing waits, or while the scheduler does not answer. A node that was used
         before the daemon's restart has been idle for as long, at least.

@@ -27,7 +27,7 @@ _Slots = tuple[Pilot, int]
 
 
 def give_back_surplus(snapshot: Snapshot, memory: Memory) -> Iterator[Withdraw | End | GiveBack]:
-    """The actions at this site for all bags that were planned anew."""
+    """The actions at this site for all bags that were planned again."""
     for bag in snapshot.bags.values():
         if bag.id in memory.slots and bag.spec.allows(snapshot.site):
             slots = memory.slots[bag.id].get(snapshot.site, 0)
@@ -49,7 +49,7 @@ def give_back(
     there = sum(held for _, held in pilots)
     for pilot, held in _surplus(ledger, site, bag, pilots, slots, now):
         why = (
-            f"bag {bag.id} is planned anew: {held} of {counted(there, 'slot')} at {site.name} are given back"
+            f"bag {bag.id} is planned again: {held} of {counted(there, 'slot')} at {site.name} are given back"
         )
         if pilot.state is PilotState.QUEUED:
             yield Withdraw(pilot.id, why)

@@ -75,7 +75,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     shares_problem: str = ""
     """Why there are none; empty: there are."""
     slots: dict[int, dict[str, int]] = {}
-    """Bags that were bought from a quote and planned anew since: their slots by site."""
+    """Bags that were bought from a quote and planned again since: their slots by site."""
     looked: dict[int, float] = {}
     """When those were last looked at."""
     forecasts: dict[int, MadeForecast] = {}

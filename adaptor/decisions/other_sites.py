@@ -1,6 +1,6 @@
 """Several sites: one division of the waiting tasks among all of them at an instant.
 
-Each site decides by itself. The division is made anew for all sites, from what was last seen of each, and
+Each site decides by itself. The division is made again for all sites, from what was last seen of each, and
 the site takes its own part; so a scheduler that hangs never holds another site up.
 """
 
@@ -134,7 +134,7 @@ def _closed(site: SiteFacts, now: float) -> str:
 
 
 def _known_profile(view: PlanningView, last: KnownProfile | None) -> KnownProfile | None:
-    """What is free beside the queue and the requests submitted since it was read; None: never read."""
+    """What is free besides the queue and the requests submitted since it was read; None: never read."""
     queue = view.queue
     if queue is None:
         return None

@@ -83,7 +83,7 @@ def on_arrivals(site: str, pilot: Pilot, now: float) -> Iterator[Remark]:
     """What workers got less of than was asked for, and which nodes have none."""
     for node, arrival in pilot.arrivals.items():
         if arrival.shortfalls and node not in pilot.notes:
-            text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` tells more"
+            text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` shows more"
             yield Remark(pilot.id, text, about=node)
     text = _without_worker(pilot, now)
     if text or NODES in pilot.notes:
@@ -138,7 +138,7 @@ def why_forsaken(site: SiteFacts, pilot: Pilot, now: float) -> str:
         return ""
     if now - since <= _patience(site, pilot):
         return ""
-    return f"none of its workers has been heard of for {format_duration(now - since)}"
+    return f"none of its workers has answered for {format_duration(now - since)}"
 
 
 def _patience(site: SiteFacts, pilot: Pilot) -> float:
@@ -168,7 +168,7 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
 
 
 def _has_room(site: SiteFacts, queue: QueueState, pilot: Pilot) -> bool:
-    """Whether a request could start at once beside all other jobs of the queue."""
+    """Whether a request could start at once besides all other jobs of the queue."""
     idle = queue.processors - sum(job.processors for job in queue.running)
     if idle < pilot.request.p:  # spares most steps the planning of a long queue
         return False

@@ -92,7 +92,7 @@ def host_terms(ledger: Statements, site: SiteFacts) -> HostTerms:
 
 
 def charges_whole_units(ledger: Statements, site: SiteFacts) -> bool:
-    """Whether time is charged in units that are long beside the start-up of a pilot.
+    """Whether time is charged in units that are long compared with the start-up of a pilot.
 
     Where they are shorter, to go on costs less than to start another pilot, and none ends for their sake.
     """

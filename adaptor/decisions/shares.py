@@ -16,7 +16,7 @@ from adaptor.errors import AdaptorError
 def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
     """The memory with the due answers, and without those of bags that are not asked about.
 
-    An answer takes some 25 ms with ten sites. What changes it at once has it asked anew at once.
+    An answer takes some 25 ms with ten sites. What changes it at once has it asked again at once.
     """
     asked = {question.bag for question in questions}
     shares = {bag: answer for bag, answer in memory.shares.items() if bag in asked}

@@ -217,7 +217,7 @@ class _Step:
             full = most is not None and len(self._used) + chosen >= most
             return f"max_nodes is {most}" if full else f"reserve_nodes is {self._rules.reserve_nodes}"
         if nodes and not chosen and max(node.processors for node in nodes) < narrowest:
-            return f"a task needs {counted(narrowest, 'processor')}, and no idle node has so many"
+            return f"a task needs {counted(narrowest, 'processor')}, and no idle node has that many"
         if nodes and not chosen and not any(map(self._has_memory, nodes)):
             return "no idle node has the memory that a task needs"
         if chosen < useful:

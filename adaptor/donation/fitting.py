@@ -12,7 +12,7 @@ from adaptor.resources import Gpus, TaskSize
 
 
 class NodeSize(Protocol):
-    """What a node has, beside its processors."""
+    """What a node has, besides its processors."""
 
     @property
     def memory(self) -> int | None: ...
@@ -28,7 +28,7 @@ def least_probability(allocation: Allocation, rules: DonationRules) -> float:
 
 
 def release_probability(need: float, wait: float, rules: DonationRules) -> float:
-    """With which a held task must finish on a donated node to be started there all the same.
+    """With which a held task must finish on a donated node to be started there anyway.
 
     Started from scratch until it finishes, at the same odds each time, it takes need / probability seconds at
     most; a formal request that starts in `wait` seconds has done it after wait + need. It is not tried with

@@ -8,7 +8,7 @@ count from then on. Ages matter: the longer a node has been idle, the longer it 
 
 Before there is data, each piece has one end at the rate 1 / (age + an hour): a node is expected to
 stay idle as long as it has been, and an hour, with a probability of one half. No node is expected to
-become idle; an hour without any that did is supposed beside the time that was watched.
+become idle; an hour without any that did is supposed besides the time that was watched.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Idleness(msgspec.Struct, frozen=True, kw_only=True):
         return self.begun / (self.watched + PRIOR_AGE)
 
     def usual(self, age: float) -> float:
-        """Nodes that were idle for at least `age`, one of `EDGES`, in the mean over the time watched."""
+        """Nodes that were idle for at least `age`, one of `EDGES`, on average over the time watched."""
         return sum(self.seconds[bisect_right(EDGES, age) - 1 :]) / (self.watched + PRIOR_AGE)
 
 
@@ -126,7 +126,7 @@ class IdleLearner:
 
     @property
     def hazard(self) -> Hazard:
-        """Made anew when a hundredth more ends have been seen, so that asking costs nothing."""
+        """Made again when a hundredth more ends have been seen, so that asking costs nothing."""
         if self._hazard is None or self._total > 1.01 * self._at:
             self._hazard, self._at = self._estimate(), self._total
         return self._hazard

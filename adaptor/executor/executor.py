@@ -10,22 +10,26 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor as StandardExecutor
+from concurrent.futures import wait as wait_for
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, overload
 
 import msgspec
 
 from adaptor import api
-from adaptor.api import SiteView
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Interpreter
 from adaptor.executor import call_files
 from adaptor.executor.chunks import chunks, run_chunk
-from adaptor.executor.pickling import LARGE, name_of, new_file, pickled, task_of
+from adaptor.executor.pickling import LARGE, Call, name_of, new_file, pickled, task_of
+from adaptor.executor.resources import CallTerms, Resources
 from adaptor.executor.session import CallFuture, R, Session, client, ensure, inherited
 from adaptor.extras import require_extra
 from adaptor.option_kinds import DURATION, GPUS, LABEL, LABELS, MEMORY, Kind
 from adaptor.protocol.messages import INLINE, INPUT_FILE
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 P = ParamSpec("P")
 
@@ -122,12 +126,16 @@ class Executor(StandardExecutor):
         ensure(spec.sites)
         with client() as asking:
             sites = asking.ask(api.GetSites())
-            self._max_workers = max_workers or _most_at_once(spec, sites)
+            self._processors = sum(
+                site.processors or site.max_proc or 0 for site in sites if spec.allows(site.name)
+            )
             bag = asking.open_bag(spec)
         folder = Path(spec.output.replace("{bag}", str(bag)))
         if file:
             call_files.write(folder, file, first)
         self._session = Session(client, bag, folder, payload)
+        self._most, self._size, self._terms = max_workers, spec.task, CallTerms()
+        self._max_workers = self._most_at_once()
         self._end = weakref.finalize(self, self._session.close)
 
     @property
@@ -135,24 +143,49 @@ class Executor(StandardExecutor):
         """The number of its bag: `adaptor status`, `adaptor results` and `adaptor why` show more of it."""
         return self._session.bag
 
-    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> CallFuture[R]:
-        """Have `fn(*args, **kwargs)` called; its future.
+    def with_resources(self, **resources: Unpack[Resources]) -> Executor:
+        """A view: an executor whose calls need this, and the rest as before, in the same bag.
 
-        The function and its arguments are pickled at once. What that raises, the future raises.
+        It shares the connection and `max_workers`. Its `shutdown` ends the view alone.
+
+        Args:
+            cpus, mem, gpus, time: of each call, as of the executor.
+            env: variables that its calls have besides those of the program.
 
         Raises:
+            ValueError: there is no such resource, or a value is out of its range.
+        """
+        return _View(self, self._terms.but(resources))
+
+    @overload
+    def submit(
+        self, fn: Callable[..., R], /, *args: Any, adaptor_resources: Resources, **kwargs: Any
+    ) -> CallFuture[R]: ...
+    @overload
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> CallFuture[R]: ...
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CallFuture[Any]:
+        """Have `fn(*args, **kwargs)` called; its future.
+
+        The function and its arguments are pickled at once. What that raises, the future raises. If no site
+        can ever hold the call, the future raises CallError with the limit.
+
+        Args:
+            adaptor_resources: what this call needs, as for `with_resources`; None: as the others.
+
+        Raises:
+            ValueError: there is no such resource, or a value is out of its range.
             RuntimeError: the executor was shut down.
             BrokenExecutor: the daemon is gone.
         """
-        return self._submit(name_of(fn), fn, args, kwargs)
+        resources = kwargs.pop("adaptor_resources", None)
+        terms = self._terms if resources is None else self._terms.but(resources)
+        return self._submit(name_of(fn), (fn, args, kwargs), terms)
 
-    def _submit(
-        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> CallFuture[Any]:
+    def _submit(self, name: str, call: Call, terms: CallTerms) -> CallFuture[Any]:
         """`name`: what people see of it."""
         future: CallFuture[Any] = CallFuture(self._session.cancel)
         try:
-            task = task_of(name, (function, args, kwargs), self._session.folder)
+            task = task_of(name, call, self._session.folder, terms)
         except Exception as error:
             future.begin()
             future.set_exception(error)
@@ -194,10 +227,8 @@ class Executor(StandardExecutor):
 
         def submitted(most: int | None) -> Iterator[CallFuture[Any]]:
             for many in islice(lists, most):
-                if chunksize == 1:
-                    yield self._submit(name, fn, many[0], {})
-                else:
-                    yield self._submit(name, run_chunk, (fn, many), {})
+                call: Call = (fn, many[0], {}) if chunksize == 1 else (run_chunk, (fn, many), {})
+                yield self._submit(name, call, self._terms)
 
         results = self._results(deque(submitted(buffersize)), submitted, deadline)
         return results if chunksize == 1 else chain.from_iterable(map(_popped, results))
@@ -218,6 +249,13 @@ class Executor(StandardExecutor):
         if wait:
             self._session.wait()
 
+    def _most_at_once(self) -> int:
+        """Calls that may run at the same time, as far as the sites say.
+
+        Dask sends this number at a time, and joblib counts its batches by it.
+        """
+        return self._most or max(1, self._processors // self._terms.needs.over(self._size).processors)
+
     def _results(
         self,
         pending: deque[CallFuture[Any]],
@@ -231,6 +269,35 @@ class Executor(StandardExecutor):
                 pending.extend(submitted(1))
         finally:
             self._session.cancel_all(pending)
+
+
+class _View(Executor):
+    """Calls with other resources in the bag of an executor, which stays open as long as its views."""
+
+    def __init__(self, of: Executor, terms: CallTerms) -> None:
+        self._of = of
+        self._session, self._terms = of._session, terms
+        self._most, self._size, self._processors = of._most, of._size, of._processors
+        self._max_workers = self._most_at_once()
+        self._pending: set[CallFuture[Any]] = set()
+        self._closed = False
+
+    def _submit(self, name: str, call: Call, terms: CallTerms) -> CallFuture[Any]:
+        if self._closed:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future = super()._submit(name, call, terms)
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; the executor goes on."""
+        self._closed = True
+        pending = list(self._pending)
+        if cancel_futures:
+            self._session.cancel_all(pending)
+        if wait:
+            wait_for(pending)
 
 
 def _first(pending: deque[CallFuture[Any]], left: float | None) -> Any:
@@ -255,12 +322,3 @@ def _program() -> str:
 def _parsed(kind: Kind, value: Any) -> Any:
     """The value of an option as people write it on the command line, or as a number. Raises ValueError."""
     return None if value is None else kind.parse(str(value), 0.0)
-
-
-def _most_at_once(spec: BagSpec, sites: Sequence[SiteView]) -> int:
-    """Calls that may run at the same time, as far as the sites say.
-
-    Dask sends this number at a time, and joblib counts its batches by it.
-    """
-    processors = sum(site.processors or site.max_proc or 0 for site in sites if spec.allows(site.name))
-    return max(1, processors // spec.cpus)

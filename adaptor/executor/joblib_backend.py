@@ -59,6 +59,8 @@ class AdaptorBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
         if n_jobs > 0:
             return n_jobs
         most = int(getattr(self._executor, "_max_workers", 1))
+        if n_jobs == -1:
+            return max(2, most)  # with 1, joblib computes in this program, perhaps on a login node
         return max(1, most + 1 + n_jobs)
 
     def submit(

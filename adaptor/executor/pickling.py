@@ -16,6 +16,7 @@ from adaptor.api import TaskEvent, TaskInput
 from adaptor.endings import ending
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
+from adaptor.executor.resources import CallTerms
 from adaptor.protocol.messages import (
     ERROR,
     ERROR_OF_CHILDREN,
@@ -25,6 +26,7 @@ from adaptor.protocol.messages import (
     UNPREPARED,
     VALUE,
 )
+from adaptor.resources import OwnNeeds
 
 
 class CallError(AdaptorError):
@@ -56,7 +58,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 """A function, its arguments and its keyword arguments."""
 
 
-def task_of(name: str, call: Call, folder: Path) -> TaskInput:
+def task_of(name: str, call: Call, folder: Path, terms: CallTerms) -> TaskInput:
     """The task that makes a call; functions and classes of `__main__` go by value.
 
     `name`: what people see of it.
@@ -64,12 +66,13 @@ def task_of(name: str, call: Call, folder: Path) -> TaskInput:
     Raises:
         Exception: what pickling raised; OSError: the file of a large call cannot be written.
     """
-    data = pickled(call)
-    if len(data) < LARGE:
-        return TaskInput(name, call=INLINE + data)
-    file = new_file()
-    call_files.write(folder, file, data)
-    return TaskInput(name, call=INPUT_FILE + file.encode())
+    data, file = pickled(call), ""
+    if len(data) >= LARGE:
+        file = new_file()
+        call_files.write(folder, file, data)
+    payload = INPUT_FILE + file.encode() if file else INLINE + data
+    needs = None if terms.needs == OwnNeeds() else terms.needs
+    return TaskInput(name, call=payload, needs=needs, environment=terms.environment or None)
 
 
 def pickled(call: Call) -> bytes:

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ def ensure(sites: Collection[str] | None = None) -> None:
         if find_daemon() is None:
             raise AdaptorError(
                 f"no daemon answers at {state_directory()}, and a task starts none, which would use the node"
-                " beside its pilot; ADAPTOR_DIR names the daemon's state directory, which nodes must share"
+                " outside its pilot; ADAPTOR_DIR names the daemon's state directory, which nodes must share"
             )
         return
     with _starting:  # not by two threads at once
@@ -243,7 +244,7 @@ class Session:
             if not future.withdrawn:
                 future.sending = True
                 batch.append((future, task))
-                room -= len(task.call or b"")
+                room -= len(task.call or b"") + sum(map(len, chain(*(task.environment or {}).items())))
             elif file := file_of(task.call):
                 call_files.remove(self.folder, file)
         self._on_the_way = [future for future, _ in batch]

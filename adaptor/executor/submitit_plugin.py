@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from submitit.core import core, utils
+from submitit.core import core, logger, utils
 from submitit.core.job_environment import JobEnvironment
 
 from adaptor import api
 from adaptor.api import TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.executor.session import client, ensure, inherited
-from adaptor.guard_rails import TimeLimit
+from adaptor.guard_rails import EarlySignal, TimeLimit
 from adaptor.option_kinds import MEMORY
 from adaptor.resources import TaskGpus
 
@@ -33,6 +33,10 @@ _FRESH = 0.5
 """Seconds."""
 _NEWS = 10_000
 """Running tasks of a bag in one answer, at most."""
+_CHECKPOINTED = 75
+"""EX_TEMPFAIL: a job has written its checkpoint and goes on elsewhere."""
+_SIGNAL_DELAY = 90.0
+"""Seconds from the signal to the end of a job, as submitit has it for Slurm."""
 _STATES = {"done": "COMPLETED", "failed": "FAILED", "cancelled": "CANCELLED"}
 
 
@@ -86,7 +90,8 @@ class AdaptorJob(core.Job[Any]):
 
 
 class AdaptorExecutor(core.PicklingExecutor):
-    """Parameters: those of all of submitit's executors, `site`, and `setup`: shell lines before the job."""
+    """Parameters: those of all of submitit's executors, `site`, `setup` (shell lines before the job),
+    `stderr_to_stdout`, and `signal_delay_s`: seconds from the signal to checkpoint to the end of the job."""
 
     job_class = AdaptorJob
 
@@ -97,7 +102,7 @@ class AdaptorExecutor(core.PicklingExecutor):
 
     @classmethod
     def _valid_parameters(cls) -> set[str]:
-        return {"site", "setup", "stderr_to_stdout"}
+        return {"site", "setup", "stderr_to_stdout", "signal_delay_s"}
 
     @classmethod
     def affinity(cls) -> int:
@@ -113,7 +118,8 @@ class AdaptorExecutor(core.PicklingExecutor):
 
     def _internal_process_submissions(self, delayed_submissions: list[Any]) -> list[Any]:
         """All of them in one bag."""
-        spec = spec_of(self.parameters)
+        checkpoints = any(hasattr(each.function, "checkpoint") for each in delayed_submissions)
+        spec = spec_of(self.parameters, checkpoints=checkpoints)
         ensure(spec.sites)
         folder = utils.JobPaths.get_first_id_independent_folder(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,7 +145,8 @@ class AdaptorExecutor(core.PicklingExecutor):
         words = f"{shlex.quote(self._python)} -u -m submitit.core._submit {shlex.quote(str(self.folder))}"
         to = f">> {out} 2>&1" if self.parameters.get("stderr_to_stdout") else f">> {out} 2>> {err}"
         begin = f"mkdir -p {folder} && exec {to} || exit"
-        return "\n".join([begin, *self.parameters.get("setup", ()), f"exec {words}"])
+        ready = f"trap '' {JobEnvironment.USR_SIG}"  # until Python handles it
+        return "\n".join([begin, *self.parameters.get("setup", ()), ready, f"exec {words}"])
 
     def _num_tasks(self) -> int:
         return 1
@@ -167,6 +174,11 @@ class AdaptorJobEnvironment(JobEnvironment):
         **{name: f"ADAPTOR_SUBMITIT_{name}" for name in ("num_tasks", "node", "global_rank", "local_rank")},
     }
 
+    def _requeue(self, countdown: int) -> None:
+        """The job has written its checkpoint: it ends, and starts again from there."""
+        logger.get_logger().info(f"Job {self.job_id} starts again ({countdown} remaining timeouts)")
+        sys.exit(_CHECKPOINTED)
+
 
 def parts(job_id: str) -> tuple[int, int]:
     """The bag and the task of a job's id."""
@@ -174,8 +186,11 @@ def parts(job_id: str) -> tuple[int, int]:
     return int(bag), int(task)
 
 
-def spec_of(parameters: Mapping[str, Any]) -> BagSpec:
-    """The bag of jobs with submitit's parameters."""
+def spec_of(parameters: Mapping[str, Any], *, checkpoints: bool = False) -> BagSpec:
+    """The bag of jobs with submitit's parameters. `checkpoints`: whether any of them can go on from one."""
+    limit = 60.0 * parameters.get("timeout_min", 5)
+    # A shorter limit leaves the other half of it for the work.
+    delay = min(float(parameters.get("signal_delay_s", _SIGNAL_DELAY)), limit / 2)
     site = parameters.get("site", ())
     gpus, memory = parameters.get("gpus_per_node", 0), parameters.get("mem_gb")
     here = str(Path.cwd())
@@ -184,8 +199,10 @@ def spec_of(parameters: Mapping[str, Any]) -> BagSpec:
         cpus=int(parameters.get("cpus_per_task", 1)),
         memory=None if memory is None else MEMORY.parse(f"{memory}G", 0.0),
         gpus=TaskGpus(gpus) if gpus else None,
-        time=60.0 * parameters.get("timeout_min", 5),
-        timeout=TimeLimit(seconds=60.0 * parameters.get("timeout_min", 5)),
+        time=limit,
+        timeout=TimeLimit(seconds=limit),
+        signal=EarlySignal(f"SIG{JobEnvironment.USR_SIG}", delay) if checkpoints else None,
+        requeue_on=(_CHECKPOINTED,) if checkpoints else (),
         canary="no",
         sites=(site,) if isinstance(site, str) else tuple(site),
         retries=0,

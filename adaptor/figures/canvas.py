@@ -61,7 +61,7 @@ def save(
     legend: bool = False,
     sharey: bool = False,
 ) -> Drawing:
-    """Let `draw` fill the plots; write `path` (SVG) and the PNG beside it.
+    """Let `draw` fill the plots; write `path` (SVG) and the PNG next to it.
 
     Args:
         legend: put one for all plots below them.
@@ -117,7 +117,7 @@ def ratio_scale(axes: Axes) -> None:
 
 
 def write(drawn: Figure, path: Path, caption: str) -> Drawing:
-    """Write `path` (SVG) and the PNG beside it. Raises ReplayError: it cannot be written."""
+    """Write `path` (SVG) and the PNG next to it. Raises ReplayError: it cannot be written."""
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         drawn.savefig(path)

@@ -75,7 +75,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     terms: HostTerms | None = None
     """How time is bought there for a bag with aims; None: it has none."""
     whole_units: bool = False
-    """Whether time is charged in units that are long beside the start-up of a pilot."""
+    """Whether time is charged in units that are long compared with the start-up of a pilot."""
     end_takes: float | None = None
     """Lead before a charging unit ends at which a pilot may end with it, seconds; None: none does."""
     chosen: int | None = None

@@ -1,6 +1,6 @@
 """How often forecasts held: which forecast of a bag is judged, and which bags count. Pure.
 
-A forecast is made anew all the time, and the later it is made, the easier it is. So one forecast of each bag
+A forecast is made again all the time, and the later it is made, the easier it is. So one forecast of each bag
 is judged, its first: that of the first step of the daemon after the submission, mostly before any task has
 run. Of a bag that pays it is that of the first step at which enough tasks have finished for its cost to be
 shown, and a pilot of the bag is in the system, so that it names both a cost and an end. Nobody can choose it:
@@ -62,7 +62,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """A first forecast beside what came."""
+    """A first forecast and what came."""
 
     first: FirstForecast
     outcome: Outcome

@@ -2,8 +2,8 @@
 
 The requests are crafted by the heuristic of the site, from what is free in that future, as the planner does:
 for the first course of each future, and while `CraftBudget` lasts. The other courses take what it made when
-requests were considered for the first, the second … time, and place that anew. A future is either drawn
-(local jobs run shares of their limits) or as planned, with the waits that requests really had beside the
+requests were considered for the first, the second … time, and place that again. A future is either drawn
+(local jobs run shares of their limits) or as planned, with the waits that requests really had besides the
 planned ones. How the queue will look when later requests are made, nobody knows: in one half of the futures
 nobody else comes, in the other it looks as it does now.
 """
@@ -162,7 +162,7 @@ class SiteFuture:
         found: list[PilotAhead] = []
         profile = self._profile_of(queue)
         for request in self._batches[min(turn, len(self._batches) - 1)][:allowed]:
-            # What was crafted for shorter tasks is made longer, not anew.
+            # What was crafted for shorter tasks is made longer, not again.
             p, tr = request.p, max(float(request.tr), needed)
             if bounds is not None:
                 left = bounds.slots - sum(pilot.slots for pilot in found)
@@ -203,7 +203,7 @@ class SiteFuture:
 
     @staticmethod
     def _profile_of(queue: PlannedQueue) -> Profile:
-        """What is free beside all jobs, without those that the future has no room for."""
+        """What is free besides all jobs, without those that the future has no room for."""
         profile = Profile.of_steps(list(queue.plan))
         for running in queue.running:
             _take(profile, queue.now, running.end, running.processors)

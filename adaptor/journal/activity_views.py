@@ -179,7 +179,7 @@ def _progress(db: sqlite3.Connection, bag: int, submitted: float) -> list[DoneSt
 
 
 def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
-    """The most frequent endings of failed tasks. The columns beside MAX are those of the newest task."""
+    """The most frequent endings of failed tasks. The columns besides MAX are those of the newest task."""
     rows = db.execute(
         "SELECT a.exit_code, a.signal, COALESCE(t.error, a.error) AS why, COUNT(*), t.number,"
         " COALESCE(a.number, 0), MAX(a.ended), a.node, t.input"
@@ -203,7 +203,7 @@ def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
 
 
 def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str = "") -> dict[str, int]:
-    """By the scheduler's id of a job, the pilot that it is of this site, but for those that ended by then.
+    """By the scheduler's id of a job, the pilot that it is of this site, except those that ended by then.
 
     `partition`: only of this one; empty: of all.
     """
@@ -216,7 +216,7 @@ def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str
 
 
 def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:
-    """Of the attempts that became results, but for those of tasks with needs of their own.
+    """Of the attempts that became results, except those of tasks with needs of their own.
 
     Raises UsageError: there is no such bag.
     """

@@ -9,6 +9,7 @@ import msgspec
 
 from adaptor.journal.bag_rows import write_memory, write_needs
 from adaptor.model import UserChange
+from adaptor.protocol.messages import Ending, Result
 from adaptor.scheduling.changes import (
     AttemptChange,
     AttemptEnd,
@@ -100,18 +101,12 @@ def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:
         case AttemptSuspected():
             return (attempt.suspect, *at)
         case AttemptEnd():
+            told = attempt.result or Result(key, Ending.RETURNED)
+            ran = attempt.result is not None and attempt.started is not None
             return (
-                attempt.outcome.value,
-                attempt.started,
-                attempt.at,
-                attempt.wall,
-                attempt.cpu,
-                attempt.peak_memory,
-                attempt.exit_code,
-                attempt.signal,
-                attempt.error,
-                attempt.suspect,
-                attempt.peak_gpu_memory,
-                attempt.answer,
+                *(attempt.outcome.value, attempt.started, attempt.at, attempt.wall),
+                *(told.cpu if ran else None, told.peak_memory or None),
+                *(told.exit_code, told.signal, told.error, attempt.suspect),
+                *(told.peak_gpu_memory or None, told.answer or None),
                 *at,
             )

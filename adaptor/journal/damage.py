@@ -29,7 +29,7 @@ class DamagedJournalError(JournalError):
 def check_not_lost(path: Path) -> None:
     """Raises DamagedJournalError: there is no journal, or an empty one, though a daemon has worked here.
 
-    To be called before SQLite opens the file: beside an empty one it removes the log of the last changes.
+    To be called before SQLite opens the file: besides an empty one it removes the log of the last changes.
     """
     changes = path.with_name(f"{path.name}-wal")
     if _size(path) == 0 and (_size(changes) or has_served(path)):
@@ -48,7 +48,7 @@ def lost(path: Path) -> DamagedJournalError:
         f"{path}: the journal is {state}, though a daemon has worked here (found: {found}). Bags, results and"
         " charges that only the journal had are lost; requests of its pilots may still be in the queues, and"
         " end by themselves. Nothing was changed. To go on: put a copy of the journal in its place"
-        f"{_kept_copy(path)}; or begin anew here: {_words('mv', path.parent, f'{path.parent}.lost')}; or in"
+        f"{_kept_copy(path)}; or begin again here: {_words('mv', path.parent, f'{path.parent}.lost')}; or in"
         " another directory: export ADAPTOR_DIR=DIR"
     )
 

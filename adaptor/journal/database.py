@@ -119,7 +119,7 @@ def _open(
     """A connection that holds the file's lock, with the tables of the present format.
 
     `locking_mode=EXCLUSIVE` comes before WAL: SQLite then needs no shared memory, which NFS and
-    Lustre do not give. Where WAL is refused all the same, the rollback journal serves.
+    Lustre do not give. Where WAL is refused anyway, the rollback journal serves.
     """
     with guarded(path):
         connection = sqlite3.connect(path, isolation_level=None, timeout=patience)
@@ -152,7 +152,7 @@ def select(
     Args:
         source: what follows FROM in SQL; it never comes from a user.
         named: the columns of fields that have another name.
-        also: columns beside those of fields, for `made`.
+        also: columns besides those of fields, for `made`.
         made: what the fields `of_made`, which are no columns, are by the columns of a row, `also` included.
     """
     fields = [field for field in kind.__struct_fields__ if field not in of_made]

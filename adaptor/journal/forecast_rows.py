@@ -36,7 +36,7 @@ def bags_with_forecast(db: sqlite3.Connection) -> set[int]:
 
 
 def judged_forecasts(db: sqlite3.Connection, books: Statements, bag: int | None = None) -> list[Judged]:
-    """The first forecasts, of one bag or of all, beside what became of their bags by the ledger."""
+    """The first forecasts, of one bag or of all, with what became of their bags by the ledger."""
     rows = db.execute(
         f"SELECT {_COLUMNS}, ended, user_change, user_changed FROM forecast"  # noqa: S608
         " JOIN (SELECT id, ended, user_change, user_changed FROM bag) ON id = bag"

@@ -177,7 +177,9 @@ class Journal:
                     )
                 return AppendedTasks(earlier[0], earlier[1], repeated=True)
             if not row[0]:
-                raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
+                raise UsageError(
+                    f"bag {bag} is closed and takes no more tasks; open another: adaptor submit --open"
+                )
             new = task_rows(tasks, row[1], lambda ids: numbers_of(db, bag, ids))
             done = insert_tasks(db, bag, new, gated=gated)
             db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 
 import msgspec
 
@@ -203,14 +204,15 @@ def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
 def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
     held = db.execute(
         "SELECT attempt.worker, attempt.node, pilot.id, pilot.site, attempt.bag, attempt.task,"
-        " attempt.number, attempt.leased FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
-        " WHERE attempt.outcome IS NULL"
+        " attempt.number, attempt.leased, pilot.p FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+        " WHERE attempt.outcome IS NULL ORDER BY attempt.leased"
     )
-    workers = broker.state.workers
-    for id, node, pilot, site, bag, task, number, leased in held:
+    workers, taken = broker.state.workers, Counter[int]()
+    for id, node, pilot, site, bag, task, number, leased, processors in held:
         known = broker.state.bags[bag]
         size = known.sizes.of(task)
         several = TOGETHER in id
+        taken[pilot] += size.total_processors
         ids, nodes = (id.split(TOGETHER), node.split(TOGETHER)) if several else ([id], [node])
         for one, its_node in zip(ids, nodes, strict=True):
             worker = workers.get(one)
@@ -223,6 +225,7 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
                 suspect=task in known.losses,
                 group=tuple(ids) if several else (),
                 takes_part=one != ids[0],
+                in_reserve=taken[pilot] > processors,
             )
             broker.state.held_processors[bag, site] += size.processors
         broker.state.leases[bag, known.lines.of(task).number, site] += 1

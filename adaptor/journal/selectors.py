@@ -9,7 +9,7 @@ from adaptor.errors import UnknownBagError, UsageError
 
 WORDS = ("last", "all", "recent")
 RECENT = 20
-"""Newest bags that `recent` selects beside the unfinished ones."""
+"""Newest bags that `recent` selects besides the unfinished ones."""
 _PART = re.compile(r"(\d+)(?:-(\d+))?")
 
 

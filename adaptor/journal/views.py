@@ -161,6 +161,12 @@ def _bag_state(row: dict[str, Any]) -> BagState:
     return "cancelled" if row["cancelled"] else "done"
 
 
+_REPLICAS = (
+    "SELECT COUNT(*) FROM attempt b WHERE b.bag = t.bag AND b.task = t.number"
+    " AND (b.outcome = 'superseded' OR (b.outcome IS NULL AND b.number <> a.number))"
+)
+
+
 def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) -> list[TaskView]:
     """The tasks of one bag, with the attempt that is their result or else the newest.
 
@@ -180,7 +186,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "state": "running" if state == TaskState.LEASED.value else state,
             "command": command if isinstance(command, str) else shlex.join(command),
             "attempt": row["attempt"] or 0,
-            "retries": min(row["charged"], max(0, row["attempts"] - 1)),
+            "retries": min(row["charged"], max(0, row["attempts"] - row["replicas"] - 1)),
             "stdout": stdout,
             "stderr": stderr,
         }
@@ -196,6 +202,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "task": "t.number",
             "state": "t.state",
             "attempt": "a.number",
+            "replicas": f"CASE WHEN t.attempts > 1 THEN ({_REPLICAS}) ELSE 0 END",
             "error": "COALESCE(NULLIF(t.error, ''), a.error)",
         },
         also=("input", "charged"),

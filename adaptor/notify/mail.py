@@ -8,8 +8,8 @@ import shutil
 from email.message import EmailMessage
 
 from adaptor.errors import UsageError
+from adaptor.notify.urls import ME
 
-ME = "me"
 _PLACES = "/usr/sbin:/usr/lib:/usr/bin"
 
 

@@ -11,6 +11,8 @@ from adaptor.private_files import NotOursError, open_ours
 
 MARK = "@"
 """What the path of a file with URLs begins with, in the place of a channel's name."""
+ME = "me"
+"""The name of the channel that sends mail to the user by `sendmail`, unless the configuration has one."""
 _MOST = 64 * 1024
 """Bytes."""
 

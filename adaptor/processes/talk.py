@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import subprocess
+import time
+from collections.abc import Sequence
 from typing import IO
 
 
@@ -11,6 +14,17 @@ class Talk:
         """`errors`: a file that holds what the process writes to its standard error."""
         self.process = process
         self._errors = errors
+
+    def read_until(self, end: bytes, timeout: float) -> bytes:
+        """What it prints up to and with `end`, not a byte more; all there was if it ends or times out."""
+        output, heard, until = self.process.stdout, b"", time.monotonic() + timeout
+        while output is not None and not heard.endswith(end):
+            ready: Sequence[object] = select.select([output], [], [], max(0.0, until - time.monotonic()))[0]
+            byte = output.read(1) if ready else b""
+            if not byte:
+                break
+            heard += byte
+        return heard
 
     def complaint(self) -> str:
         """The last line of its standard error; empty where there is none."""

@@ -19,15 +19,18 @@ Made for NFS as it is usually mounted: a listing may be out of date by the run o
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
-from adaptor.private_files import PRIVATE, NotOursError, open_ours, write_atomically
+from adaptor.protocol.files.local import FileEnd, Files, FilesDone, FilesError, FileWork, NewFile
+from adaptor.protocol.seal import Envelope, Seal, SealError
+
+T = TypeVar("T")
 
 SCHEME = "spool://"
 LATENCY = 5.0
@@ -44,12 +47,11 @@ QUICKEST = 0.1
 """Seconds between two looks, and between two files of one writer."""
 SLOWEST = 2.0
 _GROWTH = 1.5
-GONE = frozenset({errno.ENOENT, errno.ESTALE})
-"""The errors of a file that is not there; the second one from a file server that had it."""
 
 _CONNECTION = r"(?P<connection>(?P<pilot>\d{1,18})-(?P<token>[0-9a-f]{8})-(?P<n>\d{1,9}))"
 _WORKER_FILE = re.compile(_CONNECTION + r"\.(?P<number>\d{8,12})", re.ASCII)
 _CONNECTION_ALONE = re.compile(_CONNECTION, re.ASCII)
+_HALF_WRITTEN = re.compile(r"\." + _CONNECTION + r"\.\d[\d.]*", re.ASCII)
 _DAEMON_FILE = re.compile(r"(?P<run>[0-9a-f]{8})\.(?P<number>\d{8,12})", re.ASCII)
 
 
@@ -111,85 +113,78 @@ def parse_connection(name: str) -> SpoolConnection | None:
     return _connection(match) if match else None
 
 
+def parse_half_written(name: str) -> SpoolConnection | None:
+    """The connection whose worker is writing this file, or was; None for any other name."""
+    match = _HALF_WRITTEN.fullmatch(name)
+    return _connection(match) if match else None
+
+
 def _connection(match: re.Match[str]) -> SpoolConnection:
     return SpoolConnection(int(match["pilot"]), match["token"], int(match["n"]))
 
 
-def write_next(folder: Path, name: str, data: bytes, *, anyhow: bool = False) -> bool:
-    """Write the next 0600 file of a writer in one step; repeating it does no harm. Raises OSError.
-
-    No fsync: the sender repeats what a crash of the machine loses.
-
-    Args:
-        anyhow: even if `UNREAD` files of the writer lie there.
-
-    Returns:
-        False: `UNREAD` files lie there, and nothing was written.
-    """
-    writer, _, number = name.rpartition(".")
-    if not anyhow and int(number) > UNREAD and is_there(folder / file_name(writer, int(number) - UNREAD)):
-        return False
-    # The sweep knows the temporary name; each file has one writer.
-    write_atomically(folder / name, data, temporary=folder / f".{name}", mode=PRIVATE)
-    return True
+def read_files(files: Files, paths: list[bytes]) -> FilesDone:
+    """The contents of these files, or of the first of them. Raises FilesError: one cannot be read now."""
+    done = files.run(FileWork(read=paths, most=LARGEST, whole=True))
+    for end in done.ends:
+        if end.problem and not end.foreign:
+            raise FilesError(end.problem)
+    return done
 
 
-def is_there(path: Path) -> bool:
-    """Asked by opening it: the file server answers that, and no cache."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
-    except OSError as error:
-        return error.errno not in GONE
-    return True
+def opened(end: FileEnd, spool: Path, seal: Seal, say: Callable[[str], None]) -> Envelope | None:
+    """What the other side has written; None, with a word why: the other side cannot have written this."""
+    path = path_of(end)
+    why = f"{path}: {end.size} bytes; ours have at most {LARGEST}" if end.size > LARGEST else end.problem
+    if not why:
+        try:
+            return seal.open(str(path.relative_to(spool)), end.data)
+        except SealError as error:
+            why = str(error)
+    say(f"ignored and removed: {why}")
+    return None
 
 
-def names_in(folder: Path) -> list[str]:
-    """The names in a folder as of now. Raises OSError.
-
-    Setting the mode that the folder has anyway goes past every cache: the file server's reply carries the
-    folder's present state, and the client drops an outdated listing.
-    """
-    folder.chmod(0o700)
-    return [path.name for path in folder.iterdir()]
+def path_of(end: FileEnd) -> Path:
+    return Path(os.fsdecode(end.path))
 
 
-def read_file(path: Path) -> bytes | None:
-    """The content; None: it is gone.
+class Listing(Generic[T]):
+    """The other side's files in a folder; of anything else there one word is said, and it is left alone."""
 
-    Raises:
-        NotOursError: it is a link, no plain file, too large, or another user's.
-        OSError: it cannot be read now.
-    """
-    try:
-        with os.fdopen(open_ours(path), "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > LARGEST:
-                raise NotOursError(f"{size} bytes; ours have at most {LARGEST}")
-            return file.read(LARGEST)
-    except OSError as error:
-        if error.errno in GONE:
-            return None
-        raise
+    def __init__(self, parse: Callable[[str], T | None], say: Callable[[str], None]) -> None:
+        self._parse = parse
+        self._say = say
+        self._strange: set[str] = set()
 
-
-def remove_file(path: Path) -> None:
-    """Raises OSError: it is there and stays there."""
-    try:
-        path.unlink()
-    except OSError as error:
-        if error.errno not in GONE:
-            raise
-
-
-def remove_folder(path: Path) -> None:
-    """With all that is in it, as far as that can be done."""
-    shutil.rmtree(path, ignore_errors=True)
+    def files(self, folder: Path, names: list[bytes]) -> list[tuple[T, bytes]]:
+        """And their paths. `names`: all that are in the folder."""
+        found: list[tuple[T, bytes]] = []
+        strange: set[str] = set()
+        for name in map(os.fsdecode, names):
+            parsed = self._parse(name)
+            if parsed is not None:
+                found.append((parsed, os.fsencode(folder / name)))
+            elif not name.startswith("."):
+                strange.add(name)
+        for name in strange - self._strange:
+            self._say(f"{folder}: {name!r} is not ours: left alone")
+        self._strange = strange
+        return found
 
 
 class Outgoing:
-    """The messages of one writer to one reader: what waits goes into the next file. Pure."""
+    """The messages of one writer to one reader: what waits goes into the next file. Pure.
 
-    def __init__(self) -> None:
+    A file may be written again without harm. No fsync: the sender repeats what a crash of the machine loses.
+    """
+
+    def __init__(self, spool: Path, folder: Path, writer: str, seal: Seal) -> None:
+        """`writer`: a worker's connection, or a run of the daemon."""
+        self._spool = spool
+        self._folder = folder
+        self._writer = writer
+        self._seal = seal
         self.written = 0
         """The number of the last file in place."""
         self._waiting: list[bytes] = []
@@ -204,6 +199,20 @@ class Outgoing:
         self._waiting.append(message)
         self._bytes += len(message)
         return True
+
+    def path(self, number: int) -> bytes:
+        return os.fsencode(self._folder / file_name(self._writer, number))
+
+    def next_file(self, worker: str) -> NewFile | None:
+        """File `written + 1`, if one is due; not to be written while `UNREAD` files before it lie there."""
+        messages = self.due()
+        if not messages:
+            return None
+        number = self.written + 1
+        path = self.path(number)
+        sealed_as = str(Path(os.fsdecode(path)).relative_to(self._spool))
+        data = self._seal.close(sealed_as, Envelope(worker, messages))
+        return NewFile(path, data, self.path(number - UNREAD) if number > UNREAD else b"")
 
     def due(self) -> list[bytes]:
         """The messages of file `written + 1`, the same until `done` is called; none: nothing waits."""

@@ -229,8 +229,8 @@ class Welcome(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     acknowledged: list[AttemptKey] = []
 
 
-class Orders(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """The answer to `Report` and `Goodbye`; may also come without a question."""
+class Orders(msgspec.Struct, tag=True, kw_only=True):
+    """The answer to `Report` and `Goodbye`; may also come without a question. Filled until it is sent."""
 
     acknowledged: list[AttemptKey] = []
     """Results that are in the journal."""

@@ -196,7 +196,7 @@ class RuntimeLearner:
         """Seconds in which a task that was never cut ends as likely as not; never above the estimate.
 
         While more tasks wait than run, a slot that has no time left for the longest of them loses nothing by
-        a task that may be cut: it begins anew elsewhere, where there is time for the longest.
+        a task that may be cut: it begins again elsewhere, where there is time for the longest.
         """
         finished, total = self.odds or (0, 0.0)
         return min(self.estimate, total / finished) if finished >= ENOUGH else self.estimate

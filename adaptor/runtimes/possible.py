@@ -3,7 +3,7 @@
 Each case is a distribution of runtimes that agrees with what is known. Finished runtimes count as they are,
 with random weights (Bayesian bootstrap, Rubin 1981). A running task takes longer than it has run: like a
 longer finished one, or as the tail says. The tail is log-normal, drawn from all that what has finished, what
-runs and the guess leave likely; it stands for one further task beside those that have finished (a Dirichlet
+runs and the guess leave likely; it stands for one further task besides those that have finished (a Dirichlet
 process), so that it counts for all before the first result and for little in the end. Once enough tasks have
 finished, the longest of them are not taken as they are: a few may carry much of the mean, so what lies
 beyond a threshold is drawn from the generalised Pareto tails that they make likely (`pareto_tail`).
@@ -24,8 +24,7 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.runtimes.pareto_tail import Tail, likely_tails
-from adaptor.runtimes.tail import beyond, log_survival, survival
+from adaptor.runtimes.tail import Tail, beyond, likely_tails, log_survival, survival
 from adaptor.runtimes.trend import LEAST, TrendRuntimes, trends
 
 _ATOMS = 100

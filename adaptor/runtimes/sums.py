@@ -33,7 +33,7 @@ class RuntimeSums(msgspec.Struct, kw_only=True):
         self.add(runtime)
 
     def stop(self, started: float) -> None:
-        """A running task was interrupted: it will start anew."""
+        """A running task was interrupted: it will start again."""
         self.running -= 1
         self.starts -= started
         if not self.running:

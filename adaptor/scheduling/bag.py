@@ -423,7 +423,7 @@ class Bag:
 
     def cancel(self, tasks: Iterable[int] | None = None) -> list[int]:
         """Cancel unfinished tasks (None: all); returns their numbers. Live attempts stay until released."""
-        unfinished = [task for task in self._known(tasks) if not self.state(task).ended]
+        unfinished = self.not_ended(tasks)
         waiting = [task for task in unfinished if self.state(task) is TaskState.WAITING]
         self.lines.drop(task for task in waiting if task not in self.losses)
         for task in unfinished:
@@ -432,6 +432,10 @@ class Bag:
             self.hasty.pop(task, None)
         self.suspects = deque(task for task in self.suspects if not self.state(task).ended)
         return unfinished
+
+    def not_ended(self, tasks: Iterable[int] | None = None) -> list[int]:
+        """Those of these tasks (None: all) that wait or run, by number."""
+        return [task for task in self._known(tasks) if not self.state(task).ended]
 
     def _known(self, tasks: Iterable[int] | None) -> Iterable[int]:
         """Those of these tasks that the bag has, once each; None: all."""
@@ -473,6 +477,24 @@ class Bag:
         else:
             self._retry_linked(again)
         return again
+
+    def change_needs(self, tasks: Iterable[int], needs: OwnNeeds) -> list[int]:
+        """Replace what those of these tasks need that have not ended; their numbers.
+
+        Attempts that run go on as they are, and the order of the waiting tasks stays.
+
+        Raises ValueError: the needs contradict what a task has beside them.
+        """
+        chosen = self.not_ended(tasks)
+        for size in {self.sizes.of(task) for task in chosen}:
+            needs.over(size)
+        among = set(chosen)
+        waiting = [task for task in self.waiting if task in among]
+        self.lines.drop(waiting)
+        for task in chosen:
+            self.sizes.change(task, needs)
+        self.lines.extend(waiting)
+        return chosen
 
     def _retry_linked(self, again: list[int]) -> None:
         for task in again:

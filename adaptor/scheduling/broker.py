@@ -13,7 +13,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
 from adaptor.model import AttemptOutcome, QueueState, TaskState
-from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
+from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Orders, Report, Result
 from adaptor.resources import OwnNeeds, TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.blocking import await_again, await_retried, follow_ends, look_at
@@ -33,7 +33,6 @@ from adaptor.scheduling.guards import forgive, pause, recall_unstarted, resume, 
 from adaptor.scheduling.leasing import dispatch, feed, lacks_time
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
-from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.settling import give_up, settle
 from adaptor.scheduling.state import Meter, SchedulingState, SiteTerms
 from adaptor.scheduling.tail_replication import stop_unpaid_copies
@@ -55,7 +54,7 @@ class Broker:
     def __init__(self, sites: dict[str, SiteTerms]) -> None:
         self.state = SchedulingState(sites)
 
-    def drain(self) -> tuple[Changes, dict[str, DraftOrders]]:
+    def drain(self) -> tuple[Changes, dict[str, Orders]]:
         """The changes since the last call, and the orders by worker id."""
         changes, self.state.changes = self.state.changes, Changes()
         touched, self.state.touched = self.state.touched, {}
@@ -221,7 +220,7 @@ class Broker:
         return True
 
     def change_options(self, bag_id: int, spec: BagSpec, now: float) -> bool:
-        """Replace the options of an unfinished bag, its tasks' size aside. Returns False: it has ended."""
+        """Replace the options of an unfinished bag, its tasks' needs aside. Returns False: it has ended."""
         bag = self.state.bags.get(bag_id)
         if bag is None or bag.ended:
             return False
@@ -234,6 +233,23 @@ class Broker:
         self.state.changes.by_user[bag_id] = "options changed"
         dispatch(self.state, now)
         return True
+
+    def change_needs(self, bag_id: int, tasks: Iterable[int], needs: OwnNeeds, now: float) -> int:
+        """Replace what those of these tasks need that have not ended, and return their number.
+
+        Those that run go on with what they have.
+
+        Raises ValueError: the needs contradict what a task has beside them; nothing is changed.
+        """
+        bag = self.state.bags.get(bag_id)
+        changed = [] if bag is None else bag.change_needs(tasks, needs)
+        if bag is not None and changed:
+            for worker in self.state.workers.values():
+                recall_unstarted(self.state, worker, bag)
+            self.state.changes.needs.append(NeedsChanged(bag_id, changed, needs))
+            self.state.touched[bag_id] = bag
+            dispatch(self.state, now)
+        return len(changed)
 
     def learn_kinds(self, bag: Bag, spec: BagSpec, earlier: Mapping[str, EarlierTasks]) -> None:
         """Set the kinds of a bag's tasks (in `spec`), and what is known of earlier bags of them, by site."""
@@ -327,7 +343,7 @@ class Broker:
             key.task: held.started
             for worker in self.state.workers.values()
             for key, held in worker.held.items()
-            if key.bag == bag and (held.started is not None or worker.awaited)
+            if key.bag == bag and (held.started is not None or (worker.awaited and not held.in_reserve))
         }
 
     def set_longest(self, site: str, longest: float) -> None:

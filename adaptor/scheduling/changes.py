@@ -6,7 +6,7 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.model import AttemptOutcome, TaskState, UserChange
-from adaptor.protocol.messages import AttemptKey
+from adaptor.protocol.messages import AttemptKey, Result
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.bag import Guard, Tally
 
@@ -31,14 +31,8 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     started: float | None = None
     wall: float | None = None
-    cpu: float | None = None
-    peak_memory: int | None = None
-    peak_gpu_memory: int | None = None
-    exit_code: int | None = None
-    signal: int | None = None
-    error: str | None = None
-    answer: bytes | None = None
-    """The outcome of a call; None: there is none, or it was no call."""
+    result: Result | None = None
+    """As its worker told it; None: no worker did."""
     pilot: int | None = None
     """The pilot whose worker reported the end; None: no worker reported it."""
     suspect: bool = False
@@ -122,7 +116,7 @@ class MemoryRaised(msgspec.Struct, frozen=True):
 
 
 class NeedsChanged(msgspec.Struct, frozen=True):
-    """The user has put tasks back with other needs."""
+    """The user says that tasks have other needs from now on."""
 
     bag: int
     tasks: list[int]

@@ -229,7 +229,7 @@ def _together(state: SchedulingState, turns: list[Turn]) -> int | None:
 def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
     """The most tasks of a class that may run at the same time.
 
-    What the bag's `max-running` leaves beside the tasks that run goes to its classes in their turn.
+    What the bag's `max-running` leaves besides the tasks that run goes to its classes in their turn.
     """
     waiting, leased = bag.startable_in(line), _leased(state, bag, line)
     if bag.spec.max_running is None:

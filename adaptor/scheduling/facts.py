@@ -32,7 +32,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     spec: BagSpec
     tasks: int
-    """Tasks that have a result or may still get one, but for those that wait for others."""
+    """Tasks that have a result or may still get one, except those that wait for others."""
     waiting: int
     finished: int
     total: float
@@ -53,7 +53,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     growing: bool = False
     """Whether tasks may be appended or wait for others; nothing is forecast then."""
     bounds: dict[int, tuple[float, ...]] = {}
-    """By pilot, beside `by_pilot`: for how long the task of each ran before it was cut; 0: it was not."""
+    """By pilot, besides `by_pilot`: for how long the task of each ran before it was cut; 0: it was not."""
     again: tuple[float, ...] = ()
     """For how long waiting tasks ran before they were cut."""
     places: tuple[int, ...] = ()

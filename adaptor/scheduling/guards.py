@@ -51,7 +51,7 @@ def may_hold(bag: Bag, worker: Worker) -> bool:
 
 
 def room_of(state: SchedulingState, bag: Bag) -> int:
-    """How many more attempts its `max-running` allows beside those that run, or may start by themselves."""
+    """How many more attempts its `max-running` allows besides those that run, or may start by themselves."""
     most = bag.spec.max_running
     if most is None:
         return bag.total
@@ -145,7 +145,7 @@ def tell_time_limits(state: SchedulingState, worker: Worker) -> None:
 
 
 def asks_in_vain(bag: Bag, task: int, wall: float) -> bool:
-    """Count that a task asks to be started again; True if it does so again and again within seconds."""
+    """Count that a task asks to be started again; True if it does so repeatedly within seconds."""
     bag.hasty[task] = bag.hasty.get(task, 0) + 1 if wall < QUICK else 0
     return bag.hasty[task] > QUICK_REQUEUES
 

@@ -98,7 +98,7 @@ class Losses:
     def convicts(self, task: int, loss: Loss) -> bool:
         """True if the task has had all its losses, and this one cannot have been another task's doing.
 
-        Where it dies in company again and again, twice as many are enough, so that it ends all the same.
+        Where it dies in company repeatedly, twice as many are enough, so that it ends anyway.
         """
         losses = len(self.of(task))
         if not self._most or losses < self._most:
@@ -122,5 +122,5 @@ def sentence(bag: int, losses: int, last: Loss) -> str:
     times = "once" if losses == 1 else f"{losses} times"
     return (
         f"its worker died under it {times} (last: node {last.node or 'unknown'}, pilot {last.pilot} "
-        f"{last.how}): not tried again; adaptor retry {bag} tries it anew, a larger max-lost more often"
+        f"{last.how}): not tried again; adaptor retry {bag} tries it again, a larger max-lost more often"
     )

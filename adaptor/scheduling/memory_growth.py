@@ -41,7 +41,7 @@ def growth_of(state: SchedulingState, bag: Bag, worker: Worker, result: Result) 
     told = f"out of memory at {format_size(had)}" if had else "out of memory"
     if size.memory is None:
         together = format_size(worker.whole.memory)
-        told += f": use --mem (all tasks on its node had {together} together)"
+        told += f": ask for memory (all tasks on its node had {together} together)"
     if factor is None or not had:
         return Growth(told)
     most = _most(state, bag, task) or (bag.task.memory or had) * _WITHOUT_NODES

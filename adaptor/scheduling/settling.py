@@ -157,23 +157,13 @@ def _note_lost(state: SchedulingState, worker: Worker, key: AttemptKey, at: floa
 def _attempt_end(
     result: Result, outcome: AttemptOutcome, pilot: int, now: float, *, suspect: bool
 ) -> AttemptEnd:
-    if not result.started:
-        return AttemptEnd(
-            key=result.key, outcome=outcome, at=now, error=result.error, pilot=pilot, suspect=suspect
-        )
     return AttemptEnd(
         key=result.key,
         outcome=outcome,
-        at=result.started + result.wall,
-        started=result.started,
-        wall=result.wall,
-        cpu=result.cpu,
-        peak_memory=result.peak_memory or None,
-        peak_gpu_memory=result.peak_gpu_memory or None,
-        exit_code=result.exit_code,
-        signal=result.signal,
-        error=result.error,
-        answer=result.answer or None,
+        at=result.started + result.wall if result.started else now,
+        started=result.started or None,
+        wall=result.wall if result.started else None,
+        result=result,
         pilot=pilot,
         suspect=suspect,
     )
@@ -315,12 +305,13 @@ def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss
 
 
 def _hopeless(state: SchedulingState, bag: Bag, task: int) -> bool:
-    """True if the task had all the time that a request can give, at every site that may run it."""
-    return all(
-        (learner := state.learners.get((bag.id, site))) is not None and learner.hopeless(task)
-        for site in state.sites
-        if bag.spec.allows(site)
-    )
+    """True if the task had all the time that a request can give, at every site that may run it.
+
+    Where none of these is configured any more, it waits.
+    """
+    sites = [site for site in state.sites if bag.spec.allows(site)]
+    learners = [state.learners.get((bag.id, site)) for site in sites]
+    return bool(sites) and all(learner is not None and learner.hopeless(task) for learner in learners)
 
 
 def _why_hopeless(state: SchedulingState, bag: Bag) -> str:

@@ -17,7 +17,7 @@ from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import QueueState, TaskState
-from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
+from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
 from adaptor.runtimes.sample import RuntimeSample
@@ -26,7 +26,7 @@ from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, Ta
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.losses import LostAttempt
-from adaptor.scheduling.orders import Grant, PendingOrders
+from adaptor.scheduling.orders import PendingOrders
 from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
 RESERVE_SECONDS = 0.5
@@ -313,20 +313,21 @@ class SchedulingState:
             behind: of a bag with `max-running`, it starts in the place of one that has ended there.
         """
         key, suspect = AttemptKey(bag.id, task, bag.lease(task)), task in bag.losses
-        ids, nodes = [other.id for other in workers], tuple(other.node for other in workers)
+        ids, nodes = [other.id for other in workers], [other.node for other in workers]
         own, limit = _own_size(bag, task), _own_limit(bag, task)
         if len(workers) == 1:
             among = 0
             if bag.spec.max_running is not None:
                 among = workers[0].held.at_once(bag.id) + (not behind)
             self.hold(workers[0], key, bag, now, among=among, behind=behind)
-            self.orders.of(ids[0]).grants.append(Grant(key, needs, task=own, timeout=limit, among=among))
+            self.orders.of(ids[0]).leases.append(Lease(key, [], needs, task=own, timeout=limit, among=among))
         else:
             for worker in workers:
                 worker.take_part(key, tuple(ids), now, suspect=suspect)
                 self.held_processors[bag.id, worker.site] += worker.processors
-                grant = Grant(key, needs, nodes, worker is not workers[0], own, limit)
-                self.orders.of(worker.id).grants.append(grant)
+                part = worker is not workers[0]
+                lease = Lease(key, [], needs, nodes=nodes, takes_part=part, task=own, timeout=limit)
+                self.orders.of(worker.id).leases.append(lease)
             self._count_lease(workers[0], key, bag)
         names = TOGETHER.join(nodes), TOGETHER.join(ids)
         held = own.total_processors if own is not None else None

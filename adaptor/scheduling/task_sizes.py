@@ -17,7 +17,7 @@ import msgspec
 from adaptor.resources import OwnNeeds, TaskSize
 
 MOST = 8
-"""Classes of a bag, beside that of the rest."""
+"""Classes of a bag, besides that of the rest."""
 
 
 class TaskSizes:

@@ -33,6 +33,8 @@ class HeldLease(msgspec.Struct):
     """Whether another worker of the group runs the command, and this one is only kept for it."""
     among: int = 0
     """It starts only while fewer attempts of its bag run at the worker; 0: no limit that is known."""
+    in_reserve: bool = False
+    """After a restart, whether earlier leases take all processors of its pilot: it hardly runs yet."""
 
     @property
     def behind(self) -> bool:

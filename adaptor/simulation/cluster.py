@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 import numpy as np
 
+from adaptor.resources import Need, Part
 from adaptor.simulation import kernels as k
 from adaptor.simulation.jobs import Jobs, check_jobs
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.outside_jobs import OutsideJob, OutsideJobs, doubled
+from adaptor.simulation.machine import LaidOut, on_one_node
 
 Policy = Literal["conservative", "easy"]
 
 POLICIES: dict[Policy, int] = {"conservative": k.CONSERVATIVE, "easy": k.EASY}
+_SMALL = 64
+"""Rows to begin with."""
 
 
-class Simulation:
-    """A cluster of `processors` under a policy, with the jobs of a trace; time is whole seconds.
+class OutsideJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that was submitted from outside the trace, in seconds of the trace."""
+
+    id: int
+    processors: int
+    tr: int
+    submitted: int
+    started: int | None
+    """None while it waits, and for ever where it was cancelled before."""
+    ended: int | None
+
+
+class Cluster:
+    """Nodes under a policy, with the jobs of a trace; time is whole seconds.
 
     Whoever drives it acts at the end of a second: after `advance(t)` all that the trace does at t has
     happened, and what is submitted then comes last in that second (it may still start in it). Jobs of
@@ -28,67 +44,85 @@ class Simulation:
 
     Raises:
         TraceError: the jobs do not fit the machine (see `check_jobs`).
-        ValueError: the policy is unknown, or there is no processor.
+        ValueError: the policy is unknown.
     """
 
-    def __init__(self, jobs: Jobs, processors: int, policy: Policy) -> None:
+    def __init__(self, laid_out: LaidOut, policy: Policy) -> None:
         if policy not in POLICIES:
             raise ValueError(f"{policy!r} is no scheduling policy; there are {', '.join(POLICIES)}")
-        if processors < 1:
-            raise ValueError(f"a cluster of {processors} processors runs nothing")
-        check_jobs(jobs, processors)
-        self.jobs = jobs
-        self.processors = processors
+        jobs, machine = laid_out.jobs, laid_out.machine
+        check_jobs(jobs, machine.processors)
+        self.jobs: Jobs = jobs
+        self.machine = machine
+        self.processors = machine.processors
         self.policy: Policy = policy
-        self._parent: Simulation | None = None
+        self._parent: Cluster | None = None
         self._first_own = 0  # jobs before it had started when this was forked
-        self._table = jobs.table()
-        self._starts = np.full(len(jobs), -1, np.int64)
-        self._outside = OutsideJobs(len(jobs))
-        self._scalars = np.zeros(k.SCALARS, np.int64)
-        self._scalars[[k.POLICY, k.HI, k.NEXT_START]] = POLICIES[policy], 1, k.NEVER
-        for begin in (k.LEFT_BEGIN, k.LEFT_TAIL):
-            self._scalars[begin : begin + k.WIDTHS] = k.NEVER
-        self._profile = np.zeros((2, 256), np.int64)
-        self._profile[k.FREE, 0] = processors
-        self._running = np.zeros((128, 3), np.int64)
-        self._waiting = np.zeros((128, k.WAITING_COLUMNS), np.int64)
+        self._outside = 0
+        capacity = machine.capacity()
+        nodes, dimensions = capacity.shape
+        trace = np.full((len(jobs), k.EACH + dimensions), -1, np.int64)
+        trace[:, : k.NEED + 1] = jobs.table()
+        trace[:, k.CHUNKS], trace[:, k.EACH :] = laid_out.chunks, laid_out.each
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[[k.POLICY, k.NEXT_START]] = POLICIES[policy], k.NEVER
+        scalars[[k.STEPS, k.SPARE_ROWS, k.SPARE_PLACES]] = 1, 4 * _SMALL - 1, _SMALL
+        self._state = k.State(
+            s=scalars,
+            trace=trace,
+            starts=np.full(len(jobs), -1, np.int64),
+            outside=np.zeros((4, k.EACH + dimensions), np.int64),
+            live=np.zeros((_SMALL, k.EACH + dimensions), np.int64),
+            times=np.zeros(4 * _SMALL, np.int64),
+            total=np.full(4 * _SMALL, machine.processors, np.int64),
+            row=np.zeros(4 * _SMALL, np.int64),
+            free=np.tile(capacity, (4 * _SMALL, 1, 1)),
+            running=np.zeros((_SMALL, k.RUNNING_COLUMNS), np.int64),
+            waiting=np.zeros((_SMALL, k.WAITING_COLUMNS), np.int64),
+            nodes=np.zeros((_SMALL, nodes), np.int64),
+            chunks=np.zeros((_SMALL, nodes), np.int64),
+            held=np.zeros(_SMALL, np.int64),
+            spare_rows=np.append(np.arange(1, 4 * _SMALL), 0),
+            spare_places=np.arange(_SMALL),
+            counts=np.zeros((2, nodes), np.int64),
+        )
 
-    def fork(self) -> Simulation:
+    def fork(self) -> Cluster:
         """A copy that goes its own way from here on."""
-        twin = object.__new__(Simulation)
-        twin.jobs, twin.processors, twin.policy = self.jobs, self.processors, self.policy
-        twin._parent, twin._table = self, self._table
-        twin._scalars = self._scalars.copy()
-        twin._outside = self._outside.fork()
-        twin._profile = self._profile.copy()
-        twin._running = self._running.copy()
-        twin._waiting = self._waiting.copy()
+        twin = object.__new__(Cluster)
+        twin.__dict__.update(self.__dict__)
         ours = self._of_trace(self.waiting_rows()[:, k.W_JOB])
-        entered = int(self._scalars[k.NEXT_JOB])
+        entered = int(self._state.s[k.NEXT_JOB])
         first = int(ours[0]) if len(ours) else entered
         running = self._of_trace(self.running_rows()[:, k.RUN_JOB])
         # Starts of jobs that ended before stay with the parent, where they change no more.
-        twin._first_own = first
-        twin._starts = np.empty_like(self._starts)
-        twin._starts[first:entered] = self._starts[first:entered]
-        twin._starts[running] = self._starts[running]
+        starts = np.empty_like(self._state.starts)
+        starts[first:entered] = self._state.starts[first:entered]
+        starts[running] = self._state.starts[running]
+        shared = {"trace": self._state.trace, "starts": starts}
+        twin._parent, twin._first_own = self, first
+        twin._state = k.State(
+            **{
+                name: shared[name] if name in shared else array.copy()
+                for name, array in self._state._asdict().items()
+            }
+        )
         return twin
 
     @property
     def now(self) -> int:
-        return int(self._scalars[k.NOW])
+        return int(self._state.s[k.NOW])
 
     @property
     def changes(self) -> int:
         """How many starts and ends of jobs from outside there have been."""
-        return int(self._scalars[k.CHANGES])
+        return int(self._state.s[k.CHANGES])
 
     def next_event(self) -> int | None:
         """When something happens next; None where nothing will."""
-        coming = self._table[self._scalars[k.NEXT_JOB] :, k.SUBMIT][:1]
+        coming = self._state.trace[self._state.s[k.NEXT_JOB] :, k.SUBMIT][:1]
         times = [*coming.tolist(), *self.running_rows()[:1, k.RUN_END].tolist()]
-        soonest = min([*times, int(self._scalars[k.NEXT_START])])
+        soonest = min([*times, int(self._state.s[k.NEXT_START])])
         return soonest if soonest < k.NEVER else None
 
     def advance(self, until: int) -> None:
@@ -98,7 +132,7 @@ class Simulation:
             ValueError: that is in the past.
         """
         self._play(until, watch=False)
-        self._scalars[k.NOW] = until
+        self._state.s[k.NOW] = until
 
     def advance_to_change(self, until: int) -> bool:
         """Like `advance`, but stop after the second in which a job from outside starts or ends.
@@ -108,54 +142,34 @@ class Simulation:
         """
         if self._play(until, watch=True):
             return True
-        self._scalars[k.NOW] = until
+        self._state.s[k.NOW] = until
         return False
 
     def finish(self) -> None:
         """Let everything happen."""
         self._play(k.NEVER - 1, watch=False)
 
-    def submit(self, processors: int, tr: int, run: int | None = None) -> int:
-        """A job from outside arrives now.
+    def submit(self, processors: int, tr: int, need: Need | None = None) -> int:
+        """A job from outside arrives now. It runs until its limit if it is not cancelled before.
 
         Args:
-            processors: 1 to those of the machine.
-            tr: its time limit in seconds, at least 1; all that the scheduler knows.
-            run: how long it will run; None: until its limit, unless `end` says otherwise.
+            processors: of all chunks together.
+            tr: its time limit in seconds, at least 1.
+            need: its chunks; None: single processors on any nodes.
 
         Raises:
             ValueError: the cluster could never run it.
         """
-        run = tr if run is None else run
-        self._check(processors, tr, run)
-        job = self._outside.add(self.now, processors, tr, run)
+        asked = self._asked(self.now, processors, tr, need)
+        if self._outside == len(self._state.outside):
+            self._state = self._state._replace(outside=_doubled(self._state.outside))
+        self._state.outside[self._outside] = asked
+        job = len(self.jobs) + self._outside
+        self._outside += 1
         self._make_room()
-        k.enter(self._scalars, self._profile, self._waiting, job, processors, tr)
+        k.enter(self._state, job)
         self._play(self.now, watch=False)
         return job
-
-    def end(self, job: int, at: int) -> None:
-        """Let a running job from outside end at a time of its limit's or before; may be now.
-
-        Raises:
-            KeyError: no such job from outside.
-            ValueError: it does not run, or `at` is in the past or beyond its limit.
-        """
-        row = self._outside.row(job)
-        start, limit = int(row[k.START]), int(row[k.LIMIT])
-        if start < 0 or row[k.END] >= 0:
-            raise ValueError(f"job {job} does not run")
-        if not self.now <= at <= start + limit:
-            raise ValueError(f"job {job} cannot end at {at}: it is {self.now}, its limit is {start + limit}")
-        s, running = self._scalars, self._running
-        low, high = int(s[k.RUN_LO]), int(s[k.RUN_HI])
-        place = low + int(np.argmax(running[low:high, k.RUN_JOB] == job))
-        order = int(running[place, k.RUN_ORDER])
-        running[place : high - 1] = running[place + 1 : high].copy()
-        s[k.RUN_HI] = high - 1
-        k.place(s, running, at, job, order)
-        row[k.RUN] = at - start
-        self._play(self.now, watch=False)
 
     def cancel(self, job: int) -> None:
         """End a job from outside now, or take it out of the queue; nothing where it has ended.
@@ -163,109 +177,181 @@ class Simulation:
         Raises:
             KeyError: no such job from outside.
         """
-        row = self._outside.row(job)
+        row = self._from_outside(job)
         if row[k.END] >= 0:
             return
         if row[k.START] >= 0:
-            self.end(job, self.now)
-            return
-        row[k.END] = self.now
-        place = int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job))
-        k.withdraw(self._scalars, self._profile, self._waiting, place)
+            running = self.running_rows()
+            at = int(np.argmax(running[:, k.RUN_JOB] == job))
+            order, place = running[at, [k.RUN_ORDER, k.RUN_PLACE]].tolist()
+            k.remove(self._state, at)
+            k.put(self._state, self.now, job, order, place)
+        else:
+            row[k.END] = self.now
+            self._make_room()
+            k.withdraw(self._state, int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job)))
         self._play(self.now, watch=False)
 
-    def reshape(self, job: int, processors: int, tr: int) -> None:
-        """Let a waiting job from outside ask for something else; it keeps its place in the queue.
+    def reshape(self, job: int, processors: int, tr: int, need: Need | None = None) -> None:
+        """Let a waiting job from outside ask for something else (see `submit`); it keeps its place.
 
         Raises:
             KeyError: no such job from outside.
             ValueError: it does not wait, or the cluster could never run it.
         """
-        row = self._outside.row(job)
+        row = self._from_outside(job)
         if row[k.START] >= 0 or row[k.END] >= 0:
             raise ValueError(f"job {job} does not wait")
-        self._check(processors, tr, tr)
-        row[[k.RUN, k.LIMIT, k.NEED]] = tr, tr, processors
+        row[:] = self._asked(int(row[k.SUBMIT]), processors, tr, need)
         self._make_room()
-        place = int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job))
-        k.reshape(self._scalars, self._profile, self._waiting, place, processors, tr)
+        k.reshape(self._state, int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job)))
         self._play(self.now, watch=False)
 
     def outside_job(self, job: int) -> OutsideJob:
         """Raises KeyError: no such job from outside."""
-        return self._outside.job(job)
+        row = self._from_outside(job)
+        submitted, _, tr, processors, started, ended = row[: k.CHUNKS].tolist()
+        return OutsideJob(
+            id=job,
+            processors=processors,
+            tr=tr,
+            submitted=submitted,
+            started=started if started >= 0 else None,
+            ended=ended if ended >= 0 else None,
+        )
 
     def starts(self, first: int = 0) -> Array:
         """The starts of the jobs of the trace from this one on, -1 for those that have not started."""
-        starts: Array = self._starts[first:].copy()
-        starts[max(0, int(self._scalars[k.NEXT_JOB]) - first) :] = -1
+        starts: Array = self._state.starts[first:].copy()
+        starts[max(0, int(self._state.s[k.NEXT_JOB]) - first) :] = -1
         if self._parent is not None and first < self._first_own:
             others = self._first_own - first
             starts[:others] = self._parent.starts(first)[:others]
         return starts
 
     def profile(self) -> tuple[Array, Array]:
-        """Times, the first of them now, and the processors free from each on; the last for ever.
+        """Times, the first of them now, and the processors of all nodes free from each on; the last for ever.
 
         Under conservative backfilling the reservations of waiting jobs are in it, under EASY only what
         runs.
         """
-        k.roll(self._scalars, self._profile)
-        low, high = self._scalars[k.LO], self._scalars[k.HI]
-        return self._profile[k.TIME, low:high].copy(), self._profile[k.FREE, low:high].copy()
+        k.roll(self._state)
+        steps = int(self._state.s[k.STEPS])
+        times, free = self._state.times[:steps], self._state.total[:steps]
+        differs = np.diff(free, prepend=-1) != 0
+        return times[differs], free[differs]
 
     def started_job(self, job: int) -> tuple[int, int, int]:
         """Start, time limit and processors of a job that runs now."""
-        if job < len(self._table):
-            _, _, limit, need = self._table[job].tolist()
-            return int(self._starts[job]), limit, need
-        row = self._outside.row(job)
-        return int(row[k.START]), int(row[k.LIMIT]), int(row[k.NEED])
+        row = self._row(job)
+        start = self._state.starts[job] if job < len(self.jobs) else row[k.START]
+        return int(start), int(row[k.LIMIT]), int(row[k.NEED])
 
     def running_rows(self) -> Array:
-        """A view: the running jobs by their coming end, in the columns of `kernels`."""
-        return self._running[self._scalars[k.RUN_LO] : self._scalars[k.RUN_HI]]
+        """A view: the running jobs by their coming end; columns as in `kernels`."""
+        return self._state.running[: self._state.s[k.RUNNING]]
 
     def waiting_rows(self) -> Array:
-        """A view: the waiting jobs in the order of submission, in the columns of `kernels`."""
-        return self._waiting[: self._scalars[k.WAITING]]
+        """A view: the waiting jobs in the order of submission; columns as in `kernels`."""
+        return self._state.waiting[: self._state.s[k.WAITING]]
+
+    def need(self, job: int) -> Need:
+        """What a job asks of the nodes."""
+        chunks, processors, *memory = self._row(job)[k.CHUNKS :].tolist()
+        return Need(chunks=chunks, processors=processors, memory=memory[0] if memory else 0)
+
+    def parts(self, job: int, place: int) -> tuple[Part, ...]:
+        """What a job holds, or will hold, of each of its nodes; empty where that is not decided."""
+        t, each = self._state, self.need(job)
+        held = int(t.held[place])
+        return tuple(
+            Part(
+                node=self.machine.nodes[node].name,
+                processors=chunks * each.processors,
+                memory=chunks * each.memory,
+            )
+            for node, chunks in zip(
+                t.nodes[place, :held].tolist(), t.chunks[place, :held].tolist(), strict=True
+            )
+        )
+
+    def planned_head(self) -> dict[int, tuple[float, tuple[Part, ...]]]:
+        """Under EASY, the start and the nodes that the first waiting job gets if all run to their limits."""
+        rows = self.waiting_rows()
+        if not len(rows):
+            return {}
+        job, place = rows[0, [k.W_JOB, k.W_PLACE]].tolist()
+        k.roll(self._state)
+        start = k.earliest(self._state, place, k.NEVER)
+        k.settle(self._state, place)
+        parts = self.parts(job, place)
+        self._state.held[place] = 0
+        return {job: (float(start), parts)}
+
+    def _asked(self, submitted: int, processors: int, tr: int, need: Need | None) -> Array:
+        """The row of a job that waits. Raises ValueError: the cluster could never run it."""
+        need = need or Need(chunks=processors, processors=1)
+        if tr < 1:
+            raise ValueError(f"a job with a limit of {tr} s")
+        if need.chunks < 1 or need.processors < 1 or need.chunks * need.processors != processors:
+            raise ValueError(f"{need.chunks} chunks of {need.processors} processors are not {processors}")
+        if (most := self.machine.chunks(need)) < need.chunks:
+            raise ValueError(
+                f"{need.chunks} chunks of {need.processors} processors asked of nodes that hold {most}"
+            )
+        head = (submitted, tr, tr, processors, -1, -1, need.chunks)
+        columns = self._state.trace.shape[1]
+        return np.array([*head, need.processors, need.memory][:columns], np.int64)
+
+    def _from_outside(self, job: int) -> Array:
+        """A view of its row. Raises KeyError: no such job from outside."""
+        index = job - len(self.jobs)
+        if not 0 <= index < self._outside:
+            raise KeyError(job)
+        row: Array = self._state.outside[index]
+        return row
+
+    def _row(self, job: int) -> Array:
+        row: Array = self._state.trace[job] if job < len(self.jobs) else self._from_outside(job)
+        return row
 
     def _of_trace(self, ids: Array) -> Array:
-        return ids[ids < len(self._table)]
+        return ids[ids < len(self.jobs)]
 
     def _play(self, until: int, *, watch: bool) -> bool:
         if until < self.now:
             raise ValueError(f"the clock is at {self.now} and does not go back to {until}")
-        self._scalars[k.TOUCHED] = 0
-        while (
-            k.advance(
-                self._scalars,
-                self._table,
-                self._starts,
-                self._outside.table,
-                self._profile,
-                self._running,
-                self._waiting,
-                until,
-                watch,
-            )
-            == k.FULL
-        ):
+        self._state.s[k.TOUCHED] = 0
+        while k.advance(self._state, until, watch) == k.FULL:
             self._grow()
-        return bool(self._scalars[k.TOUCHED])
-
-    def _check(self, processors: int, tr: int, run: int) -> None:
-        """Raises ValueError: the cluster could never run such a job."""
-        if not 1 <= processors <= self.processors:
-            raise ValueError(f"{processors} processors asked of a cluster of {self.processors}")
-        if tr < 1 or not 0 <= run <= tr:
-            raise ValueError(f"a job of {run} s with a limit of {tr} s")
+        return bool(self._state.s[k.TOUCHED])
 
     def _make_room(self) -> None:
-        """For one more job that waits, or a change of one."""
-        while not k.has_room(self._scalars, self._profile, self._running, self._waiting):
+        """For one more event."""
+        while not k.has_room(self._state):
             self._grow()
 
     def _grow(self) -> None:
-        self._running, self._waiting = doubled(self._running), doubled(self._waiting)
-        self._profile = np.ascontiguousarray(doubled(self._profile.T).T)
+        """Twice as many steps and places."""
+        t = self._state
+        steps, places = len(t.times), len(t.held)
+        kept = ("s", "trace", "starts", "outside", "counts")
+        grown = {name: _doubled(getattr(t, name)) for name in k.State._fields if name not in kept}
+        self._state = t._replace(**grown)
+        for spare, count, old in (
+            ("spare_rows", k.SPARE_ROWS, steps),
+            ("spare_places", k.SPARE_PLACES, places),
+        ):
+            free = int(t.s[count])
+            getattr(self._state, spare)[free : free + old] = np.arange(old, 2 * old)
+            t.s[count] += old
+
+
+def cluster_of_processors(jobs: Jobs, processors: int, policy: Policy) -> Cluster:
+    """A cluster that counts processors and does not say where jobs run. Raises as `Cluster`."""
+    return Cluster(on_one_node(jobs, processors), policy)
+
+
+def _doubled(table: Array) -> Array:
+    """Twice as many rows, the new ones empty."""
+    return np.concatenate([table, np.zeros_like(table)])

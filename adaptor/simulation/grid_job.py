@@ -182,7 +182,7 @@ def check_grid_job(runtimes: Array, terms: GridTerms, processors: int) -> None:
     if terms.task.processors > min(limits.max_proc, processors):
         raise ReplayError(
             f"a task of {terms.task.processors} processors fits into no request: max_proc is"
-            f" {limits.max_proc}, the machine has {processors}; submit with fewer --cpus"
+            f" {limits.max_proc}, the machine has {processors}; ask for fewer cpus"
         )
     longest = int(runtimes.max())
     if longest > terms.possible:

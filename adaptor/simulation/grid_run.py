@@ -15,9 +15,9 @@ from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import DonationSettings, SiteSettings
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.donation.hours import DAY
-from adaptor.model import QueueState, Request
+from adaptor.model import Request
 from adaptor.reports import JobState
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.driver import Decider, SimulatedDriver
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import (
@@ -29,9 +29,8 @@ from adaptor.simulation.grid_job import (
     check_grid_job,
 )
 from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.pilot_requests import Cluster, check_place, queue_for
+from adaptor.simulation.pilot_requests import check_place, queue_for
 from adaptor.simulation.places import Places
-from adaptor.simulation.queue_view import queue_state
 from adaptor.simulation.scene.site import Change, ScenePlace, SimulatedSite
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import SITE, MakeTasks, Served
@@ -114,7 +113,7 @@ class _GridJob:
         )
         place = ScenePlace(settings=settings, jobs=cluster.jobs, processors=cluster.processors)
         self._site = SimulatedSite(
-            place, cluster, self._queue, watched.places if watched is not None else None
+            place, cluster, lambda: queue_for(cluster, terms), watched.places if watched is not None else None
         )
         self._driver = SimulatedDriver(
             {SITE: self._site},
@@ -294,11 +293,6 @@ class _GridJob:
         self._memory.change(self._memory.pilots[pilot], worked=served.tasks + served.cut > 0)
 
     # --- what the driver asks ------------------------------------------------------------------------
-
-    def _queue(self) -> QueueState:
-        if self._terms.traits.replans and isinstance(self._cluster, Simulation):
-            return queue_state(self._cluster)
-        return queue_for(self._cluster, self._terms)
 
     def _decide(self, snapshot: Snapshot) -> Decision:
         decision = self._decider(snapshot)

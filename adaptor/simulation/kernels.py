@@ -1,28 +1,22 @@
-"""The inner loops of the simulated cluster, compiled by numba. `simulation.py` is their typed face.
+"""The inner loops of the simulated cluster, compiled by numba. `cluster.py` is their typed face.
 
-One space-shared cluster, counted in processors, under conservative backfilling or EASY (Mu'alem and
-Feitelson 2001), with the semantics of the simulator pyss: within a second all submissions come first
-(in the trace's order), then the ends of jobs (in the order in which they started), then the starts (in
-the order in which their reservations were made); each event is handled on its own.
+One space-shared cluster under conservative backfilling or EASY (Mu'alem and Feitelson 2001), with the
+semantics of the simulator pyss: within a second all submissions come first (in the trace's order), then the
+ends of jobs (in the order in which they started), then the starts (in the order in which their reservations
+were made); each event is handled on its own.
 
-All kernels are in this one file, because numba's cache of a kernel does not notice a change of a
-kernel that it calls in another file.
+A job is `CHUNKS` equal parts, each on one node, and several may be on the same; it gets the first nodes with
+room for its whole time limit. Under conservative backfilling a waiting job keeps the nodes of its reservation
+until it moves to an earlier time. A cluster that counts processors is one node of all of them.
 
-The state is seven int64 arrays, so that a fork is a few copies of memory:
-
-scalars  the indices below
-jobs     (n, 4) the trace, sorted by submission, shared by all forks: SUBMIT, RUN, LIMIT, NEED
-starts   (n,) the start of each job of the trace, -1 while it waits
-grid     (g, 6) the jobs from outside, numbered from n: the same four, START, END
-profile  (2, …) the availability profile: TIME and FREE, columns LO to HI, the last one lasts for ever
-running  (…, 3) sorted by end, then by the order of starting: rows RUN_LO to RUN_HI
-waiting  (…, 7) in the order of submission: rows 0 to WAITING; under EASY a start of NEVER is undecided
+All kernels are in this one file, because numba's cache of a kernel does not notice a change of a kernel that
+it calls in another file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,545 +48,478 @@ DONE, FULL = 0, 1
 """What `advance` returns: it is there, or an array is full and must grow first."""
 
 # scalars
-POLICY, NOW, NEXT_JOB, WAITING, RUN_LO, RUN_HI, LO, HI = 0, 1, 2, 3, 4, 5, 6, 7
-RESERVATIONS, STARTED = 8, 9  # counters: they order the events of one second
-NEXT_START = 10  # the earliest reservation of a waiting job
-LEFT_OVER = 11  # the end of the latest hole that the last compression left to jobs it had passed
-RELEASED = 12  # EASY: processors came free by the passing of time since the last pass
-TOUCHED = 13  # a job from outside started or ended
-CHANGES = 14  # how often one did
-FOUND, REACHED = 15, 16  # the columns at which the last search for an earlier time began and ended
-# from here on one number for each width, see `compress`
-WIDTHS = 24
-# of the stretches in which something came free since the waiting jobs were looked at: the earliest begin,
-HOLE_BEGIN = 17
-HOLE_END = HOLE_BEGIN + WIDTHS  # the latest end,
-HOLE_LONGEST = HOLE_END + WIDTHS  # the longest of those that end,
-HOLE_TAIL = HOLE_LONGEST + WIDTHS  # and the earliest begin of those that last for ever
-LEFT_BEGIN = HOLE_TAIL + WIDTHS  # the same of what came free in this compression, for the next one
-LEFT_END = LEFT_BEGIN + WIDTHS
-LEFT_LONGEST = LEFT_END + WIDTHS
-LEFT_TAIL = LEFT_LONGEST + WIDTHS
-TRIED_NEED = LEFT_TAIL + WIDTHS  # what found no stretch in this compression: a need,
-TRIED_LIMIT = TRIED_NEED + WIDTHS  # a limit
-TRIED_UNTIL = TRIED_LIMIT + WIDTHS  # and how far was looked
-COLUMN = TRIED_UNTIL + WIDTHS  # near which column it was looked last
-SCALARS = COLUMN + WIDTHS
-# jobs and grid
-SUBMIT, RUN, LIMIT, NEED, START, END = 0, 1, 2, 3, 4, 5
-# profile
-TIME, FREE = 0, 1
-# running
-RUN_END, RUN_JOB, RUN_ORDER = 0, 1, 2
-# waiting
-W_JOB, W_START, W_RESERVED, W_NEED, W_LIMIT = 0, 1, 2, 3, 4
-W_WIDTH = 5  # of the need
-W_COLUMN = 6  # near which column the reservation began when it was looked at last
-WAITING_COLUMNS = 7
+POLICY, NOW, NEXT_JOB, WAITING, RUNNING, STEPS = 0, 1, 2, 3, 4, 5
+RESERVATIONS, STARTED = 6, 7  # counters: they order the events of one second
+NEXT_START = 8  # the earliest reservation of a waiting job
+LEFT_OVER = 9  # the end of the latest hole that the last compression left to jobs it had passed
+TOUCHED, CHANGES = 10, 11  # a job from outside started or ended; how often one did
+SPARE_ROWS, SPARE_PLACES = 12, 13  # how many rows of `free`, and places of jobs, are not in use
+SCALARS = 14
+# jobs; from EACH on by dimension what one chunk takes
+SUBMIT, RUN, LIMIT, NEED, START, END, CHUNKS, EACH = 0, 1, 2, 3, 4, 5, 6, 7
+# running and waiting jobs; a place is a row of `live`, `nodes`, `chunks` and `held`
+RUN_END, RUN_JOB, RUN_ORDER, RUN_PLACE = 0, 1, 2, 3
+W_JOB, W_START, W_RESERVED, W_NEED, W_LIMIT, W_PLACE = 0, 1, 2, 3, 4, 5
+RUNNING_COLUMNS, WAITING_COLUMNS = 4, 6
+
+
+class State(NamedTuple):
+    """N nodes of R dimensions; room for T steps and A jobs in the system."""
+
+    s: Array
+    trace: Array
+    """The jobs of the trace, sorted by submission, shared by all forks; START and END are not used."""
+    starts: Array
+    """By job of the trace that has entered: when it started, -1 while it waits."""
+    outside: Array
+    """The jobs from outside, numbered behind those of the trace."""
+    live: Array
+    """(A): by place, the row of a job in the system; END is not used."""
+    times: Array
+    """(T): when each step begins; the last one lasts for ever."""
+    total: Array
+    """(T): free processors of all nodes."""
+    row: Array
+    """(T): the row of `free` of each step."""
+    free: Array
+    """(T, N, R)"""
+    running: Array
+    """Sorted by end, then by the order of starting."""
+    waiting: Array
+    """In the order of submission; under EASY a start of NEVER is undecided."""
+    nodes: Array
+    """(A, N): by place, the nodes that a job holds."""
+    chunks: Array
+    """(A, N): the chunks on each."""
+    held: Array
+    """(A): on how many nodes."""
+    spare_rows: Array
+    spare_places: Array
+    counts: Array
+    """(2, N): for the kernels' own use."""
+
+
+# --- the steps ---------------------------------------------------------------------------------------
 
 
 @inlined
-def at(i: int) -> Any:
-    """An index that is not negative. Numba would look for negative ones, which takes half of the time."""
-    return np.uint64(i)
+def step_at(t: State, time: int) -> int:
+    """The step in which a time from the first one on lies."""
+    low, high = 0, t.s[STEPS]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if t.times[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def split(t: State, time: int) -> int:
+    """The step that begins at `time`, made if it is missing."""
+    step = step_at(t, time)
+    if t.times[step] == time:
+        return step
+    for later in range(t.s[STEPS], step + 1, -1):
+        t.times[later], t.total[later], t.row[later] = (
+            t.times[later - 1],
+            t.total[later - 1],
+            t.row[later - 1],
+        )
+    t.s[STEPS] += 1
+    t.s[SPARE_ROWS] -= 1
+    fresh, old = t.spare_rows[t.s[SPARE_ROWS]], t.row[step]
+    for node in range(t.free.shape[1]):
+        for dimension in range(t.free.shape[2]):
+            t.free[fresh, node, dimension] = t.free[old, node, dimension]
+    t.times[step + 1], t.total[step + 1], t.row[step + 1] = time, t.total[step], fresh
+    return step + 1
 
 
 @kernel
-def has_room(s: Array, profile: Array, running: Array, waiting: Array) -> bool:
-    """Whether one more job can enter; moves the live columns to the front where that makes room."""
-    alive = s[WAITING] + s[RUN_HI] - s[RUN_LO] + 1
-    if alive > waiting.shape[0] or 2 * alive + 4 > profile.shape[1] or alive > running.shape[0]:
-        return False
-    if s[LO] + 2 * alive + 4 > profile.shape[1]:
-        for row in range(2):
-            for i in range(s[LO], s[HI]):
-                profile[row, i - s[LO]] = profile[row, i]
-        s[HI] -= s[LO]
-        s[LO] = 0
-    if s[RUN_LO] + alive > running.shape[0]:
-        for i in range(s[RUN_LO], s[RUN_HI]):
-            for column in range(3):
-                running[i - s[RUN_LO], column] = running[i, column]
-        s[RUN_HI] -= s[RUN_LO]
-        s[RUN_LO] = 0
+def roll(t: State) -> None:
+    """Let the steps begin now, and join neighbours that are alike."""
+    kept = 0
+    for step in range(t.s[STEPS]):
+        past = step + 1 < t.s[STEPS] and t.times[step + 1] <= t.s[NOW]
+        if past or (kept and t.total[kept - 1] == t.total[step] and alike(t, t.row[kept - 1], t.row[step])):
+            t.spare_rows[t.s[SPARE_ROWS]] = t.row[step]
+            t.s[SPARE_ROWS] += 1
+        else:
+            t.times[kept], t.total[kept], t.row[kept] = t.times[step], t.total[step], t.row[step]
+            kept += 1
+    t.s[STEPS] = kept
+    t.times[0] = t.s[NOW]
+
+
+@inlined
+def alike(t: State, one: int, other: int) -> bool:
+    for node in range(t.free.shape[1]):
+        for dimension in range(t.free.shape[2]):
+            if t.free[one, node, dimension] != t.free[other, node, dimension]:
+                return False
     return True
 
 
 @inlined
-def roll(s: Array, profile: Array) -> None:
-    """Let the profile begin now."""
-    low = s[LO]
-    while low + 1 < s[HI] and profile[TIME, at(low + 1)] <= s[NOW]:
-        low += 1
-        s[RELEASED] = 1
-    profile[TIME, at(low)] = s[NOW]
-    s[LO] = low
+def hold(t: State, place: int, begin: int, end: int, sign: int) -> None:
+    """Take (1) or give back (-1) what a job holds of its nodes in [begin, end)."""
+    first = split(t, begin)
+    last = split(t, end)
+    for step in range(first, last):
+        row = t.row[step]
+        t.total[step] -= sign * t.live[place, NEED]
+        for i in range(t.held[place]):
+            node, chunks = t.nodes[place, i], sign * t.chunks[place, i]
+            for dimension in range(t.free.shape[2]):
+                t.free[row, node, dimension] -= chunks * t.live[place, EACH + dimension]
+
+
+# --- where a job fits --------------------------------------------------------------------------------
 
 
 @inlined
-def _shift(profile: Array, first: int, end: int, by: int) -> None:
-    """Move columns [first, end) by so many places."""
-    if by > 0:
-        for i in range(end - 1, first - 1, -1):
-            profile[TIME, at(i + by)] = profile[TIME, at(i)]
-            profile[FREE, at(i + by)] = profile[FREE, at(i)]
-    elif by < 0:
-        for i in range(first, end):
-            profile[TIME, at(i + by)] = profile[TIME, at(i)]
-            profile[FREE, at(i + by)] = profile[FREE, at(i)]
+def narrow(t: State, step: int, place: int, counts: Array) -> int:
+    """Lower the chunks by node to those for which this step has room; returns their sum."""
+    fitting, row, free, live = 0, t.row[step], t.free, t.live
+    for node in range(free.shape[1]):
+        count = counts[node]
+        for dimension in range(free.shape[2]):
+            each, have = live[place, EACH + dimension], free[row, node, dimension]
+            if have < count * each:
+                count = have // each if each > 1 else have
+        counts[node] = count
+        fitting += count
+    return fitting
 
 
 @inlined
-def _borders(
-    s: Array, profile: Array, first: int, last: int, begin: int, end: int, by: int
-) -> tuple[int, int]:
-    """What adding to [begin, end) does to its two borders: a column more (1), one less (-1) or neither.
+def widest(t: State, place: int, counts: Array) -> None:
+    for node in range(t.free.shape[1]):
+        counts[node] = t.live[place, CHUNKS]
 
-    The interval begins in column `first` and ends in `last`.
-    """
-    at_begin, at_end = 0, 0
-    if profile[TIME, at(first)] < begin:
-        at_begin = 1
-    elif first > s[LO] and profile[FREE, at(first - 1)] == profile[FREE, at(first)] + by:
-        at_begin = -1
-    if last + 1 == s[HI] or profile[TIME, at(last + 1)] > end:
-        at_end = 1
-    elif profile[FREE, at(last + 1)] == profile[FREE, at(last)] + by:
-        at_end = -1
-    return at_begin, at_end
+
+@inlined
+def copy(counts: Array, to: Array) -> None:
+    for node in range(counts.shape[0]):
+        to[node] = counts[node]
 
 
 @kernel
-def add_free(s: Array, profile: Array, low: int, begin: int, end: int, by: int) -> int:
-    """Add `by` free processors in [begin, end); now <= begin < end, column `low` begins no later.
+def earliest(t: State, place: int, until: int) -> int:
+    """The earliest time before `until` from which a job has room for its time limit; -1: none.
 
-    Columns are made where there is no border, and joined where there is none any more; what lies behind
-    moves once. Returns the column in which the interval begins now.
+    `counts[0]` are then the chunks by node, up to those that the job needs. From each step at which room
+    ends, the search goes back to the earliest begin from which there is room up to and including that step.
     """
-    high = s[HI]
-    first = low
-    while first + 1 < high and profile[TIME, at(first + 1)] <= begin:
-        first += 1
-    last = first
-    while last + 1 < high and profile[TIME, at(last + 1)] < end:
-        last += 1
-    free = profile[FREE, at(last)]
-    at_begin, at_end = _borders(s, profile, first, last, begin, end, by)
-    rest = last + 2 if at_end < 0 else last + 1
-    if at_begin < 0:
-        _shift(profile, first + 1, last + 1, -1)
-    _shift(profile, rest, high, at_begin + at_end)
-    if at_begin > 0:
-        _shift(profile, first, last + 1, 1)
-        profile[TIME, at(first + 1)] = begin
-    s[HI] = high + at_begin + at_end
-    last += at_begin
-    if at_begin > 0:
-        first += 1
-    for i in range(first, last + 1):
-        profile[FREE, at(i)] += by
-    if at_end > 0:
-        profile[TIME, at(last + 1)] = end
-        profile[FREE, at(last + 1)] = free
-    return first - 1 if at_begin < 0 else first
-
-
-@kernel
-def _earliest(s: Array, profile: Array, need: int, limit: int) -> int:
-    """The earliest time from now on with `need` processors free for `limit` seconds."""
-    start = -1
-    last = s[HI] - 1
-    for i in range(s[LO], last):
-        if profile[FREE, at(i)] < need:
-            start = -1
-        else:
-            if start < 0:
-                start = profile[TIME, at(i)]
-            if profile[TIME, at(i + 1)] - start >= limit:
-                return start
-    return profile[TIME, at(last)] if start < 0 else start
-
-
-@inlined
-def _near(s: Array, profile: Array, near: int, time: int) -> int:
-    """The column in which a time from now on lies; it is looked for from another one on."""
-    low, last = s[LO], s[HI] - 1
-    i = min(max(near, low), last)
-    while profile[TIME, at(i)] > time:
-        i -= 1
-    while i < last and profile[TIME, at(i + 1)] <= time:
-        i += 1
-    return int(i)
-
-
-@inlined
-def width_of(need: int) -> int:
-    """The whole part of the binary logarithm of a number of processors, at most WIDTHS - 1."""
-    width = 0
-    while need > 1 and width < WIDTHS - 1:
-        need >>= 1
-        width += 1
-    return width
-
-
-@inlined
-def _note(s: Array, rows: int, begin: int, end: int) -> None:
-    """Enter a stretch into the four numbers of HOLE or LEFT, which begin at `rows`."""
-    s[at(rows)] = min(s[at(rows)], begin)
-    s[at(rows + WIDTHS)] = max(s[at(rows + WIDTHS)], end)
-    if end < NEVER:
-        s[at(rows + 2 * WIDTHS)] = max(s[at(rows + 2 * WIDTHS)], end - begin)
-    else:
-        s[at(rows + 3 * WIDTHS)] = min(s[at(rows + 3 * WIDTHS)], begin)
-
-
-@kernel
-def _came_free(s: Array, profile: Array, first: int, end: int) -> None:
-    """Note for each width the stretch around what came free from column `first` on until `end`.
-
-    It is never shorter than the real one, the longest interval with 2 ** width free processors.
-    """
-    low, last = s[LO], s[HI] - 1
-    left, right, most = first, first, profile[FREE, at(first)]
-    while right < last and profile[TIME, at(right + 1)] < end:
-        right += 1
-        most = max(most, profile[FREE, at(right)])
-    width = width_of(most) if most > 0 else -1
-    while width >= 0:
-        level = 1 << width
-        while left > low and profile[FREE, at(left)] >= level and profile[FREE, at(left - 1)] >= level:
-            left -= 1
-        while right < last and profile[FREE, at(right + 1)] >= level:
-            right += 1
-        begin = profile[TIME, at(left)]
-        until = NEVER if right == last else profile[TIME, at(right + 1)]
-        _note(s, HOLE_BEGIN + width, begin, until)
-        _note(s, LEFT_BEGIN + width, begin, until)
-        if until - begin >= s[at(TRIED_LIMIT + width)]:
-            s[at(TRIED_NEED + width)] = NEVER
-        width -= 1
-
-
-@inlined
-def _earlier(s: Array, profile: Array, width: int, need: int, limit: int, since: int, until: int) -> int:
-    """The earliest time in [since, until) from which `need` are free for `limit` seconds; -1: none."""
-    if need >= s[at(TRIED_NEED + width)] and limit >= s[at(TRIED_LIMIT + width)]:
-        since = max(since, s[at(TRIED_UNTIL + width)])
-    if since >= until:
-        return -1
-    i = _near(s, profile, s[LO] if since == s[NOW] else s[at(COLUMN + width)], since)
-    s[at(COLUMN + width)] = i
-    while True:
-        while profile[FREE, at(i)] < need and profile[TIME, at(i + 1)] < until:
-            i += 1
-        found = profile[TIME, at(i)]
-        s[FOUND] = i
-        while profile[FREE, at(i)] >= need:
-            if profile[TIME, at(i + 1)] - found >= limit:
-                s[REACHED] = i
-                return int(found)
-            i += 1
-        if profile[TIME, at(i)] >= until or profile[TIME, at(i + 1)] >= until:
-            break
-    s[at(TRIED_NEED + width)], s[at(TRIED_LIMIT + width)] = need, limit
-    s[at(TRIED_UNTIL + width)] = until
+    chunks, limit, need = t.live[place, CHUNKS], t.live[place, LIMIT], t.live[place, NEED]
+    counts, tried = t.counts[0], t.counts[1]
+    widest(t, place, counts)
+    first, step = 0, 0
+    while t.times[first] < until:
+        if step == t.s[STEPS] or (step > first and t.times[step] >= t.times[first] + limit):
+            return int(t.times[first])
+        if t.total[step] >= need and narrow(t, step, place, counts) >= chunks:
+            step += 1
+            continue
+        widest(t, place, counts)
+        begin = step + 1
+        while begin > first and t.total[begin - 1] >= need:
+            copy(counts, tried)
+            if narrow(t, begin - 1, place, tried) < chunks:
+                break
+            copy(tried, counts)
+            begin -= 1
+        first, step = begin, step + 1
+        if first == t.s[STEPS]:
+            return -1
     return -1
 
 
 @inlined
-def _just_before(s: Array, profile: Array, waiting: Array, k: int) -> int:
-    """Since when the need of row k has been free when its reservation begins; -1: not before it."""
-    start, need = waiting[at(k), W_START], waiting[at(k), W_NEED]
-    i = _near(s, profile, waiting[at(k), W_COLUMN], start - 1)
-    waiting[at(k), W_COLUMN] = i
-    if profile[FREE, at(i)] < need:
-        return -1
-    s[REACHED] = i + 1
-    low = s[LO]
-    while i > low and profile[FREE, at(i - 1)] >= need:
-        i -= 1
-    s[FOUND] = i
-    return int(profile[TIME, at(i)])
+def may_move(t: State, k: int) -> bool:
+    """Whether the processors of all nodes would let a waiting job start earlier: necessary, and quick."""
+    need, start, limit = t.waiting[k, W_NEED], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
+    begin = -1
+    for step in range(t.s[STEPS]):
+        time = t.times[step]
+        own = need if start <= time < start + limit else 0
+        if t.total[step] + own < need:
+            if begin >= 0 and time - begin >= limit:
+                return True
+            begin = -1
+            if time >= start:
+                return False
+        elif begin < 0:
+            if time >= start:
+                return False
+            begin = time
+    return begin >= 0
 
 
 @inlined
-def _look_earlier(s: Array, profile: Array, waiting: Array, k: int) -> int:
-    """The earliest time to which the reservation of row k can move, see `compress`; -1: none."""
-    start, limit, width = waiting[at(k), W_START], waiting[at(k), W_LIMIT], waiting[at(k), W_WIDTH]
-    since = max(s[NOW], s[at(HOLE_BEGIN + width)])
-    if since >= start:
-        return -1
-    end = s[at(HOLE_END + width)]
-    earlier = -1
-    if s[at(HOLE_LONGEST + width)] >= limit or s[at(HOLE_TAIL + width)] + limit <= start:
-        need, until = waiting[at(k), W_NEED], min(start, end) - limit + 1
-        earlier = _earlier(s, profile, width, need, limit, since, until)
-    if earlier < 0 and end >= start:
-        earlier = _just_before(s, profile, waiting, k)
-    return earlier
+def settle(t: State, place: int) -> None:
+    """The first nodes of `counts[0]` become those that a job holds."""
+    left, held = t.live[place, CHUNKS], 0
+    for node in range(t.free.shape[1]):
+        chunks = min(left, t.counts[0, node])
+        if chunks > 0:
+            t.nodes[place, held], t.chunks[place, held] = node, chunks
+            held += 1
+            left -= chunks
+    t.held[place] = held
 
 
 @kernel
-def _move(s: Array, profile: Array, waiting: Array, k: int, earlier: int) -> None:
-    start, need, limit = waiting[at(k), W_START], waiting[at(k), W_NEED], waiting[at(k), W_LIMIT]
-    begin, end = max(start, earlier + limit), start + limit
-    column = add_free(s, profile, max(s[LO], s[REACHED] - 1), begin, end, need)
-    columns = s[HI]
-    add_free(s, profile, s[FOUND], earlier, min(start, earlier + limit), -need)
-    column += s[HI] - columns
-    while profile[TIME, at(column)] > begin:
-        column -= 1
-    _came_free(s, profile, column, end)
-    waiting[at(k), W_START], waiting[at(k), W_COLUMN] = earlier, s[FOUND]
-    waiting[at(k), W_RESERVED] = s[RESERVATIONS]
-    s[RESERVATIONS] += 1
+def reserve(t: State, k: int, start: int) -> None:
+    """A waiting job gets the nodes of `counts[0]` from `start` on."""
+    place = t.waiting[k, W_PLACE]
+    settle(t, place)
+    hold(t, place, start, start + t.waiting[k, W_LIMIT], 1)
+    t.waiting[k, W_START] = start
+    t.waiting[k, W_RESERVED] = t.s[RESERVATIONS]
+    t.s[RESERVATIONS] += 1
+    t.s[NEXT_START] = min(t.s[NEXT_START], start)
+
+
+# --- the policies ------------------------------------------------------------------------------------
 
 
 @kernel
-def compress(s: Array, profile: Array, waiting: Array, begin: int, end: int) -> None:
+def compress(t: State) -> None:
     """Move each reservation, in the order of submission, to its earliest time; one pass.
 
-    Processors came free in [begin, end). A hole that a late job leaves in this pass is offered to the
-    jobs before it in the next one only: LEFT_OVER remembers it.
-
-    When a job was looked at last it could not move. If it can now, its new time ends in, or lasts
-    through, a stretch in which its need is free and something came free since then. Of these stretches
-    four numbers are kept for each width, that is for all needs from 2 ** width on below the next power
-    (HOLE, of this pass and the one before). They show where to look at all, which is for one of two things:
-    a stretch that holds the job whole (`_earlier`), rare in a full queue; and one that ends where its
-    reservation begins, so that it moves forward (`_just_before`).
-
-    Where one job found no whole stretch, none with a greater need and limit finds one as far as was
-    looked; queues are full of jobs of one shape. That holds until a stretch of that length comes free
-    (TRIED).
+    A hole that a late job leaves in this pass is offered to the jobs before it in the next one only:
+    LEFT_OVER remembers it.
     """
-    if end > s[NOW]:
-        _came_free(s, profile, _near(s, profile, s[LO], begin), end)
-    for width in range(WIDTHS):
-        for rows in range(0, 4 * WIDTHS, WIDTHS):
-            s[at(HOLE_BEGIN + rows + width)] = s[at(LEFT_BEGIN + rows + width)]
-        s[at(LEFT_BEGIN + width)] = s[at(LEFT_TAIL + width)] = NEVER
-        s[at(LEFT_END + width)] = s[at(LEFT_LONGEST + width)] = 0
-        s[at(TRIED_NEED + width)] = NEVER
     left_over, next_start = 0, NEVER
-    for k in range(s[WAITING]):
-        start = waiting[k, W_START]
-        if start > s[NOW]:
-            earlier = _look_earlier(s, profile, waiting, k)
+    for k in range(t.s[WAITING]):
+        start, limit = t.waiting[k, W_START], t.waiting[k, W_LIMIT]
+        if t.s[NOW] < start < NEVER and may_move(t, k):
+            place = t.waiting[k, W_PLACE]
+            hold(t, place, start, start + limit, -1)
+            earlier = earliest(t, place, start)
             if earlier >= 0:
-                left_over = max(left_over, start + waiting[k, W_LIMIT])
-                _move(s, profile, waiting, k, earlier)
+                left_over = max(left_over, start + limit)
+                reserve(t, k, earlier)
                 start = earlier
+            else:
+                hold(t, place, start, start + limit, 1)
         next_start = min(next_start, start)
-    s[LEFT_OVER], s[NEXT_START] = left_over, next_start
+    t.s[LEFT_OVER], t.s[NEXT_START] = left_over, next_start
 
 
 @inlined
-def place(s: Array, running: Array, end: int, job: int, order: int) -> None:
-    """Enter a job into the sorted list of the running ones."""
-    i = s[RUN_HI]
-    s[RUN_HI] = i + 1
-    while i > s[RUN_LO] and (
-        running[i - 1, RUN_END] > end
-        or (running[i - 1, RUN_END] == end and running[i - 1, RUN_ORDER] > order)
-    ):
-        for column in range(3):
-            running[i, column] = running[i - 1, column]
-        i -= 1
-    running[i, RUN_END], running[i, RUN_JOB], running[i, RUN_ORDER] = end, job, order
-
-
-@inlined
-def drop(s: Array, waiting: Array, k: int) -> None:
-    """Take row k out of the waiting jobs."""
-    s[WAITING] -= 1
-    for i in range(k, s[WAITING]):
-        for column in range(WAITING_COLUMNS):
-            waiting[at(i), column] = waiting[at(i + 1), column]
-
-
-@inlined
-def _reserve(s: Array, profile: Array, waiting: Array, k: int, start: int) -> None:
-    add_free(s, profile, s[LO], start, start + waiting[k, W_LIMIT], -waiting[k, W_NEED])
-    waiting[k, W_START] = start
-    waiting[k, W_RESERVED] = s[RESERVATIONS]
-    s[RESERVATIONS] += 1
-    s[NEXT_START] = min(s[NEXT_START], start)
+def fits_now(t: State, k: int) -> bool:
+    """Whether a waiting job has room from now on for its limit; `counts[0]` are then the chunks by node."""
+    return t.total[0] >= t.waiting[k, W_NEED] and earliest(t, t.waiting[k, W_PLACE], t.s[NOW] + 1) >= 0
 
 
 @kernel
-def easy_pass(s: Array, profile: Array, waiting: Array) -> None:
-    """EASY: start heads while they fit, then what does not delay the next head."""
-    s[RELEASED] = 0
-    for k in range(s[WAITING]):
-        if waiting[k, W_START] != NEVER:
+def easy_pass(t: State) -> None:
+    """EASY: start heads while they fit, then what fits beside the nodes that the next head will get."""
+    for k in range(t.s[WAITING]):
+        if t.waiting[k, W_START] != NEVER:
             continue
-        if waiting[k, W_NEED] > profile[FREE, s[LO]]:
-            _backfill(s, profile, waiting, k, k + 1)
+        if not fits_now(t, k):
+            backfill(t, k)
             return
-        _reserve(s, profile, waiting, k, s[NOW])
+        reserve(t, k, t.s[NOW])
 
 
 @kernel
-def _backfill(s: Array, profile: Array, waiting: Array, head: int, first: int) -> None:
-    """EASY: let jobs from row `first` on start now where they do not delay the head.
+def backfill(t: State, head: int) -> None:
+    first = head + 1
+    while first < t.s[WAITING] and (
+        t.waiting[first, W_START] != NEVER or t.total[0] < t.waiting[first, W_NEED]
+    ):
+        first += 1
+    if first == t.s[WAITING]:
+        return
+    place, limit = t.waiting[head, W_PLACE], t.waiting[head, W_LIMIT]
+    shadow = earliest(t, place, NEVER)
+    if shadow >= 0:
+        settle(t, place)
+        hold(t, place, shadow, shadow + limit, 1)
+    for k in range(first, t.s[WAITING]):
+        if t.waiting[k, W_START] == NEVER and fits_now(t, k):
+            reserve(t, k, t.s[NOW])
+    if shadow >= 0:
+        hold(t, place, shadow, shadow + limit, -1)
+        t.held[place] = 0
 
-    Such a job ends by the head's shadow time, or needs no more than is free there beside the head.
-    """
-    shadow = s[LO]
-    while profile[FREE, shadow] < waiting[head, W_NEED]:
-        shadow += 1
-    latest = profile[TIME, shadow] - s[NOW]
-    extra = profile[FREE, shadow] - waiting[head, W_NEED]
-    free = profile[FREE, s[LO]]
-    for k in range(first, s[WAITING]):
-        need = waiting[k, W_NEED]
-        if need <= free and waiting[k, W_START] == NEVER:
-            late = waiting[k, W_LIMIT] > latest
-            if not late or need <= extra:
-                _reserve(s, profile, waiting, k, s[NOW])
-                free -= need
-                extra -= need if late else 0
+
+# --- the events --------------------------------------------------------------------------------------
+
+
+@inlined
+def has_room(t: State) -> bool:
+    """Whether one more event can happen, a job that enters included."""
+    alive = t.s[WAITING] + t.s[RUNNING] + 1
+    return bool(t.s[SPARE_PLACES] > 0 and t.s[STEPS] + 4 * alive + 8 <= t.times.shape[0])
+
+
+@inlined
+def ask(t: State, k: int, place: int) -> None:
+    """Row k of the waiting jobs asks for what the trace, or the table of jobs from outside, says."""
+    job, n = t.waiting[k, W_JOB], t.trace.shape[0]
+    for column in range(t.live.shape[1]):
+        t.live[place, column] = t.trace[job, column] if job < n else t.outside[job - n, column]
+    t.waiting[k, W_NEED], t.waiting[k, W_LIMIT] = t.live[place, NEED], t.live[place, LIMIT]
 
 
 @kernel
-def enter(s: Array, profile: Array, waiting: Array, job: int, need: int, limit: int) -> None:
+def enter(t: State, job: int) -> None:
     """A job is submitted now; `has_room` said yes."""
-    roll(s, profile)
-    k = s[WAITING]
-    s[WAITING] = k + 1
-    waiting[k, W_JOB], waiting[k, W_NEED], waiting[k, W_LIMIT] = job, need, limit
-    waiting[k, W_START] = NEVER
-    waiting[k, W_WIDTH], waiting[k, W_COLUMN] = width_of(need), s[LO]
-    if s[POLICY] == CONSERVATIVE:
-        _reserve(s, profile, waiting, k, _earliest(s, profile, need, limit))
-    elif k > 0 and s[RELEASED] == 0 and waiting[0, W_START] == NEVER:
-        # Nothing came free since the last pass: those before it need no second look.
-        _backfill(s, profile, waiting, 0, k)
+    roll(t)
+    k = t.s[WAITING]
+    t.s[WAITING] += 1
+    t.s[SPARE_PLACES] -= 1
+    place = t.spare_places[t.s[SPARE_PLACES]]
+    t.waiting[k, W_JOB], t.waiting[k, W_START], t.waiting[k, W_PLACE] = job, NEVER, place
+    t.held[place] = 0
+    ask(t, k, place)
+    if t.s[POLICY] == CONSERVATIVE:
+        reserve(t, k, earliest(t, place, NEVER))
     else:
-        easy_pass(s, profile, waiting)
+        easy_pass(t)
 
 
 @kernel
-def leave(s: Array, profile: Array, waiting: Array, begin: int, end: int, need: int) -> None:
-    """Processors that were planned to be used in [begin, end) come free."""
-    roll(s, profile)
+def leave(t: State, place: int, begin: int, end: int) -> None:
+    """A job that was planned to hold its nodes in [begin, end) is gone."""
+    roll(t)
     if end > begin:
-        add_free(s, profile, s[LO], begin, end, need)
-    if s[POLICY] == EASY:
-        easy_pass(s, profile, waiting)
-    elif max(end, s[LEFT_OVER]) > s[NOW]:
-        compress(s, profile, waiting, begin, end)
+        hold(t, place, begin, end, -1)
+    t.spare_places[t.s[SPARE_PLACES]] = place
+    t.s[SPARE_PLACES] += 1
+    if t.s[POLICY] == EASY:
+        easy_pass(t)
+    elif max(end, t.s[LEFT_OVER]) > t.s[NOW]:
+        compress(t)
 
 
 @kernel
-def withdraw(s: Array, profile: Array, waiting: Array, k: int) -> None:
+def drop(t: State, k: int) -> None:
+    """Take row k out of the waiting jobs."""
+    t.s[WAITING] -= 1
+    for i in range(k, t.s[WAITING]):
+        for column in range(WAITING_COLUMNS):
+            t.waiting[i, column] = t.waiting[i + 1, column]
+    t.s[NEXT_START] = NEVER
+    for i in range(t.s[WAITING]):
+        t.s[NEXT_START] = min(t.s[NEXT_START], t.waiting[i, W_START])
+
+
+@kernel
+def withdraw(t: State, k: int) -> None:
     """Row k of the waiting jobs leaves the queue now, before it starts."""
-    start, limit, need = waiting[k, W_START], waiting[k, W_LIMIT], waiting[k, W_NEED]
-    drop(s, waiting, k)
-    s[NEXT_START] = NEVER
-    for i in range(s[WAITING]):
-        s[NEXT_START] = min(s[NEXT_START], waiting[i, W_START])
+    place, start, limit = t.waiting[k, W_PLACE], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
+    drop(t, k)
     if start == NEVER:
-        leave(s, profile, waiting, s[NOW], s[NOW], need)
+        leave(t, place, t.s[NOW], t.s[NOW])
     else:
-        leave(s, profile, waiting, start, start + limit, need)
+        leave(t, place, start, start + limit)
 
 
 @kernel
-def reshape(s: Array, profile: Array, waiting: Array, k: int, need: int, limit: int) -> None:
-    """Row k of the waiting jobs keeps its place and asks for something else; `has_room` said yes.
+def reshape(t: State, k: int) -> None:
+    """Row k of the waiting jobs keeps its place in the queue and asks anew; `has_room` said yes.
 
     Its reservation is taken anew, at the earliest hole beside those of all others, which may then move.
     """
-    roll(s, profile)
-    start, old_need, old_limit = waiting[k, W_START], waiting[k, W_NEED], waiting[k, W_LIMIT]
-    waiting[k, W_NEED], waiting[k, W_LIMIT] = need, limit
-    waiting[k, W_WIDTH], waiting[k, W_COLUMN] = width_of(need), s[LO]
-    if s[POLICY] == EASY:
-        easy_pass(s, profile, waiting)
-        return
-    add_free(s, profile, s[LO], start, start + old_limit, old_need)
-    _reserve(s, profile, waiting, k, _earliest(s, profile, need, limit))
-    compress(s, profile, waiting, start, start + old_limit)
-
-
-@inlined
-def _start_due(s: Array, jobs: Array, starts: Array, grid: Array, running: Array, waiting: Array) -> None:
-    """Start the job whose reservation is the first made of those that begin now."""
-    n = jobs.shape[0]
-    now, due, first, next_start = s[NOW], -1, NEVER, NEVER
-    for k in range(s[WAITING]):
-        start = waiting[k, W_START]
-        if start == now and waiting[k, W_RESERVED] < first:
-            next_start = now if due >= 0 else next_start
-            due, first = k, waiting[k, W_RESERVED]
-        else:
-            next_start = min(next_start, start)
-    s[NEXT_START] = next_start
-    job = waiting[due, W_JOB]
-    if job < n:
-        starts[job] = now
-        run = jobs[job, RUN]
+    roll(t)
+    place, start, limit = t.waiting[k, W_PLACE], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
+    if t.s[POLICY] == CONSERVATIVE:
+        hold(t, place, start, start + limit, -1)
+    ask(t, k, place)
+    if t.s[POLICY] == CONSERVATIVE:
+        reserve(t, k, earliest(t, place, NEVER))
+        compress(t)
     else:
-        grid[job - n, START] = now
-        run = grid[job - n, RUN]
-        s[TOUCHED] = 1
-        s[CHANGES] += 1
-    place(s, running, now + run, job, s[STARTED])
-    s[STARTED] += 1
-    drop(s, waiting, due)
-
-
-@inlined
-def _end_first(
-    s: Array, jobs: Array, starts: Array, grid: Array, profile: Array, running: Array, waiting: Array
-) -> None:
-    n = jobs.shape[0]
-    job = running[s[RUN_LO], RUN_JOB]
-    s[RUN_LO] += 1
-    if job < n:
-        leave(s, profile, waiting, s[NOW], starts[job] + jobs[job, LIMIT], jobs[job, NEED])
-    else:
-        k = job - n
-        grid[k, END] = s[NOW]
-        s[TOUCHED] = 1
-        s[CHANGES] += 1
-        leave(s, profile, waiting, s[NOW], grid[k, START] + grid[k, LIMIT], grid[k, NEED])
+        easy_pass(t)
 
 
 @kernel
-def advance(
-    s: Array,
-    jobs: Array,
-    starts: Array,
-    grid: Array,
-    profile: Array,
-    running: Array,
-    waiting: Array,
-    until: int,
-    watch: bool,
-) -> int:
+def put(t: State, end: int, job: int, order: int, place: int) -> None:
+    """Enter a job into the sorted list of the running ones."""
+    i = t.s[RUNNING]
+    t.s[RUNNING] += 1
+    while i > 0 and (
+        t.running[i - 1, RUN_END] > end
+        or (t.running[i - 1, RUN_END] == end and t.running[i - 1, RUN_ORDER] > order)
+    ):
+        for column in range(RUNNING_COLUMNS):
+            t.running[i, column] = t.running[i - 1, column]
+        i -= 1
+    t.running[i, RUN_END], t.running[i, RUN_JOB] = end, job
+    t.running[i, RUN_ORDER], t.running[i, RUN_PLACE] = order, place
+
+
+@kernel
+def remove(t: State, i: int) -> None:
+    """Take row i out of the running jobs."""
+    t.s[RUNNING] -= 1
+    for row in range(i, t.s[RUNNING]):
+        for column in range(RUNNING_COLUMNS):
+            t.running[row, column] = t.running[row + 1, column]
+
+
+@kernel
+def start_due(t: State) -> None:
+    """Start the job whose reservation is the first made of those that begin now."""
+    due, now, n = -1, t.s[NOW], t.trace.shape[0]
+    for k in range(t.s[WAITING]):
+        if t.waiting[k, W_START] == now and (
+            due < 0 or t.waiting[k, W_RESERVED] < t.waiting[due, W_RESERVED]
+        ):
+            due = k
+    job, place = t.waiting[due, W_JOB], t.waiting[due, W_PLACE]
+    t.live[place, START] = now
+    if job < n:
+        t.starts[job] = now
+    else:
+        t.outside[job - n, START] = now
+        t.s[TOUCHED] = 1
+        t.s[CHANGES] += 1
+    put(t, now + t.live[place, RUN], job, t.s[STARTED], place)
+    t.s[STARTED] += 1
+    drop(t, due)
+
+
+@kernel
+def end_first(t: State) -> None:
+    job, place, n = t.running[0, RUN_JOB], t.running[0, RUN_PLACE], t.trace.shape[0]
+    remove(t, 0)
+    if job >= n:
+        t.outside[job - n, END] = t.s[NOW]
+        t.s[TOUCHED] = 1
+        t.s[CHANGES] += 1
+    leave(t, place, t.s[NOW], t.live[place, START] + t.live[place, LIMIT])
+
+
+@kernel
+def advance(t: State, until: int, watch: bool) -> int:
     """Handle all events up to and including `until`; DONE or FULL.
 
     With `watch` it stops after the second in which a job from outside started or ended.
     """
-    n = jobs.shape[0]
     while True:
-        submission = jobs[s[NEXT_JOB], SUBMIT] if s[NEXT_JOB] < n else NEVER
-        end = running[s[RUN_LO], RUN_END] if s[RUN_LO] < s[RUN_HI] else NEVER
-        at = min(submission, end, s[NEXT_START])
-        if at > until or at == NEVER or (watch and s[TOUCHED] and at > s[NOW]):
+        next_job = t.s[NEXT_JOB]
+        submission = t.trace[next_job, SUBMIT] if next_job < t.trace.shape[0] else NEVER
+        end = t.running[0, RUN_END] if t.s[RUNNING] else NEVER
+        time = min(submission, end, t.s[NEXT_START])
+        if time > until or time == NEVER or (watch and t.s[TOUCHED] and time > t.s[NOW]):
             return DONE
-        s[NOW] = at
-        if submission == at:
-            if not has_room(s, profile, running, waiting):
-                return FULL
-            job = s[NEXT_JOB]
-            s[NEXT_JOB] = job + 1
-            starts[job] = -1
-            enter(s, profile, waiting, job, jobs[job, NEED], jobs[job, LIMIT])
-        elif end == at:
-            _end_first(s, jobs, starts, grid, profile, running, waiting)
+        if not has_room(t):
+            return FULL
+        t.s[NOW] = time
+        if submission == time:
+            t.s[NEXT_JOB] += 1
+            t.starts[next_job] = -1
+            enter(t, next_job)
+        elif end == time:
+            end_first(t)
         else:
-            _start_due(s, jobs, starts, grid, running, waiting)
+            start_due(t)

@@ -7,23 +7,19 @@ import msgspec
 from adaptor.crafting.fits import need_of, unit_of, why_no_node_holds
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import QueueState, Request
-from adaptor.resources import TaskSize
-from adaptor.simulation.cluster import Simulation
+from adaptor.resources import Need, TaskSize
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.queue_view import node_queue, processor_queue
-from adaptor.simulation.queue_view import planned_queue
-
-Cluster = Simulation | NodeCluster
-"""Of processors, or of nodes."""
+from adaptor.simulation.queue_view import planned_queue, queue_state
 
 
 def queue_for(cluster: Cluster, terms: GridTerms) -> QueueState:
-    """The queue that the planner sees."""
-    if isinstance(cluster, Simulation):
-        return planned_queue(cluster)
-    return node_queue(cluster) if terms.sees_nodes else processor_queue(cluster)
+    """The queue that the planner sees; in short where it counts processors and plans from new jobs on."""
+    sees_nodes = terms.sees_nodes and cluster.machine.shown
+    if sees_nodes or terms.traits.replans:
+        return queue_state(cluster, shown=sees_nodes)
+    return planned_queue(cluster)
 
 
 def submit(
@@ -37,10 +33,8 @@ def submit(
     Raises:
         ReplayError: the nodes could never hold it; a planner that counts processors may craft such a request.
     """
-    if isinstance(cluster, Simulation):
-        return cluster.submit(request.p, request.tr)
     try:
-        need = need_of(request, rules, among(empty(cluster), nodes), task)
+        need = _need(cluster, rules, task, request, nodes)
         return cluster.submit(request.p, request.tr, need=need)
     except ValueError as error:
         raise ReplayError(f"a request could never start: {error}; lower --max-proc") from error
@@ -59,14 +53,20 @@ def reshape(
     False: it has started, or the nodes could never hold that.
     """
     try:
-        if isinstance(cluster, Simulation):
-            cluster.reshape(job, request.p, request.tr)
-        else:
-            need = need_of(request, rules, among(empty(cluster), nodes), task)
-            cluster.reshape(job, request.p, request.tr, need)
+        need = _need(cluster, rules, task, request, nodes)
+        cluster.reshape(job, request.p, request.tr, need)
     except ValueError:
         return False
     return True
+
+
+def _need(
+    cluster: Cluster, rules: SiteRules, task: TaskSize, request: Request, nodes: frozenset[str] | None
+) -> Need | None:
+    """The chunks of a request; None: processors alone count. Raises ValueError: no node could hold one."""
+    if not cluster.machine.shown:
+        return None
+    return need_of(request, rules, among(empty(cluster), nodes), task)
 
 
 def among(queue: QueueState, nodes: frozenset[str] | None) -> QueueState:
@@ -96,5 +96,5 @@ def check_place(cluster: Cluster, terms: GridTerms) -> None:
 
 def empty(cluster: Cluster) -> QueueState:
     """The nodes without their jobs."""
-    nodes = cluster.machine.nodes if isinstance(cluster, NodeCluster) else ()
+    nodes = cluster.machine.nodes if cluster.machine.shown else ()
     return QueueState(now=float(cluster.now), processors=cluster.processors, nodes=nodes)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.cluster import Policy, cluster_of_processors
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.files import naming
 from adaptor.simulation.jobs import Jobs, Seconds
@@ -76,7 +76,7 @@ def run_trace(
 
 def replay(jobs: Jobs, processors: int, policy: Policy) -> Seconds:
     """The start of each job when nothing else is submitted."""
-    cluster = Simulation(jobs, processors, policy)
+    cluster = cluster_of_processors(jobs, processors, policy)
     cluster.finish()
     return cluster.starts()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.grid_job import GridResult, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Seconds
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.pilot_requests import Cluster
+from adaptor.simulation.local_jobs import EVER, LocalJobs
 from adaptor.simulation.yardstick import Yardstick
 
 
@@ -46,39 +47,31 @@ def what_if(base: Cluster, at: int, runtimes: Array, every: list[GridTerms]) -> 
         ReplayError: the bag can never be finished.
     """
     base.advance(at)
-    yardstick = Yardstick(base)
-    alone = base.fork()
-    alone.finish()
-    untouched = alone.starts()
-    return [_one(base, yardstick, untouched, runtimes, terms) for terms in every]
+    yardstick, local = Yardstick(base), LocalJobs(base)
+    return [_one(base, yardstick, local, runtimes, terms) for terms in every]
 
 
-def _one(
-    base: Cluster, yardstick: Yardstick, untouched: Seconds, runtimes: Array, terms: GridTerms
-) -> WhatIf:
+def _one(base: Cluster, yardstick: Yardstick, local: LocalJobs, runtimes: Array, terms: GridTerms) -> WhatIf:
     limits = terms.rules.limits
     most = min(base.processors, limits.max_pending_requests * limits.max_proc)
     cluster = base.fork()
     result = run_grid_job(cluster, runtimes, terms)
-    cluster.finish()
-    starts = cluster.starts()
+    waits = _waits(*local.starts(cluster, EVER))
     return WhatIf(
         heuristic=terms.heuristic,
         sees_nodes=terms.sees_nodes,
         result=result,
         bound=yardstick.bound(runtimes, most, terms.task.processors),
-        waits=_waits(base, untouched, starts),
-        starts=starts,
+        waits=waits,
+        starts=cluster.starts(),
     )
 
 
-def _waits(base: Cluster, without: Seconds, with_us: Seconds) -> LocalWaits:
-    later = (base.starts() < 0).nonzero()[0]
-    submit, without, with_us = base.jobs.submit[later], without[later], with_us[later]
+def _waits(submit: Array, without: Array, with_us: Array) -> LocalWaits:
     delay = with_us - without
-    count = max(1, len(later))
+    count = max(1, len(delay))
     return LocalWaits(
-        jobs=len(later),
+        jobs=len(delay),
         mean_without=float(np.sum(without - submit) / count),
         mean_with=float(np.sum(with_us - submit) / count),
         delayed=int((delay > 0).sum()),

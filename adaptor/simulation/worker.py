@@ -20,7 +20,6 @@ from adaptor.protocol.messages import (
     Report,
     Result,
 )
-from adaptor.scheduling.orders import Grant
 from adaptor.worker.slots import HeldTask, Slots
 
 
@@ -124,8 +123,8 @@ class SimulatedWorker:
             queued=len(self._slots.queue),
         )
 
-    def accept(self, grant: Grant, bag: BagContext) -> None:
-        self._slots.add(HeldTask(Lease(grant.key, "", grant.needs, task=grant.task), bag))
+    def accept(self, lease: Lease, bag: BagContext) -> None:
+        self._slots.add(HeldTask(Lease(lease.key, "", lease.needs, task=lease.task), bag))
 
     def start(self, now: float, behaviour: Callable[[AttemptKey], Attempt]) -> list[Started]:
         """Start what fits and has the time; returns what was started."""

@@ -17,11 +17,10 @@ from functools import partial
 import msgspec
 
 from adaptor.model import AttemptOutcome, TaskState
-from adaptor.protocol.messages import AttemptKey, BagContext, Goodbye, Hello, Leaving, Report, Result
+from adaptor.protocol.messages import AttemptKey, BagContext, Goodbye, Hello, Leaving, Orders, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
-from adaptor.scheduling.orders import DraftOrders
 from adaptor.simulation.worker import Attempt, Behaviour, PilotPlace, SimulatedWorker, Started
 
 
@@ -264,14 +263,14 @@ class SimulatedWorkers:
         for id, draft in drafts.items():
             worker = self._workers.get(id)
             orders = draft.abort or draft.give_back or draft.leave or draft.say_hello
-            if worker is not None and (draft.grants or orders):
+            if worker is not None and (draft.leases or orders):
                 self._send(worker, partial(self._obey, worker, draft), now)
 
-    def _obey(self, worker: SimulatedWorker, draft: DraftOrders, now: float) -> None:
+    def _obey(self, worker: SimulatedWorker, draft: Orders, now: float) -> None:
         if worker.id not in self._workers:
             return
-        for grant in draft.grants:
-            worker.accept(grant, self._contexts[grant.key.bag])
+        for lease in draft.leases:
+            worker.accept(lease, self._contexts[lease.key.bag])
         results = [result for key in draft.abort for result in worker.abort(key, now)]
         results += [result for key in draft.give_back for result in worker.give_back(key)]
         if draft.leave:
@@ -308,8 +307,8 @@ class SimulatedWorkers:
         return self._count
 
 
-def _merged(drafts: dict[str, DraftOrders], more: Mapping[str, DraftOrders]) -> dict[str, DraftOrders]:
+def _merged(drafts: dict[str, Orders], more: Mapping[str, Orders]) -> dict[str, Orders]:
     """The leave of the second order is added to the first; nothing else is in it."""
     for id, draft in more.items():
-        drafts.setdefault(id, DraftOrders()).leave = draft.leave
+        drafts.setdefault(id, Orders()).leave = draft.leave
     return drafts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from adaptor.simulation import kernels as k
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.pilot_requests import Cluster
 
 _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of the runtimes at which whole tasks are counted."""

@@ -165,7 +165,7 @@ class Agent:
         self._idle.set(self._idle_timer.ends(self._terms) if self._leaving is None else NEVER)
         self._connecting.set(NEVER if welcomed else self._link.next_try)
         self._silence.set(self._silent_at() if welcomed else NEVER)
-        self._reporting.set(self._reporter.next_due() if welcomed else NEVER)
+        self._reporting.set(self._reporter.next_due(now) if welcomed else NEVER)
 
     def _leave_at(self) -> float:
         return leave_at(self._deadline, self._terms.grace_time)
@@ -189,7 +189,7 @@ class Agent:
 
     def _report(self, now: float) -> None:
         """After all else in a turn: the output of what is reported has been settled."""
-        if self._link.welcomed and now >= self._reporter.next_due():
+        if self._link.welcomed and now >= self._reporter.next_due(now):
             self._link.send(self._reporter.compose(now, leaving=self._leaving is not None))
 
     def _reconnect(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""What this worker has of its node, beside what its pilot asked for there.
+"""What this worker has of its node, besides what its pilot asked for there.
 
 Needs the standard library only: the check of a site uses it where nothing else may be installed.
 """

@@ -114,7 +114,8 @@ class IdleTimer:
 
 
 class Reporter:
-    """When the worker reports, and what: news at once, but together what comes together; else heartbeats.
+    """When the worker reports, and what: results at once where nothing waits behind them; other news together
+    with what comes within a moment; else heartbeats.
 
     `now` is monotonic seconds throughout.
     """
@@ -126,22 +127,29 @@ class Reporter:
         self._last_load = float("-inf")
         self._reported: tuple[int, int, tuple[float, ...], int] | None = None
         """What was free at the last report."""
+        self._noticed: float | None = None
+        """Since when there is news that is no result."""
 
     def renew(self, heartbeat: float) -> None:
         """The daemon does not know what is free: report it at once."""
         self.heartbeat = heartbeat
         self._reported = None
 
-    def next_due(self) -> float:
-        news = self._tasks.outbox.has_unsent or self._tasks.started or self._reported != self._free()
-        if not news:
+    def next_due(self, now: float) -> float:
+        slots, results = self._tasks.slots, self._tasks.outbox.has_unsent
+        if not (results or self._tasks.started or self._reported != self._free()):
             return self._last + self.heartbeat
-        slots = self._tasks.slots
-        return self._last + (GAP_WITH_RESERVE if len(slots.queue) > slots.processors else GAP)
+        if results and not slots.queue:
+            return now
+        if self._noticed is None:
+            self._noticed = now
+        soonest = self._last if results or self._reported is None else self._noticed
+        gap = GAP_WITH_RESERVE if len(slots.queue) > slots.processors else GAP
+        return max(self._last + gap, soonest + GAP)
 
     def compose(self, now: float, *, leaving: bool = False) -> Report:
         """The report to send now. A worker that leaves offers nothing."""
-        self._last = now
+        self._last, self._noticed = now, None
         self._reported = self._free()
         processors, memory, gpus, queued = (0, 0, (), 0) if leaving else self._reported
         started, self._tasks.started = self._tasks.started, []

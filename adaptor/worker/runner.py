@@ -285,17 +285,21 @@ class Runner:
         if self._by_pid:
             send_to_descendants(signal.SIGTERM)
 
-    def signal_early(self, now: float, ends: float) -> float:
+    def signal_early(self, limits: Mapping[int, float], now: float, ends: float) -> float:
         """Send the signals that bags ask for and that are due; when the next one is.
 
-        `ends`: when the worker ends its tasks, monotonic seconds.
+        Args:
+            limits: as of `time_out`.
+            ends: when the worker ends its tasks, monotonic seconds.
         """
         next_due = NEVER
         for running in self._by_pid.values():
             wanted = running.held.bag.signal
             if wanted is None or running.signalled or running.ending:
                 continue
-            due = wanted.due_at(running.began, ends)
+            limit = running.held.limit(limits)
+            end = ends if limit is None else min(ends, running.began + limit)
+            due = wanted.due_at(running.began, end)
             if due <= now:
                 self._signal(running)
             else:

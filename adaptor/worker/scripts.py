@@ -105,7 +105,7 @@ class Scripts:
     def _place(self, bag: int) -> Path:
         """The folder of a bag's script, with a name as slurmd's spool has: scripts tell their copies by it.
 
-        Like that folder it takes no files: what is written beside `$0` would go with the pilot.
+        Like that folder it takes no files: what is written besides `$0` would go with the pilot.
         """
         return self._folder / "slurmd" / f"job{bag:05d}"
 
@@ -126,7 +126,7 @@ class Scripts:
         if script.dialect == "slurm":
             told.update(of_slurm(element, self._node, bag.task.processors))
             told["PATH"] = f"{path}/bin:{given.get('PATH', os.defpath)}"
-            # A login shell sets PATH anew, and modules put folders in front; a function stays.
+            # A login shell sets PATH again, and modules put folders in front; a function stays.
             told["BASH_FUNC_srun%%"] = f'() {{ {shlex.quote(f"{path}/bin/srun")} "$@"; }}'
             if lease.key.attempt > 1:
                 told["SLURM_RESTART_COUNT"] = str(lease.key.attempt - 1)

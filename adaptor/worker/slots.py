@@ -104,7 +104,7 @@ class Slots:
 
     @property
     def free_processors(self) -> int:
-        """Processors that no lease held here will take, but for those that were put off."""
+        """Processors that no lease held here will take, except those that were put off."""
         return max(0, self._idle_processors - max(0, self._queued_processors - self._held_back))
 
     @property

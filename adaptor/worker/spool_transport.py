@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import secrets
@@ -10,27 +11,27 @@ import select
 import time
 from pathlib import Path
 
-from adaptor.private_files import NotOursError, open_folder
+import msgspec
+
+from adaptor.private_files import open_folder
 from adaptor.protocol.access import Access
+from adaptor.protocol.files.local import LOCAL_FILES, FilesError, FileWork
 from adaptor.protocol.maildir import (
     LATENCY,
     QUICKEST,
     UNREAD,
+    Listing,
     LookPace,
     Outgoing,
     SpoolConnection,
-    file_name,
     folder_at,
     for_worker,
     from_workers,
-    names_in,
+    opened,
     parse_daemon_file,
-    read_file,
-    remove_file,
-    remove_folder,
-    write_next,
+    read_files,
 )
-from adaptor.protocol.seal import Envelope, Seal, SealError
+from adaptor.protocol.seal import Seal
 from adaptor.worker.transport import Say, TransportError
 
 
@@ -77,9 +78,8 @@ class SpoolTransport:
         self._folder = folder
         self._connection = connection
         self._worker = worker
-        self._seal = seal
-        self._outgoing = Outgoing()
-        self._answers = FilesOfDaemon(for_worker(folder, connection), connection, seal, say)
+        self._outgoing = Outgoing(folder, from_workers(folder), connection, seal)
+        self._answers = FilesOfDaemon(folder, connection, seal, say)
         self._pace = LookPace()
         self._next_look = self._next_file = time.monotonic()
         self._poll = select.poll()
@@ -111,16 +111,15 @@ class SpoolTransport:
                 pass
         else:  # the daemon must not read messages of a connection that was given up
             for number in range(max(1, self._outgoing.written + 1 - UNREAD), self._outgoing.written + 1):
-                with contextlib.suppress(OSError):
-                    remove_file(from_workers(self._folder) / file_name(self._connection, number))
-        remove_folder(for_worker(self._folder, self._connection))
+                _remove(self._outgoing.path(number))
+        _remove(os.fsencode(for_worker(self._folder, self._connection)))
 
     def _look(self) -> list[bytes]:
         """Read the daemon's files."""
         try:
             messages = self._answers.fetch()
-        except OSError as error:
-            self.problem = f"{self._folder}: {error.strerror or error}"
+        except FilesError as error:
+            self.problem = str(error)
             messages = []
         if messages:
             self._pace.speed_up()
@@ -132,18 +131,21 @@ class SpoolTransport:
 
     def _write(self, now: float, *, anyhow: bool = False) -> bool:
         """Write the next file if it is due. Returns whether it did; else it is due again later."""
-        messages = self._outgoing.due()
-        if not messages or (now < self._next_file and not anyhow):
+        file = self._outgoing.next_file(self._worker) if anyhow or now >= self._next_file else None
+        if file is None:
             return False
         self._next_file = now + QUICKEST
-        name = file_name(self._connection, self._outgoing.written + 1)
-        data = self._seal.close(f"in/{name}", Envelope(self._worker, messages))
         try:
-            if not write_next(from_workers(self._folder), name, data, anyhow=anyhow):
-                return False
-        except OSError as error:
-            self.problem = f"{self._folder}: {error.strerror or error}"
+            done = LOCAL_FILES.run(
+                FileWork(write=[msgspec.structs.replace(file, unless=b"") if anyhow else file])
+            )
+            if done.homeless:
+                raise _no_folder(from_workers(self._folder))
+        except FilesError as error:
+            self.problem = str(error)
             self._next_file = now + self._pace.slowest
+            return False
+        if done.held:
             return False
         self._outgoing.done()
         return True
@@ -152,56 +154,45 @@ class SpoolTransport:
 class FilesOfDaemon:
     """The daemon's files for one connection: read in order, verified and removed."""
 
-    def __init__(self, folder: Path, connection: str, seal: Seal, say: Say) -> None:
-        self._folder = folder
-        self._connection = connection
+    def __init__(self, spool: Path, connection: str, seal: Seal, say: Say) -> None:
+        self._spool = spool
+        self._folder = for_worker(spool, connection)
         self._seal = seal
         self._say = say
         self._taken: dict[str, int] = {}
         """By run of the daemon, the present one last: the number of the file that was taken last."""
-        self._strange: set[str] = set()
+        self._listing = Listing(parse_daemon_file, say)
 
     def fetch(self) -> list[bytes]:
-        """The messages in all files present, in order. Raises OSError."""
+        """The messages in all files present, in order. Raises FilesError."""
+        folder = os.fsencode(self._folder)
+        names = LOCAL_FILES.run(FileWork(names=[folder], fresh=True)).names.get(folder)
+        if names is None:
+            raise _no_folder(self._folder)
+        found = self._listing.files(self._folder, names)
+        # Those of the runs before come first, and a run's by their numbers.
+        found.sort(key=lambda file: (file[0][0] not in self._taken, *file[0]))
+        done = read_files(LOCAL_FILES, [path for _, path in found])
+        ends = {end.path: end for end in done.ends}
         messages: list[bytes] = []
-        for run, number in self._files():
+        for (run, number), path in found[: done.read]:
             self._taken.setdefault(run, 0)
-            path = self._folder / file_name(run, number)
-            try:
-                if run == next(reversed(self._taken)) and number > self._taken[run]:
-                    messages += self._open(path)
-                    self._taken[run] = number
-                remove_file(path)
-            except OSError:
-                if not messages:
-                    raise
-                return messages  # the next look brings the rest, or the error again
-        return messages
-
-    def _files(self) -> list[tuple[str, int]]:
-        """Run and number of each file: those of the runs before first, and a run's by their numbers."""
-        found: list[tuple[str, int]] = []
-        strange: set[str] = set()
-        for name in names_in(self._folder):
-            parsed = parse_daemon_file(name)
-            if parsed is not None:
-                found.append(parsed)
-            elif not name.startswith("."):
-                strange.add(name)
-        for name in strange - self._strange:
-            self._say(f"{self._folder}: {name!r} is not the daemon's: left alone")
-        self._strange = strange
-        return sorted(found, key=lambda file: (file[0] not in self._taken, *file))
-
-    def _open(self, path: Path) -> list[bytes]:
+            if run == next(reversed(self._taken)) and number > self._taken[run]:
+                self._taken[run] = number
+                if path in ends and (envelope := opened(ends[path], self._spool, self._seal, self._say)):
+                    messages += envelope.messages
         try:
-            data = read_file(path)
-            if data is None:
-                return []
-            return self._seal.open(f"out/{self._connection}/{path.name}", data).messages
-        except NotOursError as error:
-            self._say(f"ignored: {path}: {error.strerror}")
-            return []
-        except SealError as error:
-            self._say(f"ignored: {error}")
-            return []
+            LOCAL_FILES.run(FileWork(remove=[path for _, path in found[: done.read]]))
+        except FilesError:
+            if not messages:
+                raise
+        return messages  # the next look removes the rest, or brings the error again
+
+
+def _remove(path: bytes) -> None:
+    with contextlib.suppress(FilesError):
+        LOCAL_FILES.run(FileWork(remove=[path]))
+
+
+def _no_folder(folder: Path) -> FilesError:
+    return FilesError(f"{folder}: {os.strerror(errno.ENOENT)}")

@@ -158,6 +158,7 @@ class WorkerTasks:
         if seconds:
             self._limits.update(seconds)
             self._limiting.set(0.0)
+            self._signalling.set(0.0)
 
     def accept(self, lease: Lease) -> None:
         """Queue a lease; a repeated one is ignored."""
@@ -296,8 +297,8 @@ class WorkerTasks:
         self._limiting.advance(self.runner.time_out(self._limits, now, now + self.grace))
 
     def _signal_early(self, now: float) -> None:
-        """Send the signals that bags ask for before the pilot's end."""
-        self._signalling.advance(self.runner.signal_early(now, self.ends))
+        """Send the signals that bags ask for before the end of the pilot or of a task's own time."""
+        self._signalling.advance(self.runner.signal_early(self._limits, now, self.ends))
 
     def _try_again(self, _now: float) -> None:
         self._short_of_processes = False

@@ -31,7 +31,7 @@ class Timer:
 
 
 class Timers:
-    """A timer that is set to a later time keeps its entry until it comes up: most are set again and again."""
+    """A timer that is set to a later time keeps its entry until it comes up: most are set repeatedly."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Timer]] = []

@@ -7,62 +7,36 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, Limits, QueueState
-from adaptor.reports import JobReport, NodeReport
-from backends.base import TAG_START, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
-from backends.ceilings import limits_of
-from backends.commands import chunks
+from adaptor.model import EndedJob, QueueState
+from adaptor.reports import JobReport
+from backends.base import TAG_START, PilotOrder, SubmitRefused
+from backends.ceilings import Ceilings
 from backends.gridengine.reading import Master, Own
 from backends.gridengine.state import GridSeen, ceilings, pes_of, queue_state, refusal
-from backends.gridengine.submitting import accepted_id, arguments_of, choose_pe, deleted_waiting
+from backends.gridengine.submitting import accepted_id, arguments_of, choose_pe, deleted_waiting, nothing_left
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.observed.state import SecondLook
-from backends.scripts import render, submit
+from backends.observed.backend import BatchBackend
+from backends.scripts import render
 
 _TEMPLATE = Path(__file__).with_name("pilot.template")
 _LATELY = 6 * 3600.0
 """Seconds for which jobs that have ended are learned from."""
 
 
-class GridEngineBackend:
+class GridEngineBackend(BatchBackend[Master]):
     """Implements `backends.base.Backend`."""
 
-    time_resolution = 1
-    slot_margin = 60
-    shrink_margin: int | None = None
-    can_reshape = False
-    can_release = False
+    reading = Master
 
-    def __init__(self, site: SiteConfig, machine: Machine = HERE, master: Master | None = None) -> None:
-        """Asks Grid Engine nothing yet.
-
-        Args:
-            machine: where the commands are run and the scripts lie.
-            master: shared with the backends of the site's other queues.
-        """
-        self._site = site
-        self._machine = machine
-        self._master = master or Master(site, machine)
-        self._own = Own(self._master)
-        self._second_look = SecondLook()
+    def __init__(self, site: SiteConfig, machine: Machine = HERE, shared: Master | None = None) -> None:
+        super().__init__(site, machine, shared)
+        self._own = Own(self._shared)
         self._seen: GridSeen | None = None
 
-    def queue_state(self) -> QueueState:
-        """See `backends.base.Backend`.
-
-        Raises:
-            SchedulerError: no answer, or no such queue.
-        """
-        return self._second_look.state(self._look)
-
-    def _look(self) -> QueueState:
-        self._seen = seen = self._master.look.take(f"queue {self._site.partition}")
+    def _observe(self) -> QueueState:
+        self._seen = seen = self._shared.look.take(self._asker)
         return queue_state(seen, seen.queue(self._site.partition))
-
-    def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
-        """Raises SchedulerError: Grid Engine has no jobs that make room for others."""
-        raise SchedulerError("Grid Engine has no nodes to donate: it has no preemption that deletes jobs")
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
@@ -91,9 +65,7 @@ class GridEngineBackend:
             worker=order.worker,
             memory="" if memory is None else str(memory // order.task.processors),
         )
-        self._master.look.forget()
-        answer = submit(self._machine, self._master.commands, command, script, text)
-        return accepted_id(answer)
+        return accepted_id(self._submit(command, script, text))
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend`. Records of ended jobs may come some seconds after their end."""
@@ -101,36 +73,28 @@ class GridEngineBackend:
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. The queue's `notify` passes from the signal to SIGKILL."""
-        self._master.look.forget()
-        for part in chunks(ids):
-            self._own.deleted.update(deleted_waiting(self._master.commands.run("qdel", *part)))
-
-    def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
-        """Raises ChangeRefused: qalter changes a job that has started as well, and says nothing."""
-        raise ChangeRefused("Grid Engine cannot change a request only while it waits")
-
-    def release(self, id: str, nodes: Collection[str]) -> None:
-        """Raises SchedulerError: Grid Engine takes no host back from a job."""
-        raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
+        for answer in self._cancel("qdel", ids, nothing_left):
+            self._own.deleted.update(deleted_waiting(answer))
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from the records that qacct shows."""
-        found = self._master.records(time.time() - _LATELY) or []
+        found = self._shared.records(time.time() - _LATELY) or []
         return [
             EndedJob(job.owner, job.limit, job.end - job.start)
             for job in found
             if 0 < job.start < job.end and 0 < job.limit < float("inf") and not job.name.startswith(TAG_START)
         ]
 
-    def advertised_limits(self) -> Limits:
-        """See `backends.base.Backend`; `backends.gridengine.state` says where each comes from."""
+    def _ceilings(self) -> Ceilings:
         seen = self._known()
         queue = seen.queue(self._site.partition)
-        known = ceilings(seen.cell, queue, seen.nodes(queue.name))
-        return limits_of(known, self._site.limits.max_pending_requests)
+        return ceilings(seen.cell, queue, seen.nodes(queue.name))
 
     def _known(self) -> GridSeen:
         """As it was when the queue was last read."""
         if self._seen is None:
-            self._seen = self._master.see()
+            self._seen = self._shared.see()
         return self._seen
+
+
+BACKEND = GridEngineBackend

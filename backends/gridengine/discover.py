@@ -72,7 +72,7 @@ def _findings(site: SiteConfig, master: Master) -> Iterator[Finding]:
         )
     if re.search(r"^max_reservation\s+0\b", master.commands.ask("qconf", "-ssconf"), re.MULTILINE):
         yield warning(
-            "max_reservation is 0: a request for many processors waits until so many are free at once"
+            "max_reservation is 0: a request for many processors waits until that many are free at once"
         )
     yield check_age("waiting raises a job's place (weight_waiting_time)", loses_age=True)
 

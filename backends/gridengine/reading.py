@@ -9,13 +9,12 @@ from collections.abc import Collection
 
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
-from backends.commands import Commands
 from backends.gridengine import parse
 from backends.gridengine.rows import Cell, EndedRecord, GridJob
 from backends.gridengine.state import GridSeen, state_of
 from backends.machines.base import Machine
+from backends.observed.backend import Reading
 from backends.observed.rows import ReservationRow
-from backends.sharing import SharedLook
 
 _ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC"}
 """Plain words, and times in UTC. qsub hands nothing of the environment on (no `-V`)."""
@@ -25,7 +24,7 @@ _NO_RECORDS = "no jobs running since startup"
 """What qacct says before the first job of a cell has ended."""
 
 
-class Master:
+class Master(Reading[GridSeen]):
     """Grid Engine as one site sees it, in whatever queue. Asks nothing yet.
 
     Raises (every method):
@@ -33,8 +32,7 @@ class Master:
     """
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:
-        self.commands = Commands(lambda own: {**own, **_ENVIRONMENT}, site.command_timeout, machine)
-        self.look = SharedLook(self.see)
+        super().__init__(site, machine, lambda own: {**own, **_ENVIRONMENT})
         self._cell: tuple[float, Cell] | None = None
 
     def see(self) -> GridSeen:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import counted
-from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.base import PilotOrder, SubmitRefused
 from backends.commands import CommandAnswer, only_says
 from backends.gridengine.rows import Pe
 from backends.observed.site import SiteNodes
@@ -48,9 +48,9 @@ def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNod
         wish = f"the {each} processors of a task on one host (`$pe_slots`, `allocation_rule {each}`)"
     else:
         fitting = [pe for pe in found if pe.rule in _SPREADING and pe.controls] or one or fixed
-        wish = "slots of any hosts (`$fill_up`, `control_slaves TRUE`), nor so many of one (`$pe_slots`)"
+        wish = "slots of any hosts (`$fill_up`, `control_slaves TRUE`), nor that many of one (`$pe_slots`)"
     if not fitting:
-        there = ", ".join(f"{pe.name} {pe.rule}" for pe in found) or "none for so many slots"
+        there = ", ".join(f"{pe.name} {pe.rule}" for pe in found) or "none for that many slots"
         raise SubmitRefused(
             f"no parallel environment of queue {nodes.name} gives {counted(p, 'processor')} with {wish}; "
             f"there are: {there}; for requests of one host lower `limits.max_proc` of this site to its slots"
@@ -86,13 +86,12 @@ accepted_id = Submitter(
 ).accepted_id
 
 
-def deleted_waiting(answer: CommandAnswer) -> list[str]:
-    """The ids that qdel says it has deleted, which waited and will never run.
+def nothing_left(answer: CommandAnswer) -> bool:
+    """Whether a qdel that failed only says of some jobs that they have ended, or are about to."""
+    return only_says(f"{answer.output}\n{answer.errors}", _GONE)
 
-    Raises:
-        SchedulerError: some other job could not be deleted.
-    """
+
+def deleted_waiting(answer: CommandAnswer) -> list[str]:
+    """The ids that qdel says it has deleted, which waited and will never run."""
     said = f"{answer.output}\n{answer.errors}"
-    if answer.status and not only_says(said, _GONE):
-        raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
     return [line.split()[-1] for line in said.splitlines() if "has deleted job" in line]

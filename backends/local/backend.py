@@ -11,12 +11,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, Limits, QueueState
+from adaptor.model import Limits, QueueState
 from adaptor.processes.identity import is_alive
 from adaptor.processes.notes import JOB, START
 from adaptor.processes.trees import end_trees
-from adaptor.reports import JobReport, JobState, NodeReport
-from backends.base import ChangeRefused, PilotOrder, SchedulerError
+from adaptor.reports import JobReport, JobState
+from backends.base import Backend, PilotOrder, SchedulerError
 from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
 from backends.local.queue import free_devices, queue_state, report
@@ -31,17 +31,13 @@ _KEPT_SECONDS = 24 * 3600.0
 """Seconds for which ended jobs are remembered, the newest `_KEPT_JOBS` of them."""
 
 
-class LocalBackend:
+class LocalBackend(Backend):
     """This machine's processors, memory and GPUs as a space-shared cluster (see `backends.base.Backend`).
 
     All state is in `directory`; several processes may use it at once.
     """
 
-    time_resolution = 1
     slot_margin = 0
-    shrink_margin: int | None = None
-    can_release = False
-    can_reshape = False
 
     def __init__(self, site: SiteConfig, directory: Path, kill_wait: float | None = None) -> None:
         """`kill_wait`: seconds from SIGTERM to SIGKILL at the end of a job; None: the site's `grace_time`.
@@ -59,10 +55,6 @@ class LocalBackend:
         with self._store.locked() as lock:
             entries = self._advance(lock)
         return queue_state(entries, self._machine, time.time())
-
-    def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
-        """Never asked: a configuration with `donation` for a local site is refused."""
-        raise SchedulerError("the local site is this machine alone: it has no nodes to donate")
 
     def submit(self, order: PilotOrder) -> str:
         """Besides SubmitRefused, any SchedulerError means here that the request is not in the queue."""
@@ -100,19 +92,6 @@ class LocalBackend:
                     elif entry.state is JobState.RUNNING and supervisor is not None and is_alive(supervisor):
                         with contextlib.suppress(ProcessLookupError):  # it is ending
                             os.kill(supervisor["pid"], signal.SIGTERM)
-
-    def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
-        """Raises ChangeRefused: it starts at once or waits as it is."""
-        raise ChangeRefused(f"{id}: a request of this machine stays as it is")
-
-    def release(self, id: str, nodes: Collection[str]) -> None:
-        raise SchedulerError(
-            f"local job {id}: a single machine has no nodes to give back ({', '.join(nodes)})"
-        )
-
-    def ended_jobs(self) -> list[EndedJob]:
-        """None: no other user has jobs here."""
-        return []
 
     def advertised_limits(self) -> Limits:
         return Limits(max_pending_requests=POLITE, max_proc=self._machine.processors, max_tr=LONGEST)

@@ -42,7 +42,8 @@ class LocalType(BackendType):
         from adaptor.protocol.state_directory import private_directory
         from backends.local.backend import LocalBackend
 
-        return LocalBackend(site, private_directory(private_directory(state / "sites") / name))
+        private_directory(state / "sites")
+        return LocalBackend(site, private_directory(folder_of(name, state)))
 
     def overrun(self, site: SiteConfig) -> float:
         """The supervisor gives the workers the site's grace time, then kills them; 5 s are for both."""
@@ -58,6 +59,11 @@ class LocalType(BackendType):
         from backends.local.admission import check_site
 
         return check_site(site)
+
+
+def folder_of(name: str, state: Path) -> Path:
+    """Where the local site of this name has its notes, if there is or was one."""
+    return state / "sites" / name
 
 
 LOCAL = LocalType()

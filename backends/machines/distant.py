@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import select
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 
 from adaptor.config.schema import SshConfig
@@ -71,7 +69,11 @@ class Distant(WithFiles):
         conversation = Talk(self.connection.open_process(SHELL, errors), errors)
         try:
             _send(conversation.process, talk(arguments, mark))
-            _listen_for(conversation.process, mark, self._timeout)
+            wanted = f"{mark}\n".encode()
+            if not conversation.read_until(wanted, self._timeout).endswith(wanted):
+                alive = conversation.process.poll() is None
+                within = f"no answer within {format_duration(self._timeout)}"
+                raise TimeoutError(within if alive else "the connection was lost")
         except (OSError, TimeoutError) as error:
             complaint = conversation.complaint() or str(error)
             conversation.end()
@@ -145,21 +147,3 @@ def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
     if process.stdin is not None:
         process.stdin.write(data)
         process.stdin.flush()
-
-
-def _listen_for(process: subprocess.Popen[bytes], mark: str, timeout: float) -> None:
-    """Read what the login shell prints, up to and with the mark, and not a byte more.
-
-    Raises:
-        TimeoutError: it did not come; ConnectionError: nothing can come any more.
-    """
-    wanted, heard = f"{mark}\n".encode(), b""
-    until = time.monotonic() + timeout
-    while process.stdout is not None and not heard.endswith(wanted):
-        ready, _, _ = select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))
-        if not ready:
-            raise TimeoutError(f"no answer within {format_duration(timeout)}")
-        byte = process.stdout.read(1)
-        if not byte:
-            raise ConnectionError("the connection was lost")
-        heard = (heard + byte)[-len(wanted) :]

@@ -1,4 +1,4 @@
-"""The nodes of a site: those on which its requests may run, and those of the jobs beside them."""
+"""The nodes of a site: those on which its requests may run, and those of the jobs besides them."""
 
 from __future__ import annotations
 

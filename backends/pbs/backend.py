@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import msgspec
 
-from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, Limits, QueueState
+from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport
 from adaptor.units import counted
 from backends.base import (
@@ -19,82 +18,31 @@ from backends.base import (
     SchedulerError,
     SubmitRefused,
 )
-from backends.ceilings import limits_of
-from backends.commands import Commands, chunks
+from backends.ceilings import Ceilings
 from backends.donation import donation_terms, shortened
-from backends.machines.base import Machine
-from backends.machines.here import HERE
-from backends.observed.state import SecondLook
+from backends.observed.backend import BatchBackend
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import PbsDialect
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.limits import ceilings, refusal, with_least
-from backends.pbs.reading import PbsTerms, SharedServer, ask, choose
+from backends.pbs.reading import PbsTerms, SharedServer, ask
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import PbsShape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
-from backends.pbs.state.queue import PbsSeen, queue_state, report_of, was_put_back_to_yield
-from backends.scripts import render, submit
+from backends.pbs.state.queue import queue_state, report_of, was_put_back_to_yield
+from backends.scripts import render
 
 
-class PbsBackend:
+class PbsBackend(BatchBackend[SharedServer]):
     """Implements `backends.base.Backend`."""
 
-    def __init__(
-        self,
-        site: SiteConfig,
-        machine: Machine = HERE,
-        choose: Callable[[SiteConfig, Commands], PbsDialect] = choose,
-        server: SharedServer | None = None,
-    ) -> None:
-        """Asks PBS nothing yet.
+    reading = SharedServer
+    _terms: PbsTerms | None = None
 
-        Args:
-            machine: where PBS's commands are run and the scripts lie.
-            choose: finds the dialect with the first question; raises SchedulerError where no PBS answers.
-            server: shared with the backends of the site's other queues.
-        """
-        self._site = site
-        self._machine = machine
-        self._server = server or SharedServer(site, machine, choose)
-        self._dialect = self._server.dialect
-        self._look = self._server.look
-        self._asker = f"queue of {site.partition} {site.account} {site.qos}"
-        self._second_look = SecondLook()
-        self._terms: PbsTerms | None = None
-
-    @property
-    def time_resolution(self) -> int:
-        """See `backends.base.Backend`."""
-        return self._server.time_resolution
-
-    @property
-    def slot_margin(self) -> int:
-        """See `backends.base.Backend`."""
-        return self._server.slot_margin
-
-    @property
-    def shrink_margin(self) -> int | None:
-        """See `backends.base.Backend`; None until the dialect is known."""
-        return self._server.shrink_margin
-
-    @property
-    def can_reshape(self) -> bool:
-        """See `backends.base.Backend`; False until the dialect is known."""
-        return self._server.can_reshape
-
-    @property
-    def can_release(self) -> bool:
-        """See `backends.base.Backend`; False until the dialect is known."""
-        return self._server.can_release
-
-    def queue_state(self) -> QueueState:
-        """See `backends.base.Backend`.
-
-        Raises:
-            SchedulerError: no answer, no such queue, or no job starts from it at the moment.
-        """
-        return self._second_look.state(lambda: queue_state(self._observe(self._asker)))
+    def _dialect(self) -> PbsDialect:
+        dialect = self._shared.dialect()
+        self.learn(dialect)
+        return dialect
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`.
@@ -103,9 +51,9 @@ class PbsBackend:
             SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
                 from it at the moment.
         """
-        seen = self._observe("nodes")
-        nodes = donatable(self._known_terms(), donation_terms(self._site).partition)
-        return node_reports(seen.now, nodes, seen.jobs, donated, seen.reservations)
+        seen = self._look("nodes")
+        nodes = donatable(seen, donation_terms(self._site).partition)
+        return node_reports(seen.now, nodes, seen.jobs, donated, seen.other_reservations)
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
@@ -131,13 +79,11 @@ class PbsBackend:
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
-            chunk=str(shape.processors),
-            memory="" if shape.memory is None else str(shape.memory),
-            gpus=str(shape.gpus or ""),
+            chunk=str(shape.part.processors),
+            memory="" if shape.part.memory is None else str(shape.part.memory),
+            gpus=str(shape.part.whole_gpus or ""),
         )
-        self._look.forget()
-        answer = submit(self._machine, self._server.submitting, command, script, text)
-        return dialect.accepted_id(answer)
+        return dialect.accepted_id(self._submit(command, script, text))
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend`. A pilot that was put back into its queue to yield is deleted there."""
@@ -150,12 +96,7 @@ class PbsBackend:
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
-        dialect = self._dialect()
-        self._look.forget()
-        for part in chunks(ids):
-            answer = self._server.commands.run("qdel", *part)
-            if answer.status and not dialect.is_over(answer):
-                raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
+        self._cancel("qdel", ids, self._dialect().is_over)
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`."""
@@ -164,9 +105,9 @@ class PbsBackend:
             shape, order = self._shape(order), self._with_least(order)
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
-        self._look.forget()
+        self._shared.look.forget()
         command = dialect.changes(order, shape)
-        dialect.check_changed(self._server.commands.run("qalter", *command, id))
+        dialect.check_changed(self._shared.commands.run("qalter", *command, id))
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
@@ -179,8 +120,8 @@ class PbsBackend:
         vnodes = [name for name in held if _short(hosts.get(name, name)) in leaving]
         if not vnodes:
             raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
-        self._look.forget()
-        self._server.commands.ask("pbs_release_nodes", "-j", id, *vnodes)
+        self._shared.look.forget()
+        self._shared.commands.ask("pbs_release_nodes", "-j", id, *vnodes)
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""
@@ -190,9 +131,8 @@ class PbsBackend:
             if job.used and 0 < job.limit < math.inf and not job.tag.startswith(TAG_START)
         ]
 
-    def advertised_limits(self) -> Limits:
-        """See `backends.base.Backend`; `backends.pbs.limits` says where each comes from."""
-        return limits_of(ceilings(self._ask_terms()), self._site.limits.max_pending_requests)
+    def _ceilings(self) -> Ceilings:
+        return ceilings(self._ask_terms())
 
     def _shape(self, order: PilotOrder) -> PbsShape:
         """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
@@ -202,22 +142,24 @@ class PbsBackend:
         self._refuse_what_never_fits(order, shape)
         return shape
 
-    def _observe(self, asker: str) -> PbsSeen:
-        seen = self._look.take(asker)
-        self._terms = terms = seen.terms(self._site.partition, self._traits())
-        standstill = terms.standstill
-        if standstill:
-            raise PartitionClosed(f"{standstill}: no job starts at the moment")
-        whole_nodes = self._site.whole_nodes or terms.site.exclusive
-        return PbsSeen(
-            now=seen.now,
-            site=terms.site,
-            jobs=seen.jobs,
-            queues=terms.queues,
-            reservations=[held for held in terms.reservations if held.queue != terms.site.name],
-            whole_nodes=whole_nodes,
+    def _observe(self) -> QueueState:
+        terms = self._look(self._asker)
+        return queue_state(
+            terms.now,
+            terms.site,
+            terms.jobs,
+            terms.queues,
+            terms.other_reservations,
+            whole_nodes=self._site.whole_nodes or terms.site.exclusive,
             loses_age=terms.server.loses_age,
         )
+
+    def _look(self, asker: str) -> PbsTerms:
+        seen = self._shared.look.take(asker)
+        self._terms = terms = seen.terms(self._site.partition, self._traits())
+        if terms.standstill:
+            raise PartitionClosed(f"{terms.standstill}: no job starts at the moment")
+        return terms
 
     def _ask_terms(self) -> PbsTerms:
         return ask(self._dialect()).terms(self._site.partition, self._traits())
@@ -268,6 +210,9 @@ class PbsBackend:
         if not self._site.whole_nodes:
             return None
         return self._site.processors_per_node or self._known_terms().site.usual_size
+
+
+BACKEND = PbsBackend
 
 
 def _short(host: str) -> str:

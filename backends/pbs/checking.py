@@ -129,7 +129,7 @@ def _check_yielding(queue: PbsQueue, local: PbsQueue, preemption: Preemption | N
     """That jobs of `queue` make room for those of the queue `local`."""
     if preemption is None:
         yield warning(
-            f"donation: PBS does not tell whether jobs of queue {queue.name} make room for local ones: see "
+            f"donation: PBS does not say whether jobs of queue {queue.name} make room for local ones: see "
             "`preemptive_sched`, `preempt_queue_prio` and `preempt_order` (best D, for deleting) of its "
             "scheduler"
         )

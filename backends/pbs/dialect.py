@@ -18,6 +18,7 @@ from backends.commands import CommandAnswer
 from backends.observed.rows import ReservationRow
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import PbsShape
+from backends.traits import Traits
 
 TIME_RESOLUTION = 1
 SLOT_MARGIN = 60
@@ -32,21 +33,11 @@ SHRINK_MARGIN = 0
 """Seconds: OpenPBS cuts a walltime to the second (`tests/backends/pbs/test_shrinking_live.py`)."""
 
 
-class PbsDialect(Protocol):
+class PbsDialect(Traits, Protocol):
     """Every method that asks may raise SchedulerError."""
 
     name: str
     """For people: `OpenPBS`, `Torque`."""
-    time_resolution: int
-    """See `backends.base.Backend`."""
-    slot_margin: int
-    """See `backends.base.Backend`."""
-    shrink_margin: int | None
-    """See `backends.base.Backend`."""
-    can_reshape: bool
-    """See `backends.base.Backend`."""
-    can_release: bool
-    """See `backends.base.Backend`."""
     template: Path
     """The pilot's script, filled in by `backends.scripts.render`."""
 

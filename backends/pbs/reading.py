@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.plugins import PBS_DIALECTS, TORQUE, installed, needs
+from adaptor.errors import ConfigError
+from adaptor.plugins import PBS_DIALECTS, TORQUE, loaded_if_there
 from backends.base import SchedulerError
 from backends.commands import CommandAnswer, Commands
 from backends.machines.base import Machine
+from backends.observed.backend import Reading
 from backends.observed.rows import ReservationRow
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import QueueNodes, find_site
-from backends.sharing import SharedLook
 
 _OF_A_JOB = re.compile(r"PBS_(O_\w+|JOB\w+|ENVIRONMENT|NODE\w+|TASKNUM|QUEUE|MOMPORT|ARRAY\w+|CONTAINER\w+)")
 """Stand in the environment of a daemon that itself runs in a job, and mean that job."""
@@ -79,6 +80,11 @@ class PbsTerms(PbsAnswers, frozen=True, kw_only=True):
     site: QueueNodes
 
     @property
+    def other_reservations(self) -> list[ReservationRow]:
+        """All but the one that the site itself uses."""
+        return [held for held in self.reservations if held.queue != self.site.name]
+
+    @property
     def standstill(self) -> str:
         """Why no job of the site starts at the moment; empty where jobs start."""
         if not self.server.scheduling:
@@ -101,41 +107,6 @@ def ask(dialect: PbsDialect, *, jobs: bool = False) -> PbsAnswers:
         reservations=dialect.reservations(nodes),
         jobs=dialect.queue(nodes) if jobs else (),
     )
-
-
-class SharedServer:
-    """PBS as one site sees it, in whatever queue. Asks nothing yet."""
-
-    def __init__(
-        self, site: SiteConfig, machine: Machine, choose: Callable[[SiteConfig, Commands], PbsDialect]
-    ) -> None:
-        """
-        Args:
-            machine: where PBS's commands are run.
-            choose: finds the dialect with the first question; raises SchedulerError where no PBS answers.
-        """
-        self._site = site
-        self._choose = choose
-        self.commands = Commands(asking_environment, site.command_timeout, machine)
-        self.submitting = Commands(submitting_environment, site.command_timeout, machine)
-        self.look = SharedLook(lambda: ask(self.dialect(), jobs=True))
-        # Until the dialect is known.
-        self.time_resolution = TIME_RESOLUTION
-        self.slot_margin = SLOT_MARGIN
-        self.shrink_margin: int | None = None
-        self.can_reshape = self.can_release = False
-        self._chosen: PbsDialect | None = None
-
-    def dialect(self) -> PbsDialect:
-        """Raises SchedulerError: no PBS answers."""
-        if self._chosen is None:
-            self._chosen = self._choose(self._site, self.commands)
-            self.time_resolution = self._chosen.time_resolution
-            self.slot_margin = self._chosen.slot_margin
-            self.shrink_margin = self._chosen.shrink_margin
-            self.can_reshape = self._chosen.can_reshape
-            self.can_release = self._chosen.can_release
-        return self._chosen
 
 
 _OPENPBS = re.compile(r"^pbs_version = (\S+)", re.MULTILINE)
@@ -169,13 +140,10 @@ def choose(site: SiteConfig, commands: Commands) -> PbsDialect:
 
 def torque(commands: Commands) -> PbsDialect:
     """Raises SchedulerError: the package for Torque is missing, or cannot be loaded."""
-    entry = installed(PBS_DIALECTS).get("torque")
-    if entry is None:
-        raise SchedulerError(needs("Torque", TORQUE))
     try:
-        return cast(PbsDialect, entry.load()(commands))
-    except Exception as error:  # whatever a package of somebody else does wrong
-        raise SchedulerError(f"the package for Torque cannot be loaded: {error!r}") from error
+        return cast(PbsDialect, loaded_if_there(PBS_DIALECTS, "torque", "Torque", TORQUE)(commands))
+    except ConfigError as error:
+        raise SchedulerError(str(error)) from error
 
 
 def is_openpbs(answer: CommandAnswer) -> bool:
@@ -186,3 +154,26 @@ def is_openpbs(answer: CommandAnswer) -> bool:
 def is_torque(answer: CommandAnswer) -> bool:
     """By the answer of `qstat --version`: `Version: 6.1.2`, on standard error."""
     return answer.status == 0 and _TORQUE.search(answer.output + "\n" + answer.errors) is not None
+
+
+class SharedServer(Reading[PbsAnswers]):
+    """PBS as one site sees it, in whatever queue. The traits are those of its dialect, once that is known."""
+
+    time_resolution = TIME_RESOLUTION
+    slot_margin = SLOT_MARGIN
+    choose = staticmethod(choose)
+    _chosen: PbsDialect | None = None
+
+    def __init__(self, site: SiteConfig, machine: Machine) -> None:
+        """`machine`: where PBS's commands are run."""
+        super().__init__(site, machine, asking_environment, submitting_environment)
+
+    def see(self) -> PbsAnswers:
+        return ask(self.dialect(), jobs=True)
+
+    def dialect(self) -> PbsDialect:
+        """Found with the first question. Raises SchedulerError: no PBS answers."""
+        if self._chosen is None:
+            self._chosen = self.choose(self.site, self.commands)
+            self.learn(self._chosen)
+        return self._chosen

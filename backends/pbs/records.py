@@ -11,11 +11,12 @@ ones print but the first of several jobs that are asked for by id.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from backends.base import SchedulerError
+from backends.numbers import Row, not_understood
 
 _ESCAPED = re.compile(r"\\([\\|nf])")
 _UNESCAPED = {"n": "\n", "f": "\f"}
@@ -31,6 +32,16 @@ class PbsRecord(msgspec.Struct, frozen=True):
     """By name: `job_state`, `Resource_List.walltime`, …"""
 
 
+def record_understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], Row]) -> Row:
+    """Raises SchedulerError: `make` raised a ValueError or KeyError."""
+    try:
+        return make(record)
+    except (ValueError, KeyError) as error:
+        raise SchedulerError(
+            f"PBS says of {kind} {record.id[:100]} what the adaptor cannot read: {str(error)[:200]}"
+        ) from error
+
+
 def parse_dsv(text: str, head: str) -> list[PbsRecord]:
     """Of `-f -F dsv`; `head` is what stands before each id, such as `Job Id: `.
 
@@ -43,7 +54,7 @@ def parse_dsv(text: str, head: str) -> list[PbsRecord]:
 
 def _record(line: str, head: str) -> PbsRecord:
     if not line.startswith(head):
-        raise SchedulerError(f"PBS printed a line that the adaptor cannot read: {line[:200]!r}")
+        raise not_understood("PBS", line)
     id, *fields = (match[1] for match in _FIELD.finditer(line[len(head) :]))
     pairs = (field.partition("=") for field in fields)
     return PbsRecord(id, {name: _plain(value) for name, is_pair, value in pairs if is_pair})
@@ -81,7 +92,7 @@ def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[PbsRecord]:
             records.append(PbsRecord(line[len(head) :].strip(), {}))
             name = ""
         elif line.strip() and not records:
-            raise SchedulerError(f"PBS printed a line that the adaptor cannot read: {line[:200]!r}")
+            raise not_understood("PBS", line)
         elif line.strip() and name:
             records[-1].values[name] += "\n" + line
     return records

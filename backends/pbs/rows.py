@@ -20,7 +20,7 @@ class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     each: Amounts
     traits: tuple[tuple[str, str], ...] = ()
-    """What its nodes must have, beside numbers: resource and value (see `PbsNode.traits`)."""
+    """What its nodes must have, besides numbers: resource and value (see `PbsNode.traits`)."""
 
 
 class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     partition: str = ""
     """The partition of the scheduler; only queues of the same one use it."""
     traits: dict[str, frozenset[str]] = {}
-    """What a queue may ask of its nodes, beside numbers: resource (or `neednodes`) to values."""
+    """What a queue may ask of its nodes, besides numbers: resource (or `neednodes`) to values."""
     exclusive: bool = False
     """Whether jobs get it whole only, whatever they ask for."""
     reservations: tuple[str, ...] = ()
@@ -206,5 +206,5 @@ class PbsServer(PbsLimits, frozen=True, kw_only=True):
 
     @property
     def loses_age(self) -> bool:
-        """Whether a request that is withdrawn and made anew loses its place."""
+        """Whether a request that is withdrawn and made again loses its place."""
         return not self.formula or ("eligible_time" in self.formula and self.counts_eligible_time)

@@ -5,40 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-import msgspec
-
 from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
+from backends.shape import RequestParts
 
 
-class PbsShape(msgspec.Struct, frozen=True):
-    """A number of chunks with a number of processors each; a chunk lies on one node."""
+class PbsShape(RequestParts, frozen=True, kw_only=True):
+    """Its parts are chunks."""
 
-    chunks: int
-    processors: int
-    """Of each chunk."""
-    memory: int | None = None
-    """Bytes of each chunk, or None."""
-    whole_nodes: bool = False
-    """Whether each chunk gets a node of its own, and all of it."""
     node: str = ""
     """The very node of the only chunk, where one is named."""
-    gpus: int = 0
-    """Of each chunk."""
-    gpu_type: str = ""
-    """Empty: any."""
     scatter: bool = False
     """Whether each chunk lies on a node of its own, beside jobs of others."""
     traits: tuple[tuple[str, str], ...] = ()
     """What the node of each chunk must have besides (`backends.pbs.constraints`)."""
-
-    @property
-    def size(self) -> TaskSize:
-        """Of a chunk."""
-        return TaskSize(
-            processors=self.processors, memory=self.memory, gpus=self.gpus, gpu_type=self.gpu_type
-        )
 
 
 def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> PbsShape:
@@ -53,7 +34,8 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
     task, p = order.task, order.request.p
     kind = task.gpu_type if task.gpus else ""
     if order.node:
-        return PbsShape(1, p, None, True, order.node, _gpus_of(order, machines), kind)
+        part = TaskSize(processors=p, gpus=_gpus_of(order, machines), gpu_type=kind)
+        return PbsShape(count=1, part=part, whole_nodes=True, node=order.node)
     if task.nodes > 1:
         # Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`.
         sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
@@ -64,7 +46,7 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         chunks = math.ceil(p / processors_per_node)
         return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
     if order.spread:
-        return PbsShape(order.spread, p // order.spread, scatter=True)
+        return PbsShape(count=order.spread, part=TaskSize(processors=p // order.spread), scatter=True)
     together = min(task.tasks_per_gpu, max(1, p // task.processors))
     each = task.processors * together
     return _of_tasks(together, p // each, each, task, whole_nodes=False)
@@ -72,14 +54,13 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
 
 def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole_nodes: bool) -> PbsShape:
     """Chunks of a number of tasks each."""
-    return PbsShape(
-        chunks,
-        processors,
-        None if task.memory is None else tasks * task.memory,
-        whole_nodes,
+    part = TaskSize(
+        processors=processors,
+        memory=None if task.memory is None else tasks * task.memory,
         gpus=task.gpus_for(tasks) if task.gpus else 0,
         gpu_type=task.gpu_type if task.gpus else "",
     )
+    return PbsShape(count=chunks, part=part, whole_nodes=whole_nodes)
 
 
 def _together(task: TaskSize, processors: int, machines: Collection[Node]) -> int:

@@ -7,16 +7,16 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, Limits, QueueState
+from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport
-from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
-from backends.ceilings import limits_of
-from backends.commands import chunks, only_says
+from backends.base import ChangeRefused, PilotOrder, SubmitRefused
+from backends.ceilings import Ceilings
+from backends.commands import only_says
 from backends.donation import donation_terms, shortened
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.observed.state import SecondLook
-from backends.scripts import render, submit
+from backends.observed.backend import BatchBackend
+from backends.scripts import render
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
@@ -29,7 +29,7 @@ from backends.slurm.nodes import (
     gives_whole_nodes,
     memory_terms,
 )
-from backends.slurm.ordering import TIME_RESOLUTION, ordering
+from backends.slurm.ordering import ordering
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
@@ -53,49 +53,19 @@ _IS_OVER = ("Invalid job id", "already completing or completed")
 TEMPLATE = Path(__file__).with_name("pilot.template")
 
 
-class SlurmBackend:
+class SlurmBackend(BatchBackend[SharedCluster]):
     """Implements `backends.base.Backend`."""
 
-    time_resolution = TIME_RESOLUTION
-    can_release = True
-    can_reshape = True
+    reading = SharedCluster
 
     def __init__(
-        self, site: SiteConfig, machine: Machine = HERE, cluster: SharedCluster | None = None
+        self, site: SiteConfig, machine: Machine = HERE, shared: SharedCluster | None = None
     ) -> None:
-        """
-        Args:
-            machine: where Slurm's commands are run and the scripts lie.
-            cluster: shared with the backends of the site's other partitions.
-        """
-        self._site = site
-        self._machine = machine
-        self._cluster = cluster or SharedCluster(site, machine)
-        self._questions = self._cluster.questions
-        self._look = self._cluster.look
-        self._asker = f"queue of {site.partition} {site.account} {site.qos}"
+        super().__init__(site, machine, shared)
+        self._questions = self._shared.questions
         self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
-        self._second_look = SecondLook()
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
-
-    @property
-    def slot_margin(self) -> int:
-        """See `backends.base.Backend`."""
-        return self._cluster.slot_margin
-
-    @property
-    def shrink_margin(self) -> int | None:
-        """See `backends.base.Backend`; None until Slurm has told its release."""
-        return self._cluster.shrink_margin
-
-    def queue_state(self) -> QueueState:
-        """See `backends.base.Backend`.
-
-        Raises:
-            SchedulerError: no answer, no such partition, or the partition starts no jobs at the moment.
-        """
-        return self._second_look.state(lambda: queue_state(self._observe()))
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`. Asks nothing that `queue_state` has just been told, or the reverse.
@@ -104,7 +74,7 @@ class SlurmBackend:
             SchedulerError: no answer, no such partition (the site's or that of `donation`), or it starts
                 no jobs at the moment.
         """
-        seen = self._look.take("nodes")
+        seen = self._shared.look.take("nodes")
         return node_reports(
             seen.now,
             self._allowed(donatable(seen.nodes, self._site), seen),
@@ -123,7 +93,7 @@ class SlurmBackend:
         """
         if order.node:
             partition = find_partition(
-                self._cluster.partitions().values(), donation_terms(self._site).partition
+                self._shared.partitions().values(), donation_terms(self._site).partition
             )
             order = shortened(order, (partition.max_time if partition is not None else math.inf))
         script = order.directory / "pilot.sh"
@@ -132,16 +102,14 @@ class SlurmBackend:
             TEMPLATE,
             processors=order.request.p,
             minutes=str(minutes_of(order)),
-            shrinks=str(self.shrink_margin is not None).lower(),
+            shrinks=str(self._shared.shrink_margin is not None).lower(),
             command=command,
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
             gres=step_gres(command[1:]),
         )
-        self._look.forget()
-        answer = submit(self._machine, self._cluster.submitting, command, script, text)
-        return accepted_id(answer)
+        return accepted_id(self._submit(command, script, text))
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend`."""
@@ -149,11 +117,7 @@ class SlurmBackend:
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
-        self._look.forget()
-        for part in chunks(ids):
-            answer = self._cluster.commands.run("scancel", *part)
-            if answer.status and not only_says(answer.errors, _IS_OVER):
-                raise SchedulerError(f"scancel failed with status {answer.status}: {answer.complaint}")
+        self._cancel("scancel", ids, lambda answer: only_says(answer.errors, _IS_OVER))
 
     def reshape(self, id: str, order: PilotOrder) -> None:
         """See `backends.base.Backend`."""
@@ -161,10 +125,10 @@ class SlurmBackend:
             shape = self._shape(order)
         except SubmitRefused as error:
             raise ChangeRefused(str(error)) from error
-        self._look.forget()
+        self._shared.look.forget()
         check_changed(
-            self._cluster.commands.run(
-                "scontrol", *changes(id, order, shape, shrinks=self.shrink_margin is not None)
+            self._shared.commands.run(
+                "scontrol", *changes(id, order, shape, shrinks=self._shared.shrink_margin is not None)
             )
         )
 
@@ -177,51 +141,49 @@ class SlurmBackend:
             SchedulerError: Slurm does not let the job shrink (now), or nothing would be left of it.
         """
         remaining = remaining_nodes(self._questions.own_jobs(), id, nodes)
-        self._look.forget()
-        self._cluster.commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
+        self._shared.look.forget()
+        self._shared.commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from sacct."""
         return self._questions.ended_jobs(self._site.partition)
 
-    def advertised_limits(self) -> Limits:
-        """See `backends.base.Backend`; `backends.slurm.limits` says where each comes from."""
-        site = self._site_nodes()
-        return limits_of(
-            ceilings(ask_terms(self._questions), self._site, site), self._site.limits.max_pending_requests
-        )
+    def _ceilings(self) -> Ceilings:
+        return ceilings(ask_terms(self._questions), self._site, self._site_nodes())
 
-    def _observe(self) -> SlurmSeen:
-        seen = self._look.take(self._asker)
+    def _observe(self) -> QueueState:
+        seen = self._shared.look.take(self._asker)
         site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.name, site.available)
-        partitions = self._cluster.partitions()
-        return SlurmSeen(
-            now=seen.now,
-            site=site,
-            jobs=seen.jobs,
-            reservations=seen.other_reservations(own_reservation(self._site)),
-            tiers={partition.name: partition.tier for partition in partitions.values()},
-            whole_nodes=self._gives_whole_nodes(partitions.get(site.name)),
-            details=seen.job_details.found,
-            wanted_licenses=self._cluster.licenses,
-            licenses=seen.licenses,
-            ordering=ordering(self._cluster.settings),
-            user=self._cluster.commands.user(),
-            unknown=unknown_answers(self._cluster.settings, seen, partitions.values()),
+        partitions = self._shared.partitions()
+        return queue_state(
+            SlurmSeen(
+                now=seen.now,
+                site=site,
+                jobs=seen.jobs,
+                reservations=seen.other_reservations(own_reservation(self._site)),
+                tiers={partition.name: partition.tier for partition in partitions.values()},
+                whole_nodes=self._gives_whole_nodes(partitions.get(site.name)),
+                details=seen.job_details.found,
+                wanted_licenses=self._shared.licenses,
+                licenses=seen.licenses,
+                ordering=ordering(self._shared.settings),
+                user=self._shared.commands.user(),
+                unknown=unknown_answers(self._shared.settings, seen, partitions.values()),
+            )
         )
 
     def _gives_whole_nodes(self, partition: Partition | None) -> bool:
         """Whether a node that is partly in use by others takes no request of ours."""
         alone = partition is not None and partition.exclusive != NOTHING
-        return self._site.whole_nodes or alone or gives_whole_nodes(self._cluster.settings)
+        return self._site.whole_nodes or alone or gives_whole_nodes(self._shared.settings)
 
     def _site_of(self, rows: list[NodeRow], details: dict[str, NodeDetail]) -> PartitionNodes:
-        partitions = self._cluster.partitions()
+        partitions = self._shared.partitions()
         look = Look(
             details=details,
             restriction=self._restriction,
-            memory=memory_terms(self._cluster.settings, partitions, self._site.partition),
+            memory=memory_terms(self._shared.settings, partitions, self._site.partition),
         )
         self._latest = find_site(rows, self._site.partition, look)
         return self._latest
@@ -267,3 +229,6 @@ class SlurmBackend:
             return 0
         there = [node for node in self._known_site().machines if node.name == order.node]
         return sum(node.gpus_of(order.task.gpu_type) for node in there)
+
+
+BACKEND = SlurmBackend

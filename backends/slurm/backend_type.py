@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from backends.backend_type import WHERE_KEYS, BatchType
@@ -11,8 +10,6 @@ from backends.slurm.ordering import TIME_RESOLUTION, slot_margin
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
-    from backends.base import Backend
-    from backends.machines.base import Machine
 
 
 _PATIENCE = 10.0
@@ -24,7 +21,7 @@ class SlurmType(BatchType):
     can_reshape = True
     time_resolution = TIME_RESOLUTION
     slot_margin = slot_margin({})
-    discover = "backends.slurm.discover"
+    package = "backends.slurm"
     donation_modes = ("preemptible", "agent")
     discovery_order = 10
 
@@ -49,20 +46,6 @@ class SlurmType(BatchType):
         from backends.slurm.placing.restriction import key_problems
 
         return key_problems(site)
-
-    def make_each(
-        self,
-        name: str,  # noqa: ARG002
-        sites: Mapping[str, SiteConfig],
-        state: Path,  # noqa: ARG002
-        machine: Machine,
-    ) -> dict[str, Backend]:
-        """They share one reading of the cluster."""
-        from backends.slurm.backend import SlurmBackend
-        from backends.slurm.questions import SharedCluster
-
-        cluster = SharedCluster(next(iter(sites.values())), machine)
-        return {partition: SlurmBackend(site, machine, cluster) for partition, site in sites.items()}
 
 
 SLURM = SlurmType()

@@ -126,8 +126,8 @@ def check_where(site: SiteConfig, nodes: PartitionNodes) -> Iterator[Finding]:
         yield ok(f"requests run on {left} of the {len(nodes.machines)} nodes of partition {nodes.name}")
     if restriction.constraint is not None and restriction.constraint.same:
         yield warning(
-            "constraint: all nodes of a request must be alike, or so many of each; free slots count them "
-            "all, so a request may wait where a slot is shown"
+            "constraint: all nodes of a request must be alike, or the same number of each; free slots count "
+            "them all, so a request may wait where a slot is shown"
         )
     if restriction.gres:
         yield warning(

@@ -29,7 +29,7 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
         """What a task gets for each processor that names no memory; None: memory is not counted.
 
         Slurm's default. Where it has none, Slurm would give a job all memory of its nodes and let nobody come
-        beside it: then as much as the node with the least of it has for each of its processors.
+        besides it: then as much as the node with the least of it has for each of its processors.
         """
         shares = [node.memory // node.processors for node in nodes if node.memory and node.processors]
         if not self.counted or not shares:
@@ -117,7 +117,7 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the nodes beside their rows, and of the site."""
+    """What is known of the nodes besides their rows, and of the site."""
 
     details: Mapping[str, NodeDetail] = {}
     restriction: Restriction = EVERYWHERE

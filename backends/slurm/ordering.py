@@ -25,7 +25,7 @@ _DELAY = 10
 
 class Ordering(msgspec.Struct, frozen=True, kw_only=True):
     loses_age: bool = True
-    """Whether a request that is withdrawn and made anew loses what it has gained by waiting."""
+    """Whether a request that is withdrawn and made again loses what it has gained by waiting."""
     how: str = ""
     """In words, with the settings."""
     tested: int | None = None

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
 
 from adaptor.model import EndedJob
-from backends.base import SchedulerError
-from backends.numbers import finite, whole
+from backends.numbers import Row, finite, not_understood, understood, whole
 from backends.observed.rows import ReservationRow
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
@@ -51,16 +49,16 @@ class Association(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_associations(text: str) -> list[Association]:
     """`sacctmgr -n -P show assoc` with ASSOCIATION_FIELDS. Raises SchedulerError."""
-    return [_association(line) for line in text.splitlines() if line]
+    return _rows("sacctmgr", text.splitlines(), _association)
 
 
 def parse_qos(text: str) -> dict[str, QosAllowance]:
     """`sacctmgr -n -P show qos` with QOS_FIELDS, by name. Raises SchedulerError."""
-    return dict(_qos(line) for line in text.splitlines() if line)
+    return dict(_rows("sacctmgr", text.splitlines(), _qos))
 
 
 def _association(line: str) -> Association:
-    account, partition, qos, default, submitted, wall, tres = _split(line, 7)
+    account, partition, qos, default, submitted, wall, tres = line.split("|")
     return Association(
         account=account,
         partition=partition,
@@ -71,31 +69,19 @@ def _association(line: str) -> Association:
 
 
 def _qos(line: str) -> tuple[str, QosAllowance]:
-    name, submitted, wall, per_job, per_user = _split(line, 5)
+    name, submitted, wall, per_job, per_user = line.split("|")
     return name, _allowance(f"QOS {name}", submitted, wall, per_job, per_user)
 
 
-def _split(line: str, fields: int) -> list[str]:
-    words = line.split("|")
-    if len(words) != fields:
-        raise SchedulerError(f"sacctmgr printed a line that the adaptor cannot read: {line[:200]!r}")
-    return words
-
-
 def _allowance(source: str, submitted: str, wall: str, *resources: str) -> QosAllowance:
-    try:
-        counted = [_resources(text) for text in resources]
-        return QosAllowance(
-            source=source,
-            submitted=finite(submitted) if submitted else math.inf,
-            seconds=parse_limit(wall),
-            processors=min(each.get("cpu", math.inf) for each in counted),
-            nodes=min(each.get("node", math.inf) for each in counted),
-        )
-    except ValueError as error:
-        raise SchedulerError(
-            f"sacctmgr: the limits of {source[:100]} are not understood: {str(error)[:200]}"
-        ) from error
+    counted = [_resources(text) for text in resources]
+    return QosAllowance(
+        source=source,
+        submitted=finite(submitted) if submitted else math.inf,
+        seconds=parse_limit(wall),
+        processors=min(each.get("cpu", math.inf) for each in counted),
+        nodes=min(each.get("node", math.inf) for each in counted),
+    )
 
 
 def _resources(text: str) -> dict[str, float]:
@@ -103,8 +89,6 @@ def _resources(text: str) -> dict[str, float]:
     pairs = (item.partition("=") for item in text.split(",") if item)
     return {name: finite(value) for name, _, value in pairs if name in ("cpu", "node")}
 
-
-Row = TypeVar("Row")
 
 QUEUE_FIELDS = (
     *("JobArrayID", "State", "StartTime", "EndTime", "Partition", "NumCPUs", "NumNodes", "TimeLimit"),
@@ -138,15 +122,9 @@ def parse_queue(text: str, mark: str) -> list[QueueRow]:
     *values, rest = text.split(mark)
     width = len(QUEUE_FIELDS)
     if rest.strip() or len(values) % width:
-        raise SchedulerError(_not_understood("squeue", rest.strip() or text))
-    rows = []
-    for start in range(0, len(values), width):
-        row = values[start : start + width]
-        try:
-            rows.append(_queue_row(*row))
-        except (ValueError, KeyError) as error:
-            raise SchedulerError(_not_understood("squeue", " ".join(row).strip())) from error
-    return rows
+        raise not_understood("squeue", rest.strip() or text)
+    starts = range(0, len(values), width)
+    return [understood("squeue", _queue_row, *values[start : start + width]) for start in starts]
 
 
 def parse_preempted(text: str) -> frozenset[str]:
@@ -207,24 +185,12 @@ def _first_lines(command: str, text: str, is_first: Callable[[str], bool]) -> li
     """The first line of each row, where names of jobs may hold line breaks."""
     lines = [line for line in text.split("\n") if line.strip()]
     if lines and not is_first(lines[0]):
-        raise SchedulerError(_not_understood(command, lines[0]))
+        raise not_understood(command, lines[0])
     return [line for line in lines if is_first(line)]
 
 
 def _rows(command: str, lines: list[str], make: Callable[[str], Row]) -> list[Row]:
-    rows = []
-    for line in lines:
-        if not line.strip():
-            continue
-        try:
-            rows.append(make(line))
-        except (ValueError, KeyError) as error:
-            raise SchedulerError(_not_understood(command, line)) from error
-    return rows
-
-
-def _not_understood(command: str, line: str) -> str:
-    return f"{command} printed a line that the adaptor cannot read: {line[:200]!r}"
+    return [understood(command, make, line) for line in lines if line.strip()]
 
 
 def _queue_row(

@@ -19,10 +19,10 @@ from adaptor.model import EndedJob
 from backends.base import TAG_START, SchedulerError
 from backends.commands import Commands, chunks
 from backends.machines.base import Machine
+from backends.observed.backend import Reading
 from backends.observed.rows import ReservationRow
-from backends.sharing import SharedLook
 from backends.slurm import parse
-from backends.slurm.ordering import shrink_margin, slot_margin
+from backends.slurm.ordering import TIME_RESOLUTION, shrink_margin, slot_margin
 from backends.slurm.parse import (
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
@@ -236,22 +236,25 @@ _SETTINGS_KEPT = 600.0
 """Seconds for which Slurm's own configuration is taken to stay as it is."""
 
 
-class SharedCluster:
+class SharedCluster(Reading[SlurmReading]):
     """Slurm as one site sees it, in whatever partition."""
+
+    time_resolution = TIME_RESOLUTION
+    can_reshape = can_release = True
 
     def __init__(self, site: SiteConfig, machine: Machine) -> None:
         """`machine`: where Slurm's commands are run."""
-        self.commands = Commands(asking_environment, site.command_timeout, machine)
-        self.submitting = Commands(submitting_environment, site.command_timeout, machine)
+        super().__init__(site, machine, asking_environment, submitting_environment)
         self.questions = Questions(self.commands)
         self.licenses = licenses_of(site)
-        self.look = SharedLook(lambda: read(self.questions, licenses=bool(self.licenses)))
         self.settings: dict[str, str] = {}
         """As last asked."""
         self.slot_margin = slot_margin({})
-        self.shrink_margin: int | None = None
         self._partitions: dict[str, Partition] = {}
         self._until = 0.0
+
+    def see(self) -> SlurmReading:
+        return read(self.questions, licenses=bool(self.licenses))
 
     def partitions(self) -> dict[str, Partition]:
         """All, by name. Raises SchedulerError: no answer."""

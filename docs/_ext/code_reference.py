@@ -16,7 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
-from adaptor.bagfile.options import OPTIONS, BagOption
+from adaptor.bag_spec import Option
+from adaptor.bagfile.options import OPTIONS
 from adaptor.config.ranges import MOST, KeyBounds, bounds_of, struct_of
 from adaptor.config.schema import Config
 from adaptor.units import Duration, HourlyRate, format_duration, format_hourly
@@ -27,6 +28,8 @@ class Key(NamedTuple):
     values: str
     default: str
     meaning: str
+    rare: bool = False
+    """Whether few sites need it."""
 
 
 class Group(NamedTuple):
@@ -49,7 +52,11 @@ def _groups(path: str, kind: types.Type) -> Iterator[Group]:
         yield from _groups(f"{path}.NAME", inner.value_type)
     elif isinstance(inner, types.StructType):
         sentences = _sentences(inner.cls)
-        keys = [_key(path, field, sentences.get(field.name, "")) for field in inner.fields]
+        rare: frozenset[str] = getattr(inner.cls, "rare", frozenset())
+        keys = [
+            _key(path, field, sentences.get(field.name, ""))._replace(rare=field.name in rare)
+            for field in inner.fields
+        ]
         yield Group(path.lstrip("."), _about(inner.cls), keys)
         for field in inner.fields:
             yield from _groups(f"{path}.{field.encode_name}", field.type)
@@ -152,7 +159,7 @@ def _noun(kind: types.Type) -> str:
     if _is_duration(kind):
         return "a duration"
     if isinstance(kind, types.CustomType) and kind.cls is HourlyRate:
-        return "so many in an hour, as `60/h`"
+        return "a rate per hour, such as `60/h`"
     if type(kind) not in _NOUNS:
         raise TypeError(f"no words for {kind}")
     return _NOUNS[type(kind)]
@@ -176,7 +183,7 @@ def bag_rows() -> list[Key]:
     return [Key(option.key, _option_values(option), option.default, option.help) for option in OPTIONS]
 
 
-def _option_values(option: BagOption) -> str:
+def _option_values(option: Option) -> str:
     return ", ".join(f"`{word}`" for word in option.kind.words) or f"*{option.kind.metavar}*"
 
 
@@ -193,7 +200,7 @@ def _listing(first: str, rows: Sequence[Key]) -> Iterator[str]:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Key]) -> Iterator[str]:
-    cells = [(f"`{row.name}`", *row[1:]) for row in rows]
+    cells = [(f"`{row.name}`", row.values, row.default, row.meaning) for row in rows]
     for line in (titles, ["---"] * len(titles), *cells):
         yield "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |"
 
@@ -201,9 +208,15 @@ def _table(titles: Sequence[str], rows: Sequence[Key]) -> Iterator[str]:
 class ConfigKeys(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         lines: list[str] = []
-        for group in config_groups():
+        groups = config_groups()
+        for group in groups:
             heading = f"`{group.path}`" if group.path else "The file"
-            lines += [f"## {heading}", "", group.about, "", *_listing("key", group.keys)]
+            usual = [key for key in group.keys if not key.rare]
+            lines += [f"## {heading}", "", group.about, "", *_listing("key", usual)]
+        lines += ["## Rarely needed keys", ""]
+        for group in groups:
+            if rare := [key for key in group.keys if key.rare]:
+                lines += [f"### Rarely needed: `{group.path}`", "", *_listing("key", rare)]
         return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
 
 

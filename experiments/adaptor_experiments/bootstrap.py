@@ -9,9 +9,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from adaptor.forecast.record import wilson
+
 Matrix = npt.NDArray[np.float64]
 
 REPETITIONS = 2000
+_ENOUGH = 10
+"""Samples from which on it is asked how much they differ."""
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -105,3 +109,29 @@ def weights(samples: int, seed: int | Sequence[int]) -> Matrix:
 def drawn_means(values: Matrix, again: Matrix) -> Drawn:
     """The means of samples, (samples,) or (cells, samples); `again`: the weights of the samples."""
     return Drawn(values.mean(axis=-1), values @ again, values.shape[-1])
+
+
+def share_interval(samples: Sequence[Sequence[bool]], error: float = 0.05) -> Interval:
+    """The share of successes with its interval (Wilson 1927), which misses the true share this often.
+
+    The trials of one sample go together: all may succeed because the sample is an easy one. So they do not
+    count as so many independent trials, but as so many as would make the shares of the samples differ as much
+    as they do; as one for each sample where there are few samples, or all are alike. That is never too many:
+    no shares differ more than those of samples with one trial each.
+
+    Args:
+        samples: one or more, each with one or more trials.
+        error: of the interval.
+    """
+    shares = np.array([np.mean(each) for each in samples])
+    share = float(shares.mean())
+    trials = _independent(shares, share, min(map(len, samples)))
+    return Interval(share, *wilson(share, trials, error))
+
+
+def _independent(shares: Matrix, share: float, each: int) -> float:
+    samples = len(shares)
+    spread = float(shares.var(ddof=1)) if samples >= _ENOUGH else 0.0
+    if not spread:
+        return samples
+    return min(max(samples, samples * share * (1 - share) / spread), samples * each)

@@ -94,8 +94,9 @@ LIVE: list[api.Question[Any]] = [
     api.Pause([4, 5]),
     api.Resume([4]),
     api.ChangeOptions([4], priority=3, max_running=2),
+    api.ChangeOptions([4], needs=OwnNeeds(cpus=2, memory=1 << 30)),
     api.GetBags("4-6"),
-    api.SetBudget(4, 12.5),
+    api.ChangeOptions([4], budget=12.5),
     api.Retry([2, 3]),
     api.Retry([3], needs=OwnNeeds(cpus=99)),
     api.Cancel([4], [1], unstarted=True),
@@ -112,14 +113,15 @@ LIVE: list[api.Question[Any]] = [
 
 SHOWING = [
     *("status all", "status 2", "report 1", "report 2", "results all", "results 2 --failed", "why", "why 2"),
-    *("pilot list", "pilot list --all", "credits", "credits 2", "budget 2", "wait 1", "watch 1"),
+    *("status --pilots", "status --pilots --all", "credits", "credits 2", "wait 1", "watch 1"),
 ]
 """Commands that only read."""
-TABLES = ["results 1 --csv", "results 2 --tsv", "metrics", "status 99", "results 1 --stdout --csv"]
+TABLES = ["results 1 --csv", "results 2 --csv", "status 99", "results 1 --stdout --csv"]
 CHANGING = [
     *("site list", "site slots", "site slots --cpus 2", "plan tasks.bag", "daemon status", "daemon start"),
-    *("open --name more", "append 5 tasks.bag", "close 5", "submit tasks.bag --budget 20", "pause 4"),
-    *("resume 4", "change 4 --priority 2", "budget 4 --set 20", "cancel 4 --task 0", "retry 3", "cancel 3-6"),
+    *("submit --open --name more", "append 5 tasks.bag", "append 5 --close"),
+    *("submit tasks.bag --budget 20", "pause 4", "resume 4", "change 4 --priority 2"),
+    *("change 4 --budget 20", "cancel 4 --task 0", "retry 3", "cancel 3-6"),
     *("forget 1 --yes", "daemon reload"),
 ]
 """Commands that ask the running daemon, in this order."""

@@ -11,7 +11,7 @@ import pytest
 
 from adaptor import api
 from adaptor.bag_spec import AtLeast1, BagSpec, Option
-from adaptor.bagfile.options import OPTIONS, BagOption, options_of, parse_option
+from adaptor.bagfile.options import OPTIONS, options_of, parse_option
 from adaptor.cli.bags.submit import submit
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.resources import TaskGpus
@@ -19,7 +19,7 @@ from adaptor.resources import TaskGpus
 DOCS = Path(__file__).parents[2] / "docs" / "bags.md"
 
 
-def row(option: BagOption) -> str:
+def row(option: Option) -> str:
     return f"| `{option.key}` | {option.default} | {option.help} |"
 
 

@@ -32,7 +32,7 @@ def test_a_table_is_a_task_for_each_row(tmp_path: Path) -> None:
     ("parameters", "problem"),
     [
         (["+a=1"], "no parameter before it"),
-        (["a=1:3", "+b=1:2"], "2 values beside 3 of a"),
+        (["a=1:3", "+b=1:2"], "2 values for 3 of a"),
         (["a=1", "+a=2"], "duplicate --param a"),
         (["a=1", "+=2"], "write NAME=VALUES"),
     ],

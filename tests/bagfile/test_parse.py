@@ -189,7 +189,7 @@ def test_tasks_name_those_after_which_they_run() -> None:
     ("line", "problem"),
     [
         ('{"argvs": ["a"]}', "unknown key 'argvs' (did you mean 'argv'?)"),
-        ('{"zzz": 1}', "unknown key 'zzz' (known are argv, command"),
+        ('{"zzz": 1}', "unknown key 'zzz' (known are cpus, mem"),
         ('{"argv": "a b"}', "$.argv"),
         ('{"argv": ["a", 1]}', "$.argv[1]"),
         ('{"command": "a", "env": {"A": 1}}', "$.env"),

@@ -29,7 +29,7 @@ from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.grid_run import run_grid_job
@@ -56,7 +56,7 @@ class Replay(msgspec.Struct, frozen=True):
     steps: list[Step]
 
 
-def with_foresight(base: Simulation, runtimes: Array, terms: GridTerms) -> tuple[int, int]:
+def with_foresight(base: Cluster, runtimes: Array, terms: GridTerms) -> tuple[int, int]:
     """Turnarounds by the heuristic of the terms, seconds: without foresight, and with it."""
     best = plain = _replay(base, runtimes, terms, [])
     questioned = -math.inf
@@ -78,7 +78,7 @@ def with_foresight(base: Simulation, runtimes: Array, terms: GridTerms) -> tuple
     return int(plain.turnaround), int(best.turnaround)
 
 
-def _replay(base: Simulation, runtimes: Array, terms: GridTerms, script: Sequence[list[Decision]]) -> Replay:
+def _replay(base: Cluster, runtimes: Array, terms: GridTerms, script: Sequence[list[Decision]]) -> Replay:
     """By these decisions first, then by the heuristic."""
     steps: list[Step] = []
 

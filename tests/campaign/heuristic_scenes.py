@@ -20,7 +20,7 @@ from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
-from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.cluster import Policy, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
@@ -45,7 +45,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 def ratio(scene: Scene, policy: Policy, terms: Terms, pair: tuple[str, str]) -> float:
     """By how much sooner the second heuristic completes the bag."""
-    base = Simulation(jobs_of(scene, terms.stretch), CPUS * NODES, policy)
+    base = cluster_of_processors(jobs_of(scene, terms.stretch), CPUS * NODES, policy)
     base.advance(round(6 * terms.stretch))
     runtimes = np.full(scene.tasks, round(scene.seconds * terms.stretch), np.int64)
     first, second = (_grid_terms(name, terms) for name in pair)

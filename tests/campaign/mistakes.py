@@ -28,7 +28,7 @@ import numpy.typing as npt
 from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
-from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.cluster import Policy, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
@@ -98,7 +98,7 @@ def runs(
         jobs = case.jobs(whole, coming, draw)
         if case.second:
             jobs = _with_second(jobs, processors, at, pair[1])
-        base = Simulation(jobs, processors, case.policy)
+        base = cluster_of_processors(jobs, processors, case.policy)
         base.advance(at)
         for kind in KINDS:
             runtimes = case.runtimes(kind.runtimes(SEED, sample), draw)
@@ -121,7 +121,7 @@ def _terms(name: str, processors: int, pending: int) -> GridTerms:
 
 def _with_second(jobs: Jobs, processors: int, at: int, name: str) -> Jobs:
     """With the requests that another bag, of an hour ago, has made alone; they cannot react to ours."""
-    base = Simulation(jobs, processors, "conservative")
+    base = cluster_of_processors(jobs, processors, "conservative")
     base.advance(max(int(jobs.submit[0]), at - 3600))
     kind = JobType(1000, 1000, 2)
     found = run_grid_job(base, kind.runtimes(SEED + 1, 0), _terms(name, processors, 3))

@@ -7,7 +7,7 @@ import pytest
 
 from adaptor.crafting.situation import Demand, PlanningView, SiteRules
 from adaptor.model import Limits, QueueState
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from tests.campaign.foresight import alternatives, with_foresight
 from tests.simulation.trace_strategies import jobs_from
@@ -20,9 +20,9 @@ TERMS = GridTerms(
 )
 
 
-def with_job(processors: int, limit: int, run: int) -> Simulation:
+def with_job(processors: int, limit: int, run: int) -> Cluster:
     """Of 8 processors, a second after this job has started."""
-    base = Simulation(jobs_from([(0, processors, limit, run)]), 8, "conservative")
+    base = cluster_of_processors(jobs_from([(0, processors, limit, run)]), 8, "conservative")
     base.advance(1)
     return base
 

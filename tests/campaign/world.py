@@ -115,7 +115,7 @@ class World:
         """A budget with `room` credits above what is used and reserved; the amount that was set."""
         (line,) = self.lab.ask("credits", str(BAG))["bags"]
         amount = float(line["used"]) + float(line["reserved"]) + room
-        self.lab.run("budget", str(BAG), "--set", f"{amount:.6f}")
+        self.lab.run("change", str(BAG), "--budget", f"{amount:.6f}")
         return amount
 
     def _modules(self, name: str) -> list[psutil.Process]:

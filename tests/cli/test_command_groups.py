@@ -25,6 +25,18 @@ def test_help_shows_the_commands_under_four_headings(cli: Cli) -> None:
         assert shown == list(commands)
 
 
+@pytest.mark.parametrize("columns", [40, 50, 80, 120])
+def test_help_fits_the_terminal_and_cuts_no_sentence(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for group in ((), ("site",), ("daemon",)):
+        lines = cli(*group, "--help").lines
+        examples = ("    adaptor ", "    printf ")
+        assert [line for line in lines if len(line) > columns and not line.startswith(examples)] == []
+        assert not any(line.endswith("...") and "[" not in line for line in lines)
+
+
 def test_every_command_is_found_by_its_name() -> None:
     context = click.Context(program)
     for name in program.list_commands(context):

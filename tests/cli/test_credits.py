@@ -1,4 +1,4 @@
-"""`adaptor credits`, `adaptor budget`, and what status and report say of credits."""
+"""`adaptor credits`, and what status and report say of credits."""
 
 from __future__ import annotations
 
@@ -51,24 +51,6 @@ def test_credits_as_json(cli: Cli, serve: Serve) -> None:
 
 def test_nothing_was_ever_paid(cli: Cli) -> None:
     assert "no credits used yet" in cli("credits").out
-
-
-def test_a_budget_is_changed(cli: Cli, serve: Serve) -> None:
-    answer = CreditsView(sites=[], bags=[LINE], prices=[])
-    served = serve({api.GetBags: api.Bags([bag_view()]), api.SetBudget: answer})
-    told = cli("budget", "7", "--set", "10")
-    assert served.asked(api.SetBudget) == [api.SetBudget(7, 10.0)]
-    assert told.lines == [
-        "bag 7: credits: used 1.25 (0.9 for results, 0.35 wasted), reserved 0.5, left 8.25 of 10"
-    ]
-
-
-def test_a_bag_that_has_none(cli: Cli, serve: Serve) -> None:
-    empty = CreditsView(sites=[], bags=[], prices=[])
-    serve({api.GetBags: api.Bags([bag_view()]), api.GetCredits: empty})
-    told = cli("budget", "7")
-    assert told.code == 2
-    assert "has no budget" in told.err
 
 
 def test_a_paused_bag_is_told_in_status(cli: Cli, serve: Serve) -> None:

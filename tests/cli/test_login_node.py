@@ -35,7 +35,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("command", ["submit", "run", "open"])
+@pytest.mark.parametrize("command", ["submit", "run"])
 def test_without_a_configuration_commands_refuse_with_two_ways_out(cli: Cli, command: str) -> None:
     outcome = cli(command, "--template", "true")
     assert outcome.code == 2

@@ -8,7 +8,7 @@ from adaptor.bagfile.options import OPTIONS
 from tests.cli.invoking import Cli
 
 
-@pytest.mark.parametrize("command", ["submit", "run", "plan", "open", "quote"])
+@pytest.mark.parametrize("command", ["submit", "run", "plan", "quote"])
 def test_help_shows_the_usual_options_and_help_all_every_one(cli: Cli, command: str) -> None:
     short, long = cli(command, "--help"), cli(command, "--help-all")
     assert (short.code, long.code) == (0, 0)

@@ -43,8 +43,6 @@ LEFT_OUT: Mapping[str, Mapping[str, str]] = {
         "test_stdout": _ONE_PROCESS,
         "test_killed": _CHILD,
         "test_cancel": _CHILD,
-        "test_requeuing": "a job that was lost starts from its beginning: checkpoint() is not called",
-        "test_custom_checkpoint": "a job that was lost starts from its beginning: checkpoint() is not called",
         "test_setup": "names the cluster local, and its parameter local_setup; ours is adaptor_setup",
     },
 }

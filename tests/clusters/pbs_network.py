@@ -27,8 +27,8 @@ _AS_HOST = """
 ulimit -n 4096 # daemons of PBS close all descriptors that they might have, one by one
 mount --bind "$1/nsswitch.conf" /etc/nsswitch.conf # nothing answers to questions about names there
 if [ -d /run/postgresql ]; then mount --bind "$1/sockets" /run/postgresql; fi # a port is a file there
-for file in ~root/.profile ~root/.bash_profile ~root/.bash_login; do # jobs have login shells: what root set up for
-    if [ -f "$file" ]; then mount --bind /dev/null "$file"; fi # its own may wait for a minute, or for ever
+for file in ~root/.profile ~root/.bash_profile ~root/.bash_login; do # jobs have login shells: what root has
+    if [ -f "$file" ]; then mount --bind /dev/null "$file"; fi # there for its own may wait for ever
 done
 hostname "$0"
 shift

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.loading import load_config, parse_config
+from adaptor.config.schema import MAIL, ChannelConfig, NotifyConfig
 from adaptor.errors import ConfigError
 
 SITES = "sites: {here: {backend: local}}\n"
@@ -40,3 +41,13 @@ def test_a_configuration_with_a_url_is_for_its_owner_only(tmp_path: Path) -> Non
     assert "secret" not in str(told.value)
     path.chmod(0o600)
     assert load_config(path).notify.channels["me"].url == "json://secret"
+
+
+def test_a_name_leads_to_its_channel_a_file_or_the_mail_of_this_machine() -> None:
+    own = ChannelConfig(url="json://x", events=("end",))
+    notify = NotifyConfig(channels={"phone": own})
+    assert notify.channel("phone") is own
+    assert notify.channel("@/home/a/urls") == ChannelConfig(file="/home/a/urls")
+    assert notify.channel("me") is MAIL
+    assert notify.channel("you") is None
+    assert NotifyConfig(channels={"me": own}).channel("me") is own

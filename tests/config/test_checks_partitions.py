@@ -43,7 +43,7 @@ def test_a_site_without_partitions_is_itself() -> None:
         ("partitions: {a: {limits: {max_tr: 0}}}", "4: sites.c.partitions.a.limits.max_tr", "more than 0"),
         ("partitions:\n  a: {}\n  b: {limit: 3}", "6: sites.c.partitions.b.limit", "did you mean `limits`"),
         ("partitions:\n  a: {}\n  b: {partition: a}", "6: sites.c.partitions.b", "same partition, account"),
-        ("partitions: {a: {}}\npartition: b", "5: sites.c.partition", "beside `partitions`"),
+        ("partitions: {a: {}}\npartition: b", "5: sites.c.partition", "does not go with `partitions`"),
         ("partitions: {a: {limits: {max_tr: 30}}}", "4: sites.c.partitions.a.limits.max_tr", "the pad takes"),
         (
             "limits: {max_pending_requests: 2}\npartitions:\n  a: {limits: {max_pending_requests: 3}}",

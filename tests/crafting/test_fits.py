@@ -65,10 +65,10 @@ def test_where_no_node_is_known_all_processors_count() -> None:
 def test_the_reason_names_what_is_too_small_and_what_to_do() -> None:
     small = cluster(*alike(4, 4, 16 * GIB), *alike(1, 8, 32 * GIB, name="wide"))
     assert why_no_node_holds(small, size(9)) == (
-        "each needs 9 processors on one node, and the largest node has 8; submit with fewer --cpus"
+        "each needs 9 processors on one node, and the largest node has 8; ask for fewer cpus"
     )
     assert why_no_node_holds(small, size(1, 100 * GIB)) == (
-        "each needs 100G on one node with 1 processor, and such a node has 32G; submit with less --mem"
+        "each needs 100G on one node with 1 processor, and such a node has 32G; ask for less memory"
     )
     assert why_no_node_holds(small, size(8, 32 * GIB)) == ""
 
@@ -85,7 +85,7 @@ def test_the_reason_names_gpus_and_their_types() -> None:
     site = cluster(*alike(2, 4, gpus=(("a100", 2),)), *alike(2, 64, name="cpu"))
     assert why_no_node_holds(site, size(1, gpus=3)) == (
         "each needs 3 GPUs on one node with 1 processor, and the most that such a node has is 2; "
-        "submit with fewer --gpus"
+        "ask for fewer GPUs"
     )
     assert why_no_node_holds(site, size(1, gpus=1, type="h100")) == (
         "each needs 1 h100 GPU on one node with 1 processor, and the site has a100"
@@ -104,7 +104,7 @@ def test_a_task_of_several_nodes_takes_whole_ones() -> None:
     assert placeable(site, pair) == 16
     assert why_no_node_holds(site, pair) == ""
     assert why_no_node_holds(site, TaskSize(processors=2, nodes=5)) == (
-        "each needs 5 nodes, and 4 of the site hold it; submit with fewer --nodes"
+        "each needs 5 nodes, and 4 of the site hold it; ask for fewer nodes"
     )
 
 

@@ -91,7 +91,7 @@ def test_no_answer_of_the_scheduler() -> None:
 def test_a_task_wider_than_a_request() -> None:
     assert withheld(site(tasks(1, cpus=12))) == (
         "no request can run 1 task: each needs 12 processors, but max_proc is 8; "
-        "raise max_proc or submit with fewer --cpus"
+        "raise max_proc or ask for fewer cpus"
     )
 
 
@@ -113,7 +113,7 @@ def test_a_task_wider_than_a_node() -> None:
     rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=64, max_tr=600), granularity=8)
     assert withheld(site(tasks(2, cpus=12), rules=rules)) == (
         "no request can run 2 tasks: each needs 12 processors on one node, but a node has 8; "
-        "submit with --cpus 8 or less"
+        "ask for 8 cpus or fewer"
     )
 
 

@@ -41,7 +41,7 @@ def test_a_quote_says_what_it_needs_before_it_starts_anything(tmp_path: Path) ->
     assert sorted(each.name for each in tmp_path.iterdir()) == ["tasks.bag"]
 
 
-@pytest.mark.parametrize("command", ["dashboard", "metrics"])
+@pytest.mark.parametrize("command", ["dashboard"])
 def test_the_page_says_what_it_needs(tmp_path: Path, command: str) -> None:
     code = f"{_WITHOUT}\nsys.argv = ['adaptor', {command!r}]\nfrom adaptor.cli.main import main\nmain()"
     environment = {**os.environ, "HOME": str(tmp_path), "ADAPTOR_DIR": str(tmp_path / "state")}

@@ -12,6 +12,7 @@ from adaptor.daemon.configured import changes, check_sites, checked_anew, config
 from adaptor.errors import AdaptorError, ConfigError, VanishedSitesError
 from adaptor.journal.journal import Journal
 from adaptor.model import CraftedRequest, Limits, Request
+from backends.local.backend_type import folder_of
 
 HERE = "sites:\n  here: {backend: local, processors: 2}\n"
 
@@ -195,3 +196,11 @@ def test_sites_without_work_may_go(
 ) -> None:
     leave(tmp_path, left)
     check(tmp_path, sites, before)
+
+
+def test_a_local_site_may_go_while_its_pilots_leave(tmp_path: Path) -> None:
+    """They are processes of this machine, and looked up until they have ended."""
+    leave(tmp_path, "pilot")
+    (tmp_path / "sites").mkdir(mode=0o700)
+    folder_of("hpc", tmp_path).mkdir(mode=0o700)
+    check(tmp_path, ["here"], ["hpc"])

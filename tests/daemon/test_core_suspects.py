@@ -60,7 +60,7 @@ def test_results_and_why_say_that_and_where_workers_died(site: FakeSite) -> None
     assert result(site).state == "failed"
     assert result(site).error == (
         "its worker died under it 3 times (last: node n, pilot 3 node_failed): not tried again; "
-        "adaptor retry 1 tries it anew, a larger max-lost more often"
+        "adaptor retry 1 tries it again, a larger max-lost more often"
     )
     assert result(site).retries == 0
 

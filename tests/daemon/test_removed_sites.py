@@ -13,12 +13,16 @@ from adaptor.daemon.removed_sites import (
     removed_pilots,
     settle_removed,
     settle_site,
-    tell_of_removed,
     view_of,
 )
 from adaptor.errors import UsageError
 from adaptor.journal.credits import read_entries
+from adaptor.processes.identity import Identity, own_identity
+from adaptor.processes.notes import JOB, START
 from adaptor.reports import JobState
+from backends.local.backend_type import folder_of
+from backends.local.planning import QueueShare
+from backends.local.store import Job, Start, Store
 from tests.daemon.budgeted_site import credits_of, in_every_past, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
 
@@ -33,7 +37,7 @@ def leave(site: FakeSite) -> None:
     with site.journal.transaction() as db:
         db.execute("UPDATE pilot SET site = 'gone'")
     site.restart()
-    tell_of_removed(site.state.core)
+    settle_due(site)
 
 
 def reserved(site: FakeSite, *, started: bool) -> int:
@@ -128,13 +132,78 @@ def test_it_is_told_of_once_with_what_it_reserves(site: FakeSite) -> None:
     bag = reserved(site, started=True)
     _, amount = credits_of(site, bag)
     site.restart()
-    tell_of_removed(site.state.core)
+    settle_due(site)
     (told,) = site.told("removed")
     assert f"it reserves {amount:g} credits until" in told
     assert "no longer has its site gone" in told
     assert "adaptor credits --settle gone" in told
     (shown,) = map(view_of, removed_pilots(site.state.core))
     assert (shown.pilot, shown.site, shown.reserved) == (1, "gone", amount)
+
+
+def local_job(site: FakeSite, *starts: Start) -> None:
+    """The only pilot is job 1 of a local site that leaves the configuration."""
+    folder = folder_of("gone", site.directory)
+    folder.parent.mkdir(mode=0o700)
+    folder.mkdir(mode=0o700)
+    store = Store(folder, 10.0)
+    job = Job(
+        id=1,
+        tag="t",
+        p=1,
+        tr=3600,
+        holds=QueueShare(1, 0, 0),
+        memory=0,
+        submitted=site.state.core.now(),
+        directory=str(site.directory),
+        worker=("false",),
+        environment={},
+        grace=5.0,
+        marker=str(folder / "1"),
+    )
+    store.write(1, JOB, job)
+    for start in starts:
+        store.write(1, START, start)
+    with site.journal.transaction() as db:
+        db.execute("UPDATE pilot SET job = '1'")
+
+
+def test_a_local_pilot_whose_process_is_gone_has_ended(site: FakeSite) -> None:
+    bag = submit_budgeted(site, 1, 1)
+    steps(site)
+    site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
+    steps(site)
+    gone = Identity(host=own_identity()["host"], boot="an earlier one", pid=1, ticks=1)
+    local_job(site, Start(started=site.state.core.now(), supervisor=gone))
+    leave(site)
+    assert site.pilots() == [
+        (1, "vanished", "its site left the configuration; its job on this machine has ended")
+    ]
+    used, left = credits_of(site, bag)
+    assert (left, used) == (0, pytest.approx(0, abs=0.01))
+    assert site.told("removed") == []
+    assert recounts(site)
+
+
+def test_a_local_pilot_that_waits_never_starts(site: FakeSite) -> None:
+    submit_budgeted(site, 1, 1)
+    steps(site)
+    local_job(site)
+    leave(site)
+    assert site.states() == ["vanished"]
+    assert not list(site.directory.glob("sites/gone/*.end.json"))
+
+
+def test_a_local_pilot_that_still_runs_keeps_its_reservation(site: FakeSite) -> None:
+    bag = submit_budgeted(site, 1, 1)
+    steps(site)
+    site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
+    steps(site)
+    local_job(site, Start(started=site.state.core.now(), supervisor=own_identity()))
+    leave(site)
+    assert site.states() == ["running"]
+    assert credits_of(site, bag)[1] > 0
+    assert len(site.told("removed")) == 1
 
 
 def test_a_site_that_comes_back_is_observed_as_before(site: FakeSite) -> None:

@@ -130,7 +130,7 @@ def test_tasks_that_no_node_can_hold_fail_with_the_reason(site: FakeSite) -> Non
     failed = tasks(site.journal.connection, GetTasks(bad, ["failed"], -1, 10))
     assert [task.error for task in failed] == 3 * [
         "no node can run it: here: each needs 100G on one node with 1 processor, and such a node has 16G; "
-        "submit with less --mem"
+        "ask for less memory"
     ]
     assert set(site.states()) == {"queued"}
     assert good in site.state.core.broker.state.bags

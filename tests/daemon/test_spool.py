@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
 
 from adaptor.daemon.spool import SpoolEndpoint
+from adaptor.protocol.files.local import FilesDone, FilesError, NewFile
 from adaptor.protocol.maildir import (
     UNREAD,
     SpoolConnection,
@@ -18,7 +19,7 @@ from adaptor.protocol.maildir import (
     parse_daemon_file,
 )
 from adaptor.protocol.seal import Envelope, Seal
-from adaptor.protocol.spool import Exchange, ExchangeOutcome, Spool, SpoolError
+from adaptor.protocol.spool import Spool
 
 SEAL = Seal("the workers' key")
 WORKER = b"7-n1-42"
@@ -29,10 +30,17 @@ class Failing(Spool):
 
     problem = ""
 
-    def run(self, exchange: Exchange) -> ExchangeOutcome:
+    def run(
+        self,
+        *,
+        remove: list[bytes] = [],  # noqa: B006
+        write: list[NewFile] = [],  # noqa: B006
+        pilots: Collection[int] | None = None,
+        collect: bool = True,
+    ) -> tuple[FilesDone, bool]:
         if self.problem:
-            raise SpoolError(self.problem)
-        return super().run(exchange)
+            raise FilesError(self.problem)
+        return super().run(remove=remove, write=write, pilots=pilots, collect=collect)
 
 
 class Scene:

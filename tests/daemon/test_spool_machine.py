@@ -158,13 +158,12 @@ class SpoolMachine(RuleBasedStateMachine):
         self.the_worker_says_something(2, 0.2)
         lacking = Spool._worker_files
 
-        def worker_files(spool: Spool, found: list[str], remarks: list[str]) -> list[str]:
-            names = lacking(spool, found, remarks)
-            if hidden < len(names) - 1:
-                name = names[hidden]
-                envelope = Seal("key").open(f"in/{name}", (from_workers(self.spool) / name).read_bytes())
-                self.late.update(envelope.messages)
-            return names[:hidden] + names[hidden + 1 :]
+        def worker_files(spool: Spool, found: list[bytes]) -> list[bytes]:
+            paths = lacking(spool, found)
+            if hidden < len(paths) - 1:
+                path = Path(os.fsdecode(paths[hidden]))
+                self.late.update(Seal("key").open(f"in/{path.name}", path.read_bytes()).messages)
+            return paths[:hidden] + paths[hidden + 1 :]
 
         with mock.patch.object(Spool, "_worker_files", worker_files):
             asyncio.run(self.endpoint.exchange())

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 
 from adaptor import api
 from adaptor.api import PilotRecord
 from adaptor.dashboard.numbers import EndedPilots, NumbersReader
-from adaptor.dashboard.openmetrics import families, textfile
+from adaptor.dashboard.openmetrics import encoded, families
 from tests.cli.fake_control import pilot_view
 from tests.dashboard.told import NOW, PILOTS, Told
 
@@ -33,10 +34,17 @@ def test_an_ended_pilot_counts_once_however_late_its_end_is_learned() -> None:
     scrape([running, earlier], 5600.0)
     for now in (5700.0, 5800.0, 5900.0):
         scrape([over, earlier], now)
-    assert ended.by_state == {("hpc", "walltime"): 1, ("hpc", "completed"): 1}
-    assert ended.lateness["hpc"].total == 50.0
-    assert sum(ended.lateness["hpc"].counts) == 1
     assert ended.since == 5900.0
+    data, _ = encoded(NumbersReader(Told(), lambda: NOW).read(), ended, "application/openmetrics-text")
+    told = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in openmetrics(data.decode())
+        for sample in family.samples
+    }
+    assert told["adaptor_pilots_ended_total", "hpc", "walltime"] == 1
+    assert told["adaptor_pilots_ended_total", "completed", "hpc"] == 1
+    assert told["adaptor_start_lateness_sum_seconds", "hpc"] == 50.0
+    assert told["adaptor_start_lateness_seconds_bucket", "+Inf", "hpc"] == 1
 
 
 def test_a_scrape_asks_only_for_what_is_new() -> None:
@@ -58,7 +66,7 @@ def test_without_a_daemon_the_journal_gives_what_it_has() -> None:
     told = Told()
     told.live_now = False
     reader = NumbersReader(told, lambda: NOW)
-    text = textfile(reader.read(), reader.ended).decode()
+    text = encoded(reader.read(), reader.ended, "text/plain")[0].decode()
     assert "\nadaptor_up 0.0\n" in text
     assert 'adaptor_tasks{state="done"} 4.0' in text
     assert "adaptor_queue_processors{" not in text

@@ -128,7 +128,7 @@ def test_it_pauses_where_neither_can_be_kept_and_goes_on_with_the_budget_it_name
     told = site.told("withheld")[-1]
     assert "neither its budget nor its deadline can be kept" in told
     assert site.state.core.decided.paused["here"] == {bag.id: told}
-    set_budget(site, bag.id, float(told.rpartition("--set ")[2].split()[0]))
+    set_budget(site, bag.id, float(told.rpartition("--budget ")[2].split()[0]))
     steps(site)
     assert asked(site) > 0
     assert site.state.core.decided.paused["here"] == {}

@@ -95,7 +95,7 @@ def test_it_goes_on_with_tasks_that_have_run_longer_than_the_mean(
 def test_it_says_why() -> None:
     assert why(snapshot((SHORT, SHORT))) == (
         "its charging unit ends, and of its 2 slots 0 should go on: "
-        "the other tasks cost less where they start anew"
+        "the other tasks cost less if they start again elsewhere"
     )
 
 

@@ -298,7 +298,7 @@ def test_a_task_that_does_not_fit_into_a_node_is_not_what_it_is_used_for(site: D
     site.submit(3, cpus=8)
     site.step()
     assert not site.backend.orders
-    assert "a task needs 8 processors, and no idle node has so many" in site.told("withheld")[-1]
+    assert "a task needs 8 processors, and no idle node has that many" in site.told("withheld")[-1]
 
 
 def test_a_node_without_the_memory_does_not_hide_one_that_has_it(site: DonatingSite) -> None:

@@ -74,16 +74,16 @@ def test_nothing_while_the_plan_has_use_for_all() -> None:
 def test_queued_requests_go_first_and_of_these_the_latest_to_start() -> None:
     pilots = [running(1), queued(2, at=NOW + 10), queued(3, at=NOW + 500)]
     assert acted(pilots, 4) == [
-        Withdraw(3, "bag 1 is planned anew: 2 of 6 slots at far are given back"),
+        Withdraw(3, "bag 1 is planned again: 2 of 6 slots at far are given back"),
     ]
     assert [action.pilot for action in acted(pilots, 2)] == [3, 2]
 
 
 def test_by_the_second_an_idle_pilot_ends_at_once_and_a_busy_one_takes_no_more_tasks() -> None:
     idle, busy = acted([running(1), running(2)], 0, busy=[2])
-    assert idle == End(1, "bag 1 is planned anew: 2 of 4 slots at far are given back")
+    assert idle == End(1, "bag 1 is planned again: 2 of 4 slots at far are given back")
     told = (
-        "bag 1 is planned anew: 2 of 4 slots at far are given back when the tasks that run there have ended"
+        "bag 1 is planned again: 2 of 4 slots at far are given back when the tasks that run there have ended"
     )
     assert busy == GiveBack(2, told, NOW)
 

@@ -71,7 +71,7 @@ HERE = msgspec.structs.replace(site(), requests=(pilot(RUNNING, id=9, processors
 @pytest.mark.parametrize(("fell_silent", "patience"), [(False, LEFT), (True, SILENT)])
 def test_workers_that_left_or_fell_silent(fell_silent: bool, patience: float) -> None:
     gone = pilot(RUNNING, fell_silent=fell_silent, without_worker_since=NOW - patience - 1)
-    assert "none of its workers has been heard of for" in why_forsaken(HERE, gone, NOW)
+    assert "none of its workers has answered for" in why_forsaken(HERE, gone, NOW)
     assert why_forsaken(HERE, pilot(gone, without_worker_since=NOW - patience), NOW) == ""
 
 
@@ -198,7 +198,7 @@ def test_a_node_that_gave_less_is_named_once() -> None:
         (
             "n2",
             "n2 gave 2 of 4 processors (affinity): tasks use only these; `adaptor site check here --live` "
-            "tells more",
+            "shows more",
         )
     ]
     assert remarks(pilot(WIDE, arrivals=less, notes={"n2": "gave less"})) == []

@@ -45,7 +45,7 @@ def test_it_asks_for_more_slots_where_those_chosen_are_too_slow(site: FakeSite) 
     steps(site, 3)
     assert asked(site) == 4, "all that the site has for it"
     (told,) = site.told("divided")
-    assert told.startswith(f"bag {bag.id} is planned anew: the chosen slots would take")
+    assert told.startswith(f"bag {bag.id} is planned again: the chosen slots would take")
     assert "4 at here" in told
 
 

@@ -97,7 +97,7 @@ def test_a_bag_that_no_site_holds_is_paused_and_says_what_it_needs(two: FakeSite
     assert two.asked() == {"near": 0, "far": 0}
     told = why_paused(two.sites["near"].core, view(bag.id))
     assert f"bag {bag.id} is paused" in told
-    assert f"adaptor budget {bag.id} --set" in told
+    assert f"adaptor change {bag.id} --budget" in told
 
 
 def test_a_cheap_site_whose_budget_holds_no_request_any_more_is_left_out(tmp_path: Path) -> None:

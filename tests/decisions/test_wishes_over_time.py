@@ -95,7 +95,7 @@ def test_a_budget_below_one_charging_unit_buys_nothing_and_pauses() -> None:
     bag = begun([200.0] * 40, site_of(3600), budget=0.9)
     found = bag.run()
     assert (found.done, found.cost, found.ended) == (0, 0.0, False)
-    assert "adaptor budget 1 --set" in bag.driver.decided.paused[SITE][1]
+    assert "adaptor change 1 --budget" in bag.driver.decided.paused[SITE][1]
 
 
 @pytest.mark.parametrize("deadline", [1.0, 20.0, 60.0])

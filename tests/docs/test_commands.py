@@ -64,7 +64,7 @@ def test_the_commands_of_a_page_exist(page: Path) -> None:
 
 def test_what_does_not_exist_is_found() -> None:
     text = (
-        "`adaptor site slots --png x`, `adaptor replay trace|bag`, `adaptor trace …`, `adaptor why BAG`\n"
+        "`adaptor site slots --mem x`, `adaptor replay trace|bag`, `adaptor trace …`, `adaptor why BAG`\n"
         "```console\n$ adaptor --config f.yaml run x.bag --cpus 2 && rm --force x\n"
         "$ ~/bin/adaptor submit --template 'a --b' | head --bytes=1\n```\n"
         "`adaptor sight list`, `adaptor site slots --jpg x`\n```console\n$ adaptor replay bog\n```\n"

@@ -1,9 +1,11 @@
-"""Pages and help use plain English: no phrase of the list below, each with the words to write instead."""
+"""Pages, help and messages use plain English: no phrase of the list below, each with what to write."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -37,6 +39,16 @@ PAGES = (
     "docs/backends.md",
     "docs/releases.md",
     "docs/evidence.md",
+    "docs/install.md",
+    "docs/scripts.md",
+    "docs/python.md",
+    "docs/when-things-go-wrong.md",
+    "docs/budget.md",
+    "docs/budget-allocation.md",
+    "docs/replay.md",
+    "docs/donation-experiment.md",
+    "docs/house.md",
+    "SECURITY.md",
 )
 """The pages that are written so; add one as soon as it is."""
 
@@ -142,6 +154,36 @@ def test_no_key_of_the_configuration_has_a_banned_phrase() -> None:
 def test_no_help_has_a_banned_phrase() -> None:
     found = {where: banned(text) for where, text in helps()}
     assert {where: phrases for where, phrases in found.items() if phrases} == {}
+
+
+def test_no_message_names_a_page_that_a_wheel_lacks() -> None:
+    paths = sorted((*(ROOT / "adaptor").rglob("*.py"), *(ROOT / "backends").rglob("*.py")))
+    found = {path: [text for text in messages(path) if re.search(r"docs/|\.md\b", text)] for path in paths}
+    assert {path: texts for path, texts in found.items() if texts} == {}
+
+
+def messages(path: Path) -> Iterator[str]:
+    """The texts of a module with two words or more, docstrings and comments aside."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value if " " in node.value else ""
+
+
+@pytest.mark.parametrize(
+    "room", ["adaptor", "backends", "plugins", "experiments/adaptor_experiments/commands"]
+)
+def test_no_message_has_a_banned_phrase(room: str) -> None:
+    found = {
+        str(path.relative_to(ROOT)): phrases
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if "tests" not in path.parts
+        and (phrases := [phrase for text in messages(path) for phrase in banned(text)])
+    }
+    assert found == {}
 
 
 def test_a_banned_phrase_is_found_but_not_in_code_or_output() -> None:

@@ -50,6 +50,14 @@ def test_every_key_of_the_configuration_is_there_with_its_sentence() -> None:
     assert mute == [], "write a string below the field"
 
 
+def test_at_most_fifty_values_come_first_and_the_rare_keys_exist() -> None:
+    keys = [key for group in groups().values() for key in group.keys]
+    usual = [key for key in keys if not key.rare and "](#" not in key.values]
+    assert len(usual) <= 50
+    for struct in (SiteConfig, DonationConfig):
+        assert struct.rare < set(struct.__struct_fields__)
+
+
 def test_a_key_says_its_values_and_its_default_as_the_yaml_has_them() -> None:
     site = {key.name: key for key in groups()["sites.NAME"].keys}
     assert site["growth_factor"][1:3] == ("an integer, from 2 to 1000", "`2`")

@@ -94,7 +94,7 @@ def test_what_a_killed_keeper_left_is_cleared_away_by_the_next(nodes: DonatedNod
     nodes.lend("n1")
     wait_until(lambda: not is_alive(worker.pid), "the old worker is dead")
     report = nodes.report(tag)
-    assert (report.state, report.reason) == (JobState.NODE_FAILED, "its keeper was killed")
+    assert (report.state, report.reason) == (JobState.NODE_FAILED, "its agent was killed")
 
 
 def test_an_order_is_carried_out_once(nodes: DonatedNodes) -> None:

@@ -228,7 +228,7 @@ def test_a_record_with_the_process_of_somebody_else_costs_no_time(
         os.chown(place / "use@n1", USER, USER)
         done = open_nodes.reclaim("n1", "--job=1", "--timeout=600")  # the subprocess itself has far less
         assert victim.poll() is None
-        assert ("not its keeper's" in done.stderr) is not bool(earlier)
+        assert ("not its agent's" in done.stderr) is not bool(earlier)
     finally:
         victim.kill()
         victim.wait()

@@ -22,7 +22,7 @@ from adaptor.cli.main import program
 
 LONG = 150.0
 """Seconds after which a test has waited long enough for anything."""
-READING = {"status", "pilot list", "results", "report", "why", "credits", "site list", "daemon status"}
+READING = {"status", "results", "report", "why", "credits", "site list", "daemon status"}
 """Questions that tests ask again and again: `Lab.ask` starts no process for them."""
 
 
@@ -102,6 +102,17 @@ class Lab:
         )
         return done
 
+    def program(self, text: str) -> subprocess.Popen[str]:
+        """Start a Python program of a user's."""
+        path = self.work / "program.py"
+        path.write_text(textwrap.dedent(text))
+        environment = {**self.environment, "ADAPTOR_CONFIG": str(self.config)}
+        output = subprocess.PIPE
+        words = [sys.executable, str(path)]
+        return subprocess.Popen(
+            words, env=environment, cwd=self.work, stdout=output, stderr=output, text=True
+        )
+
     def ask(self, *arguments: str | Path) -> Any:
         """What a command prints with `--json`."""
         if not READING & {str(arguments[0]), " ".join(map(str, arguments[:2]))}:
@@ -129,7 +140,7 @@ class Lab:
         return dict(found)
 
     def pilots(self) -> list[dict[str, Any]]:
-        return list(self.ask("pilot", "list", "--all"))
+        return list(self.ask("status", "--pilots", "--all"))
 
     def results(self, bag: int = 1) -> list[dict[str, Any]]:
         return list(self.ask("results", str(bag)))

@@ -87,10 +87,10 @@ def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_a_recount(pr
     assert 0 < line["used"] <= line["budget"]
     assert "is paused" in priced.run("status").stdout
     assert "is paused" in priced.run("why").stdout
-    assert "above 0" in priced.run("budget", "1", "--set", "-3", expect=2).stderr
-    priced.run("budget", "1", "--set", paused.rpartition("--set ")[2])
+    assert "above 0" in priced.run("change", "1", "--budget", "-3", expect=2).stderr
+    priced.run("change", "1", "--budget", paused.rpartition("--budget ")[2])
     until(lambda: not why_paused(priced), "it goes on")
-    priced.run("budget", "1", "--set", "10")
+    priced.run("change", "1", "--budget", "10")
     priced.wait()
     exactly_one_result_each(priced, 1, 40)
     until(lambda: used(priced)["reserved"] == 0, "all pilots have ended")

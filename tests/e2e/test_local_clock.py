@@ -56,7 +56,7 @@ def test_bags_go_on_whatever_the_clock_says(
         exactly_one_result_each(lab, bag, 4)
     ran = (lab.work / "runs").read_text().split()
     assert sorted(ran) == sorted(f"{bag}.{task}" for bag in range(1, bags + 1) for task in range(4))
-    assert lab.log().count("the daemon begins anew") == len(settings)
+    assert lab.log().count("the daemon begins again") == len(settings)
     assert "has been silent" not in lab.log()
     until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "all pilots have ended")
     charged = [pilot["used"] + pilot["wasted"] for pilot in lab.pilots()]

@@ -82,11 +82,11 @@ def test_commands_at_once_without_a_daemon_all_succeed(lab: Lab) -> None:
     lab.bag(["true"])
     finished(lab, *[lab.start("submit", "tasks.bag") for _ in range(6)])
     assert [bag["id"] for bag in lab.ask("status", "all")["bags"]] == [1, 2, 3, 4, 5, 6]
-    opened = int(lab.ask("open", "--name", "grows")["bag"])
+    opened = int(lab.ask("submit", "--open", "--name", "grows")["bag"])
     lab.kill_daemon()
     appends = [lab.start("append", str(opened), "tasks.bag") for _ in range(4)]
     finished(lab, *appends, lab.start("daemon", "start"), lab.start("run", "tasks.bag"))
-    lab.run("close", str(opened))
+    lab.run("append", str(opened), "--close")
     lab.wait(opened)
     exactly_one_result_each(lab, opened, 4)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,16 +21,7 @@ Program = Callable[[str], subprocess.Popen[str]]
 def program(lab: Lab) -> Program:
     """Starts a program of a user's."""
     lab.configure(LOCAL)
-
-    def start(text: str) -> subprocess.Popen[str]:
-        path = lab.work / "program.py"
-        path.write_text(textwrap.dedent(text))
-        environment = {**lab.environment, "ADAPTOR_CONFIG": str(lab.config)}
-        output = subprocess.PIPE
-        words = [sys.executable, str(path)]
-        return subprocess.Popen(words, env=environment, cwd=lab.work, stdout=output, stderr=output, text=True)
-
-    return start
+    return lab.program
 
 
 def said(program: subprocess.Popen[str]) -> str:

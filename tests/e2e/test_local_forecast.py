@@ -81,7 +81,7 @@ def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
     changed = run_with_a_forecast(priced)
     told = priced.run("status", str(changed)).stdout
     assert "will cost about" in told
-    priced.run("budget", str(changed), "--set", "5")
+    priced.run("change", str(changed), "--budget", "5")
     priced.release()
     priced.wait(changed)
     assert first(priced, changed)["not_counted"] == "budget changed"

@@ -48,7 +48,7 @@ def test_ends_are_told_once_and_bags_are_forgotten(lab: Lab, web: Web) -> None:
     until(lambda: web.got, "the message has come")
     lab.kill_daemon()
     lab.run("daemon", "start")
-    until(lambda: not lab.ask("pilot", "list"), "the pilots have left")
+    until(lambda: not lab.ask("status", "--pilots"), "the pilots have left")
     before = lab.ask("credits")
     lab.run("forget", "1", "--yes")
     assert [bag["id"] for bag in lab.ask("status", "all")["bags"]] == [2]

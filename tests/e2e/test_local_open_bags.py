@@ -34,7 +34,7 @@ def test_an_open_bag_is_fed_and_followed_over_a_crash(lab: Lab) -> None:
         assert lab.status(bag)["state"] == "open"
         until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "the idle pilot leaves")
         assert (lab.ask("append", str(bag), lab.bag(["echo 11"])))["tasks"] == [11]
-        lab.run("close", str(bag))
+        lab.run("append", str(bag), "--close")
         lab.wait(bag)
         follower.join(LONG)
     assert sorted(seen) == list(range(12))

@@ -55,9 +55,10 @@ def test_the_walltime_is_met_tr_grows_and_nothing_is_charged(lab: Lab) -> None:
     lab.bag(["sleep 7"] * 2)
     lab.run("run", "tasks.bag")
     exactly_one_result_each(lab, 1, 2)
-    first, second, *_ = lab.ask("report", "1")["requests"]
-    assert first["tr"] == 8
-    assert second["tr"] - 6 >= 3 * (first["tr"] - 6)
+    first, *later = [request["tr"] for request in lab.ask("report", "1")["requests"]]
+    assert first == 8
+    grown = next(tr for tr in later if tr != 8)  # a busy machine may let some end before their tasks begin
+    assert grown - 6 >= 3 * (first - 6)
 
 
 def test_a_task_longer_than_any_request_is_told_and_not_tried_for_ever(lab: Lab) -> None:

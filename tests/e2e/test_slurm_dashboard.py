@@ -130,7 +130,7 @@ def see_the_hole(page: Page) -> None:
     page.locator("canvas").first.focus()
     page.keyboard.press("ArrowRight")
     assert f"pilot {box['pilot']}" in (page.text_content("#tip") or "")
-    assert "8 × 13m now: done about" in (page.text_content("#tip") or ""), "the sentence of why"
+    assert "8 × 13m now: no end is known" in (page.text_content("#tip") or ""), "the sentence of why"
 
 
 def refuse_strangers(origin: str) -> None:

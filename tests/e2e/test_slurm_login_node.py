@@ -24,7 +24,7 @@ def unconfigured(slurm: ThrowawaySlurm, lab: Lab, monkeypatch: pytest.MonkeyPatc
 def test_a_login_node_is_not_computed_on_by_accident(unconfigured: Lab) -> None:
     lab = unconfigured
     bag = lab.bag(["hostname > ran"])
-    for command in ("submit", "run", "open"):
+    for command in ("submit", "run"):
         refused = lab.run(command, bag, expect=UsageError.exit_code).stderr
         assert "Slurm answers here" in refused
         assert "adaptor site init" in refused

@@ -81,8 +81,6 @@ def test_the_holes_between_running_and_planned_jobs(slurm: ThrowawaySlurm, lab: 
     assert table[0].startswith("hpc: 4 of 16 processors free now")
     assert [line.split()[0] for line in table[2:5]] == ["4", "8", "16"]
     assert "none fits" not in "".join(table)
-    lab.run("site", "slots", "--png", "slots.png")
-    assert (lab.work / "slots.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_scheduler_that_does_not_answer_is_named(slurm: ThrowawaySlurm, lab: Lab) -> None:

@@ -44,6 +44,11 @@ def test_numbers_of_jobs_are_read_as_joblib_reads_them(
     assert AdaptorBackend(pool).effective_n_jobs(n_jobs) == effective
 
 
+def test_all_jobs_are_calls_where_one_runs_at_a_time_too() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert AdaptorBackend(pool).effective_n_jobs(-1) == 2
+
+
 def test_no_jobs_and_options_of_a_given_executor_are_refused(pool: Executor) -> None:
     with pytest.raises(ValueError, match="n_jobs == 0"):
         AdaptorBackend(pool).effective_n_jobs(0)

@@ -9,6 +9,7 @@ import pytest
 
 from adaptor.api import TaskEvent
 from adaptor.executor.pickling import CallError, file_of, name_of, outcome_of, task_of
+from adaptor.executor.resources import CallTerms
 from adaptor.protocol.messages import ERROR, TEXT, VALUE
 
 
@@ -20,9 +21,9 @@ def event(answer: bytes | None = None, **more: Any) -> TaskEvent:
 
 
 def test_short_calls_are_in_the_task_and_long_ones_in_a_private_file(tmp_path: Path) -> None:
-    short = task_of("f", (len, ("x",), {}), tmp_path)
+    short = task_of("f", (len, ("x",), {}), tmp_path, CallTerms())
     assert (short.command, file_of(short.call)) == ("f", "")
-    long = task_of("f", (len, (bytes(10**6),), {}), tmp_path / "made")
+    long = task_of("f", (len, (bytes(10**6),), {}), tmp_path / "made", CallTerms())
     path = tmp_path / "made" / file_of(long.call)
     assert path.stat().st_mode & 0o777 == 0o600
     function, args, kwargs = pickle.loads(path.read_bytes())

@@ -18,6 +18,7 @@ from adaptor.api import BagEvents, TaskEvent, TaskInput
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.executor.pickling import CallError, task_of
+from adaptor.executor.resources import CallTerms
 from adaptor.executor.session import CallFuture, Session
 from adaptor.protocol.messages import UNPREPARED, VALUE
 from tests.e2e.lab import until
@@ -125,7 +126,7 @@ def session(bag: FakeBag, tmp_path: Path) -> Iterator[Session]:
 
 def submit(session: Session, *call: Any) -> CallFuture[Any]:
     future: CallFuture[Any] = CallFuture(session.cancel)
-    session.submit(future, task_of("f", (call[0], call[1:], {}), session.folder))
+    session.submit(future, task_of("f", (call[0], call[1:], {}), session.folder, CallTerms()))
     return future
 
 

@@ -9,6 +9,7 @@ import submitit
 from submitit.core.plugins import get_executors
 
 from adaptor.executor.submitit_plugin import AdaptorExecutor, AdaptorJobEnvironment, parts, spec_of
+from adaptor.guard_rails import EarlySignal
 from adaptor.resources import TaskGpus
 
 
@@ -21,6 +22,21 @@ def test_parameters_become_those_of_the_bag() -> None:
     spec = spec_of({"timeout_min": 4, "cpus_per_task": 3, "mem_gb": 2, "gpus_per_node": 1, "site": "fast"})
     assert (spec.time, spec.cpus, spec.memory, spec.sites) == (240.0, 3, 2 * 2**30, ("fast",))
     assert spec.gpus == TaskGpus(1)
+
+
+@pytest.mark.parametrize(("minutes", "delay"), [(30, 90.0), (1, 30.0)])
+def test_jobs_that_checkpoint_get_the_signal_and_start_again(
+    minutes: int, delay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADAPTOR_BAG_ID", "7")
+    monkeypatch.setenv("ADAPTOR_TASK_ID", "3")
+    spec = spec_of({"timeout_min": minutes}, checkpoints=True)
+    assert (spec.signal, spec.requeue_on) == (EarlySignal("SIGUSR2", delay), (75,))
+    plain = spec_of({"timeout_min": minutes})
+    assert (plain.signal, plain.requeue_on) == (None, ())
+    with pytest.raises(SystemExit) as ended:
+        AdaptorJobEnvironment()._requeue(3)
+    assert ended.value.code == 75
 
 
 def test_jobs_of_several_processes_are_refused(tmp_path: Path) -> None:

@@ -90,3 +90,25 @@ def test_a_task_that_was_tried_again_shows_its_last_attempt(world: World, tmp_pa
     world.finish(player, exit_code=0)
     (task,) = tasks(world.journal.connection, api.GetTasks(bag))
     assert (task.state, task.attempts, task.retries, task.exit_code) == ("done", 2, 1, 0)
+
+
+def test_a_replica_is_told_from_a_task_that_is_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "two").mkdir()
+    world = World(tmp_path / "two", ("fast", "slow"))
+    bag = world.submit(6, retries=0)
+    slow = world.join("slow", site="slow")
+    world.finish(slow, took=100)
+    world.report(slow)
+    (late,) = slow.running
+    fast = world.join("fast", site="fast")
+    for _ in range(3):
+        world.finish(fast, took=10)
+    db = world.journal.connection
+    shown = {task.task: task for task in tasks(db, api.GetTasks(bag))}
+    assert (shown[late.task].attempts, shown[late.task].replicas) == (2, 1)
+    world.finish(fast, exit_code=1, took=10)
+    world.report(slow)
+    ended = {task.task: task for task in tasks(db, api.GetTasks(bag))}[late.task]
+    assert (ended.state, ended.attempts, ended.replicas, ended.retries) == ("failed", 2, 1, 0)
+    assert {task.replicas for task in shown.values() if task.task != late.task} == {0}
+    world.close()

@@ -107,8 +107,8 @@ def empty() -> Iterator[Empty]:
 def test_its_dependencies_fit_and_an_extra_can_be_added_as_the_messages_say(empty: Empty) -> None:
     assert "No broken requirements" in empty.run("python -m pip check")
     assert empty.run("adaptor --version").startswith("adaptor ")
-    message = empty.shell("adaptor site slots --png slots.png").stderr
-    found = re.search(r"drawing pictures needs matplotlib: (python -m pip install '.*')", message)
+    message = empty.shell("adaptor dashboard").stderr
+    found = re.search(r"the live page needs .*: (python -m pip install '.*')", message)
     assert found, message
     assert "Would install" in empty.run(f"{found[1]} --dry-run --disable-pip-version-check")
 

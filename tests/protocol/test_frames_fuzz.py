@@ -27,10 +27,11 @@ from adaptor.protocol.maildir import (
     parse_connection,
     parse_daemon_file,
     parse_worker_file,
+    path_of,
 )
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
 from adaptor.protocol.seal import Envelope, Seal, SealError
-from adaptor.protocol.spool import Exchange, Spool
+from adaptor.protocol.spool import Spool
 from tests.examples import examples
 from tests.protocol.test_messages import from_worker, to_worker
 
@@ -77,7 +78,6 @@ QUESTIONS = st.sampled_from(
         api.GetBags("1-5"),
         api.Cancel([1, 2]),
         api.Forget([1, 2]),
-        api.SetBudget(1, 2.5),
         api.GetTasks(1, ["done"], 5, 100),
         api.Stop(pilots=True),
     ]
@@ -154,10 +154,11 @@ def test_a_spool_with_anything_in_it(files: dict[str, bytes]) -> None:
         spool = Spool(Path(name) / "parent" / "spool")
         for each, data in files.items():
             (spool.locate() / "in" / each).write_bytes(data)
-        outcome = spool.run(Exchange(pilots=[1]))
+        done, _ = spool.run(pilots=[1])
         ours = {each: data for each, data in files.items() if parse_worker_file(each)}
-        assert {file.name: file.data for file in outcome.files} == ours
-        assert spool.run(Exchange(remove=list(files), pilots=[])).files == []
+        assert {path_of(end).name: end.data for end in done.ends} == ours
+        done, _ = spool.run(remove=[end.path for end in done.ends], pilots=[])
+        assert done.ends == []
 
 
 @given(st.binary(max_size=60), st.booleans())

@@ -14,12 +14,11 @@ from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, TaskState
-from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
+from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Orders, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.losses import PilotEnd
-from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import SiteTerms
 
 TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0, donation=DonationRules())
@@ -56,11 +55,11 @@ class Player:
             unacknowledged=list(self.unacknowledged.values()),
         )
 
-    def obey(self, draft: DraftOrders, cpus: dict[int, int], now: float) -> None:
+    def obey(self, draft: Orders, cpus: dict[int, int], now: float) -> None:
         for key in draft.acknowledged:
             self.unacknowledged.pop(key, None)
-        self.queued += [grant.key for grant in draft.grants]
-        self.among.update((grant.key, grant.among) for grant in draft.grants)
+        self.queued += [lease.key for lease in draft.leases]
+        self.among.update((lease.key, lease.among) for lease in draft.leases)
         for key in draft.abort:
             self.end(key, Ending.ABORTED if key in self.running else Ending.RETURNED, now)
         for key in draft.give_back:

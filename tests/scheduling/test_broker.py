@@ -434,3 +434,18 @@ def test_a_pilot_that_is_given_back_starts_only_what_ends_in_time(world: World) 
     world.report(player)
     assert world.broker.lacks_time("w", world.now), "it may leave"
     assert world.join("other").running
+
+
+def test_after_a_restart_what_a_worker_holds_in_reserve_does_not_count_as_running(world: World) -> None:
+    bag = world.submit(20)
+    player = world.join("w", processors=2)
+    for _ in range(4):  # short tasks: it gets some in reserve
+        world.finish(player, took=0.1)
+    held = len(world.broker.state.workers["w"].held)
+    assert held > 2
+    assert len(world.broker.started(bag)) == 2
+    world.restart()
+    assert len(world.broker.state.workers["w"].held) == held
+    assert len(world.broker.started(bag)) == 2
+    world.greet(player)
+    assert len(world.broker.started(bag)) == 2

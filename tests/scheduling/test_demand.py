@@ -79,7 +79,7 @@ def work(made: Broker, worker: str, site: str, processors: int) -> list[AttemptK
     )  # fmt: skip
     made.hello(worker, hello, site, now=0.0)
     made.report(worker, Report(free_processors=processors, free_memory=1 << 30), now=0.0)
-    return [grant.key for grant in made.drain()[1][worker].grants]
+    return [lease.key for lease in made.drain()[1][worker].leases]
 
 
 def finish(made: Broker, worker: str, key: AttemptKey, wall: float) -> None:

@@ -54,7 +54,7 @@ def test_a_task_that_always_takes_its_worker_down_fails_and_the_others_are_done(
     assert workers == 4, "the last one for those that were suspected with it"
     assert error_of(world) == (
         f"its worker died under it 3 times (last: node node-w3, pilot 3 fell silent): "
-        f"not tried again; adaptor retry {bag} tries it anew, a larger max-lost more often"
+        f"not tried again; adaptor retry {bag} tries it again, a larger max-lost more often"
     )
     (charged,) = world.journal.connection.execute("SELECT SUM(charged) FROM task").fetchone()
     assert charged == 0
@@ -426,5 +426,19 @@ def test_a_worker_that_dies_with_a_task_that_no_bag_has_breaks_nothing(world: Wo
     world.greet(player)
     world.report(player)
     world.lose(player)
+    world.finish(world.join("v", processors=1))
+    assert world.states(bag) == ["done"]
+
+
+def test_a_task_waits_whose_worker_is_lost_after_its_only_site_left_the_configuration(world: World) -> None:
+    bag = world.submit(1, sites=("site",))
+    player = world.join("w", processors=1)
+    world.terms = {"elsewhere": world.terms["site"]}
+    world.restart()
+    world.broker.lost(player.id, AttemptOutcome.LOST, world.now, world.now)
+    world.commit()
+    assert world.states(bag) == ["waiting"]
+    world.terms["site"] = world.terms["elsewhere"]
+    world.restart()
     world.finish(world.join("v", processors=1))
     assert world.states(bag) == ["done"]

@@ -92,7 +92,7 @@ def test_a_bag_that_says_no_memory_is_told_what_its_node_had(world: World) -> No
     world.submit(1)
     run_out(world, worker(world, "w", 16))
     ((_, error),) = ends(world)
-    assert error == "out of memory: use --mem (all tasks on its node had 16G together)"
+    assert error == "out of memory: ask for memory (all tasks on its node had 16G together)"
 
 
 def test_a_restart_forgets_no_growth(world: World) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,10 +16,18 @@ from adaptor.bag_spec import BagSpec
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
 from adaptor.model import AttemptOutcome, CraftedRequest, Request, TaskState
-from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Hello, Lease, Leaving, Report, Result
+from adaptor.protocol.messages import (
+    AttemptKey,
+    BagContext,
+    Ending,
+    Hello,
+    Leaving,
+    Orders,
+    Report,
+    Result,
+)
 from adaptor.resources import TaskGpus
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import SiteTerms
 from adaptor.worker.slots import HeldTask, Slots
 
@@ -74,11 +83,11 @@ class Node:
             load=[(key, 1.0) for key in self.slots.running] if heartbeat else [],
         )
 
-    def obey(self, draft: DraftOrders) -> None:
+    def obey(self, draft: Orders) -> None:
         self.results = [each for each in self.results if each.key not in draft.acknowledged]
-        for grant in draft.grants:
-            lease = Lease(grant.key, "x", grant.needs, nodes=list(grant.nodes), takes_part=grant.takes_part)
-            self.slots.add(HeldTask(lease, self.lab.contexts[grant.key.bag]))
+        for told in draft.leases:
+            lease = msgspec.structs.replace(told, command="x")
+            self.slots.add(HeldTask(lease, self.lab.contexts[told.key.bag]))
         for key in draft.abort:
             self.end(key, Ending.ABORTED)
 

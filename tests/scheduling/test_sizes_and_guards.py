@@ -133,5 +133,5 @@ def test_a_time_limit_in_parts_goes_by_the_time_of_the_task_itself() -> None:
     broker.hello("w", hello, "here", 0.0)
     broker.report("w", Report(free_processors=4, free_memory=GIB), 0.0)
     _, drafts = broker.drain()
-    limits = {grant.key.task: grant.timeout for grant in drafts["w"].grants}
+    limits = {lease.key.task: lease.timeout for lease in drafts["w"].leases}
     assert limits == {0: 300.0, 1: None, 2: None}, "the others have that of their bag"

@@ -16,8 +16,7 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
 from adaptor.model import AttemptOutcome, CraftedRequest, QueueState, Request, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
-from adaptor.resources import Node, OwnNeeds, Room
-from adaptor.scheduling.bag import Bag
+from adaptor.resources import Node, OwnNeeds, Room, TaskSize
 from adaptor.scheduling.state import SiteTerms
 from tests.examples import examples
 
@@ -45,6 +44,8 @@ class MixedSizes(RuleBasedStateMachine):
         self.now, self.names = 1000.0, 0
         self.rooms: dict[str, tuple[int, Room]] = {}
         self.running: dict[str, list[AttemptKey]] = {}
+        self.given: dict[AttemptKey, TaskSize] = {}
+        """What the task of an attempt needed when it was leased."""
         self.forgiven = 0
         """Failures of tasks that their user has put back."""
 
@@ -119,6 +120,16 @@ class MixedSizes(RuleBasedStateMachine):
             task: size if other is None else other.over(size) for task, size in before.items()
         }
 
+    @rule(some=st.lists(st.integers(0, 2 * TASKS), min_size=1, max_size=6), other=needs)
+    def its_user_changes_what_tasks_need(self, some: list[int], other: OwnNeeds) -> None:
+        bag = self.broker.state.bags[self.bag]
+        wanted = {task: other.over(bag.sizes.of(task)) for task in bag.not_ended(some)}
+        before = [*bag.waiting]
+        assert self.broker.change_needs(self.bag, some, other, self.now) == len(wanted)
+        self._commit()
+        assert set(bag.waiting) <= set(before), "none is lost, none comes twice"
+        assert {task: bag.sizes.of(task) for task in wanted} == wanted
+
     @rule()
     def its_user_pauses_it(self) -> None:
         self.broker.pause(self.bag)
@@ -151,10 +162,9 @@ class MixedSizes(RuleBasedStateMachine):
 
     @invariant()
     def no_worker_holds_more_than_it_has(self) -> None:
-        bag = self.broker.state.bags.get(self.bag)
         for name, keys in self.running.items():
-            if bag is not None and keys:
-                held = [bag.sizes.of(key.task) for key in keys]
+            if keys:
+                held = [self.given[key] for key in keys]
                 assert sum(size.processors for size in held) <= self.rooms[name][1].processors
                 assert sum(size.memory or 0 for size in held) <= self.rooms[name][1].memory
 
@@ -242,9 +252,8 @@ class MixedSizes(RuleBasedStateMachine):
 
     def _report(self, name: str, *results: Result) -> None:
         room = self.rooms[name][1]
-        bag: Bag = self.broker.state.bags.get(self.bag) or load_bag(self.journal, self.bag)
         for key in self.running[name]:
-            room = room.without(bag.sizes.of(key.task))
+            room = room.without(self.given[key])
         report = Report(
             results=list(results),
             started=list(self.running[name]),
@@ -259,7 +268,8 @@ class MixedSizes(RuleBasedStateMachine):
         self.journal.write(changes, self.now)
         for name, draft in drafts.items():
             if name in self.running:
-                self.running[name] += [grant.key for grant in draft.grants]
+                self.running[name] += [lease.key for lease in draft.leases]
+                self.given |= {lease.key: lease.task or TaskSize(memory=GIB) for lease in draft.leases}
         for name, draft in drafts.items():
             for key in draft.abort:
                 if key in self.running.get(name, ()):

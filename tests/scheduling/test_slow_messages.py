@@ -33,7 +33,7 @@ def report(broker: Broker, worker: str, now: float, **more: object) -> list[Atte
     """The leases that a report is answered with."""
     broker.report(worker, Report(free_memory=1 << 30, **more), now)  # type: ignore[arg-type]
     _, drafts = broker.drain()
-    return [grant.key for grant in drafts[worker].grants]
+    return [lease.key for lease in drafts[worker].leases]
 
 
 def test_the_reserve_lasts_while_messages_are_on_their_way() -> None:

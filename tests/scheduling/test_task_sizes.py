@@ -235,3 +235,16 @@ def test_changed_needs_are_those_that_the_journal_merges(earlier: OwnNeeds, late
     sizes.change(1, later)
     kept = TaskSizes(usual, {1: later.before(earlier)})
     assert (sizes.of(1), sizes.time(1), sizes.mixed) == (kept.of(1), kept.time(1), kept.mixed)
+
+
+# --- a change of needs -------------------------------------------------------------------------------
+
+
+def test_waiting_tasks_whose_needs_change_keep_their_order():
+    made = bag(9, {4: OwnNeeds(cpus=2)}, order="random")
+    before = [*made.waiting]
+    assert made.change_needs(range(9), OwnNeeds(cpus=3, time=50.0)) == list(range(9))
+    assert [task for task in made.waiting if task != 4] == [task for task in before if task != 4]
+    assert {made.sizes.of(task).processors for task in range(9)} == {3}
+    assert sorted(made.waiting) == list(range(9))
+    assert [line.times for line in made.lines if line.waiting] == [[50.0]]

@@ -94,7 +94,7 @@ def large_message(world: World) -> None:
     memory_holds(world, (500 * MB).to_bytes(4, "big"))
 
 
-@probe("a record of TLS of 64 KB, again and again", SMALL)
+@probe("a record of TLS of 64 KB, repeatedly", SMALL)
 def large_record(world: World) -> None:
     memory_holds(world, RECORD + b"\xff\xff")
 
@@ -185,7 +185,7 @@ def hello_flood(world: World) -> None:
     _flood(world, client_hello())
 
 
-@probe("a certificate of his own, and the daemon's, which it shows to everybody", "he is turned away")
+@probe("a certificate of his own, and the daemon's, which it shows at each handshake", "he is turned away")
 def own_certificate(world: World) -> None:
     assert not _answers(world.client_port, world.keys.server.certificate)
     assert not _answers(world.worker_port, world.keys.server.certificate)

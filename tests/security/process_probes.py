@@ -136,7 +136,7 @@ def runtime_is_a_link(world: World) -> None:
     assert not list(target.iterdir())
 
 
-@probe("a runtime directory that everybody may write to", "nothing is lent through it")
+@probe("a runtime directory that all users may write to", "nothing is lent through it")
 def runtime_is_open(world: World) -> None:
     made = world.root / "open-runtime"
     made.mkdir()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.model import Limits
 from adaptor.runtimes.learner import ENOUGH
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import GridTerms, WorkerTerms
 from tests.simulation.trace_strategies import PROCESSORS, policies, traces
 
@@ -54,8 +54,8 @@ bags = st.one_of(
 scenes = st.tuples(traces(), policies, st.integers(0, 70))
 
 
-def cluster_of(scene) -> Simulation:
+def cluster_of(scene) -> Cluster:
     jobs, policy, at = scene
-    cluster = Simulation(jobs, PROCESSORS, policy)
+    cluster = cluster_of_processors(jobs, PROCESSORS, policy)
     cluster.advance(at)
     return cluster

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.jobs import Jobs
 from tests.simulation.naive_cluster import NaiveCluster
@@ -31,7 +31,7 @@ def expected(cluster: NaiveCluster, jobs: Jobs) -> list[int]:
 @given(traces(), policies)
 @settings(max_examples=300, deadline=None)
 def test_every_start_equals_that_of_the_slow_cluster(jobs, policy):
-    fast = Simulation(jobs, PROCESSORS, policy)
+    fast = cluster_of_processors(jobs, PROCESSORS, policy)
     fast.finish()
     assert fast.starts().tolist() == expected(naive_of(jobs, policy), jobs)
 
@@ -45,7 +45,7 @@ def test_a_queue_that_never_empties_equals_that_of_the_slow_cluster(seed):
         estimate = int(draw.choice([10, 30, 60, 90, 200]))
         rows.append((now, int(draw.integers(1, estimate + 1)), estimate, int(2 ** draw.uniform(1, 6))))
     jobs = Jobs(number=np.arange(len(rows)), **columns(rows))
-    fast, slow = Simulation(jobs, width, "conservative"), NaiveCluster(width, "conservative")
+    fast, slow = cluster_of_processors(jobs, width, "conservative"), NaiveCluster(width, "conservative")
     for submit, run, estimate, processors in rows:
         slow.add(submit, processors, estimate, run)
     fast.finish()
@@ -61,7 +61,7 @@ def columns(rows: list[tuple[int, int, int, int]]) -> dict[str, np.ndarray]:
 @given(traces(), policies, st.integers(0, 90), st.lists(requests, min_size=1, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_a_fork_with_jobs_from_outside_equals_a_full_replay(jobs, policy, at, asked):
-    base = Simulation(jobs, PROCESSORS, policy)
+    base = cluster_of_processors(jobs, PROCESSORS, policy)
     base.advance(at)
     fork, slow = base.fork(), naive_of(jobs, policy)
     ids = []
@@ -77,7 +77,7 @@ def test_a_fork_with_jobs_from_outside_equals_a_full_replay(jobs, policy, at, as
 @given(traces(), policies, st.integers(0, 90), requests, st.integers(0, 40))
 @settings(max_examples=300, deadline=None)
 def test_a_cancel_queued_or_running_equals_a_full_replay(jobs, policy, at, asked, later):
-    fast, slow = Simulation(jobs, PROCESSORS, policy), naive_of(jobs, policy)
+    fast, slow = cluster_of_processors(jobs, PROCESSORS, policy), naive_of(jobs, policy)
     fast.advance(at)
     job = fast.submit(*asked)
     theirs = slow.add(at, *asked, asked[1], outside=True)
@@ -98,7 +98,7 @@ def test_a_cancel_queued_or_running_equals_a_full_replay(jobs, policy, at, asked
 )
 @settings(max_examples=300, deadline=None)
 def test_a_queued_request_that_is_reshaped_equals_a_full_replay(jobs, policy, at, asked, changes):
-    fast, slow = Simulation(jobs, PROCESSORS, policy), naive_of(jobs, policy)
+    fast, slow = cluster_of_processors(jobs, PROCESSORS, policy), naive_of(jobs, policy)
     fast.advance(at)
     job = fast.submit(*asked)
     theirs = slow.add(at, *asked, asked[1], outside=True)
@@ -120,7 +120,7 @@ def test_a_queued_request_that_is_reshaped_equals_a_full_replay(jobs, policy, at
 @given(traces(), st.integers(0, 90), requests, st.integers(0, 40), requests)
 @settings(max_examples=300, deadline=None)
 def test_a_reshaped_request_delays_no_reservation_of_another(jobs, at, asked, later, wanted):
-    cluster = Simulation(jobs, PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs, PROCESSORS, "conservative")
     cluster.advance(at)
     job = cluster.submit(*asked)
     cluster.advance(at + later)
@@ -137,7 +137,7 @@ def test_a_reshaped_request_delays_no_reservation_of_another(jobs, at, asked, la
 
 def test_a_smaller_request_starts_in_the_hole_and_a_larger_one_keeps_its_place():
     jobs = jobs_from([(0, PROCESSORS - 2, 100, 100), (1, PROCESSORS, 100, 100)])
-    cluster = Simulation(jobs, PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs, PROCESSORS, "conservative")
     cluster.advance(1)
     ours, behind = cluster.submit(2, 150), cluster.submit(PROCESSORS, 10)
     assert [reservations(cluster)[1][job] for job in (ours, behind)] == [200, 350]
@@ -152,7 +152,7 @@ def test_a_smaller_request_starts_in_the_hole_and_a_larger_one_keeps_its_place()
 
 
 def test_what_has_started_is_not_reshaped():
-    cluster = Simulation(jobs_from([(0, 1, 1, 1)]), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs_from([(0, 1, 1, 1)]), PROCESSORS, "conservative")
     job = cluster.submit(1, 10)
     with pytest.raises(ValueError, match="does not wait"):
         cluster.reshape(job, 1, 5)
@@ -160,39 +160,30 @@ def test_what_has_started_is_not_reshaped():
         cluster.reshape(job + 1, 1, 5)
 
 
-def reservations(cluster: Simulation) -> tuple[list[int], dict[int, int]]:
+def reservations(cluster: Cluster) -> tuple[list[int], dict[int, int]]:
     """The waiting jobs in the order of the queue, and the reservation of each."""
     rows = cluster.waiting_rows()[:, :2].tolist()
     return [job for job, _ in rows], dict(rows)
 
 
-@given(traces(), policies, st.integers(0, 90), requests, st.integers(1, 30))
-@settings(max_examples=200, deadline=None)
-def test_to_be_told_the_end_at_the_start_equals_to_know_it_before(jobs, policy, at, asked, run):
-    processors, tr = asked
-    run = min(run, tr)
-    told, knowing = (Simulation(jobs, PROCESSORS, policy) for _ in range(2))
-    for cluster in (told, knowing):
-        cluster.advance(at)
-    knowing.submit(processors, tr, run)
-    knowing.finish()
-    job = told.submit(processors, tr)
-    if told.outside_job(job).started is None:
-        assert told.advance_to_change(10_000)
-    assert told.outside_job(job).started == told.now
-    told.end(job, told.now + run)
-    assert told.advance_to_change(10_000)
-    assert told.outside_job(job).ended == told.now
-    told.finish()
-    assert told.starts().tolist() == knowing.starts().tolist()
+def test_the_clock_stops_where_a_job_from_outside_starts_and_where_it_ends():
+    cluster = cluster_of_processors(jobs_from([(0, PROCESSORS, 10, 7)]), PROCESSORS, "easy")
+    cluster.advance(0)
+    job = cluster.submit(1, 5)
+    assert cluster.advance_to_change(100)
+    assert cluster.outside_job(job).started == cluster.now == 7
+    assert cluster.advance_to_change(100)
+    assert cluster.outside_job(job).ended == cluster.now == 12
+    assert not cluster.advance_to_change(100)
+    assert cluster.now == 100
 
 
 @given(traces(), policies, st.lists(st.integers(0, 40), min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
 def test_the_way_in_steps_and_forks_of_forks_does_not_matter(jobs, policy, steps):
-    whole = Simulation(jobs, PROCESSORS, policy)
+    whole = cluster_of_processors(jobs, PROCESSORS, policy)
     whole.finish()
-    stepped = Simulation(jobs, PROCESSORS, policy)
+    stepped = cluster_of_processors(jobs, PROCESSORS, policy)
     now = 0
     for step in steps:
         now += step
@@ -209,7 +200,7 @@ def test_the_way_in_steps_and_forks_of_forks_does_not_matter(jobs, policy, steps
 @given(traces(), policies)
 @settings(max_examples=100, deadline=None)
 def test_never_more_processors_in_use_than_there_are(jobs, policy):
-    cluster = Simulation(jobs, PROCESSORS, policy)
+    cluster = cluster_of_processors(jobs, PROCESSORS, policy)
     cluster.finish()
     starts = cluster.starts()
     assert (starts >= jobs.submit).all()
@@ -223,7 +214,7 @@ def test_never_more_processors_in_use_than_there_are(jobs, policy):
 def test_no_job_starts_later_than_its_first_reservation(jobs):
     slow = naive_of(jobs, "conservative")
     slow.run()
-    fast = Simulation(jobs, PROCESSORS, "conservative")
+    fast = cluster_of_processors(jobs, PROCESSORS, "conservative")
     fast.finish()
     assert all(fast.starts()[job] <= promise for job, promise in slow.first_promise.items())
 
@@ -238,7 +229,7 @@ def test_jobs_that_take_the_whole_machine_run_in_their_order(jobs, policy):
         estimate=jobs.estimate,
         processors=np.full(len(jobs), PROCESSORS),
     )
-    cluster = Simulation(whole, PROCESSORS, policy)
+    cluster = cluster_of_processors(whole, PROCESSORS, policy)
     cluster.finish()
     assert (np.diff(cluster.starts()) > 0).all()
 
@@ -249,45 +240,44 @@ def test_starts_of_one_second_come_in_the_order_of_the_reservations():
         (1, 7, 3, 3), (1, 5, 3, 1), (1, 6, 2, 1), (2, 3, 1, 1),
         (4, 2, 4, 1), (5, 5, 3, 3), (6, 3, 1, 1), (6, 2, 1, 1),
     ]  # fmt: skip
-    cluster = Simulation(jobs_from(rows), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs_from(rows), PROCESSORS, "conservative")
     cluster.finish()
     assert cluster.starts().tolist() == [1, 4, 5, 4, 5, 6, 7, 6]
 
 
 def test_arrays_grow_with_the_queue():
     rows = [(0, PROCESSORS, 5, 5)] * 1000
-    cluster = Simulation(jobs_from(rows), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs_from(rows), PROCESSORS, "conservative")
     cluster.finish()
     assert cluster.starts().tolist() == [5 * i for i in range(1000)]
 
 
 def test_hundreds_of_jobs_from_outside():
-    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+    cluster = cluster_of_processors(jobs_from([]), PROCESSORS, "easy")
     ids = [cluster.submit(PROCESSORS, 10) for _ in range(300)]
     cluster.finish()
     assert [cluster.outside_job(job).started for job in ids] == [10 * i for i in range(300)]
-    assert cluster.outside_job(ids[-1]).reached_limit
+    assert cluster.outside_job(ids[-1]).ended == 3000
 
 
 def test_a_job_that_fits_starts_within_its_second():
-    cluster = Simulation(jobs_from([(5, 4, 10, 10)]), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs_from([(5, 4, 10, 10)]), PROCESSORS, "conservative")
     cluster.advance(5)
     assert cluster.outside_job(cluster.submit(4, 10)).started == 5
     assert cluster.outside_job(cluster.submit(1, 10)).started is None
 
 
 def test_a_pilot_may_leave_in_the_second_it_started():
-    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+    cluster = cluster_of_processors(jobs_from([]), PROCESSORS, "easy")
     first = cluster.submit(PROCESSORS, 100)
     second = cluster.submit(PROCESSORS, 100)
-    cluster.end(first, 0)
+    cluster.cancel(first)
     assert cluster.outside_job(first).ended == 0
-    assert not cluster.outside_job(first).reached_limit
     assert cluster.outside_job(second).started == 0
 
 
 def test_next_event():
-    cluster = Simulation(jobs_from([(3, 4, 10, 7)]), PROCESSORS, "easy")
+    cluster = cluster_of_processors(jobs_from([(3, 4, 10, 7)]), PROCESSORS, "easy")
     seen = []
     while (at := cluster.next_event()) is not None:
         seen.append(at)
@@ -295,33 +285,26 @@ def test_next_event():
     assert seen == [3, 10]
 
 
-@pytest.mark.parametrize(
-    ("processors", "tr", "run"), [(0, 5, 5), (9, 5, 5), (1, 0, 0), (1, 5, 6), (1, 5, -1)]
-)
-def test_a_request_that_can_never_run_is_refused(processors, tr, run):
-    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+@pytest.mark.parametrize(("processors", "tr"), [(0, 5), (9, 5), (1, 0)])
+def test_a_request_that_can_never_run_is_refused(processors, tr):
+    cluster = cluster_of_processors(jobs_from([]), PROCESSORS, "easy")
     with pytest.raises(ValueError, match=r"\d"):
-        cluster.submit(processors, tr, run)
+        cluster.submit(processors, tr)
 
 
 def test_the_clock_does_not_go_back():
-    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+    cluster = cluster_of_processors(jobs_from([]), PROCESSORS, "easy")
     cluster.advance(10)
     with pytest.raises(ValueError, match="does not go back"):
         cluster.advance(9)
 
 
-def test_unknown_jobs_and_impossible_ends():
-    cluster = Simulation(jobs_from([(50, 1, 1, 1)]), PROCESSORS, "easy")
+def test_unknown_jobs():
+    cluster = cluster_of_processors(jobs_from([(50, 1, 1, 1)]), PROCESSORS, "easy")
     cluster.submit(PROCESSORS, 10)
-    waiting = cluster.submit(1, 10)
     for call in (cluster.cancel, cluster.outside_job):
         with pytest.raises(KeyError):
             call(0)
-    with pytest.raises(ValueError, match="does not run"):
-        cluster.end(waiting, 5)
-    with pytest.raises(ValueError, match="its limit"):
-        cluster.end(waiting - 1, 11)
     assert cluster.starts().tolist() == [-1]
 
 
@@ -337,11 +320,11 @@ def test_unknown_jobs_and_impossible_ends():
 )
 def test_a_trace_that_was_not_normalised_is_refused(row, says):
     with pytest.raises(TraceError, match=says):
-        Simulation(jobs_from([row]), PROCESSORS, "easy")
+        cluster_of_processors(jobs_from([row]), PROCESSORS, "easy")
 
 
 def test_impossible_clusters():
     with pytest.raises(ValueError, match="policy"):
-        Simulation(jobs_from([]), PROCESSORS, "fifo")
+        cluster_of_processors(jobs_from([]), PROCESSORS, "fifo")
     with pytest.raises(ValueError, match="processors"):
-        Simulation(jobs_from([]), 0, "easy")
+        cluster_of_processors(jobs_from([]), 0, "easy")

@@ -15,7 +15,7 @@ from adaptor.donation.hours import closes
 from adaptor.donation.situation import DonationRules, Hours, NodeUse
 from adaptor.model import Limits
 from adaptor.simulation import grid_run
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, DonatedTime, GridResult, GridTerms, WorkerTerms
 from adaptor.simulation.grid_run import run_grid_job
@@ -81,8 +81,8 @@ def terms_of(**more) -> GridTerms:
     return GridTerms(**{**plain, "heuristic": "adaptive", **more})
 
 
-def cluster_with(rows) -> Simulation:
-    cluster = Simulation(jobs_from(list(rows)), PROCESSORS, "conservative")
+def cluster_with(rows) -> Cluster:
+    cluster = cluster_of_processors(jobs_from(list(rows)), PROCESSORS, "conservative")
     cluster.advance(0)
     return cluster
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from adaptor.crafting.availability import schedule
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
@@ -72,7 +72,7 @@ def test_the_plan_in_short_is_that_of_the_whole_queue(scene):
 def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive", hourly=None):
     limits = Limits(max_pending_requests=requests, max_proc=p, max_tr=tr)
     rules = SiteRules(limits=limits, max_submissions=hourly)
-    cluster = Simulation(jobs_from(list(rows)), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs_from(list(rows)), PROCESSORS, "conservative")
     cluster.advance(0)
     return run_grid_job(
         cluster,

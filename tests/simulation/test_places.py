@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.situation import NodeUse
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.kernels import NEVER, RUN_JOB
 from adaptor.simulation.places import Places, plan
 from tests.simulation.grid_strategies import cluster_of, scenes
@@ -22,7 +22,7 @@ from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 @settings(max_examples=200)
 def test_as_many_are_idle_as_the_cluster_counts_and_their_time_is_learned(scene) -> None:
     jobs, policy, _ = scene
-    cluster = Simulation(jobs, PROCESSORS, policy)
+    cluster = cluster_of_processors(jobs, PROCESSORS, policy)
     places, seen = Places(cluster), SeenNodes()
     seen.looked(places.reports(), float(cluster.now))
     while (coming := cluster.next_event()) is not None:
@@ -53,7 +53,7 @@ def test_a_fork_goes_its_own_way(scene) -> None:
 
 
 def test_a_report_is_the_same_until_something_changes() -> None:
-    cluster = Simulation(jobs_from([(5, 2, 50, 50)]), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs_from([(5, 2, 50, 50)]), PROCESSORS, "conservative")
     cluster.advance(0)
     places = Places(cluster)
     before = places.reports()
@@ -81,7 +81,7 @@ def test_the_plan_takes_the_first_processors(idle, frees) -> None:
 
 def test_what_is_planned_on_a_processor_is_told() -> None:
     rows = [(0, 4, 30, 30), (0, PROCESSORS, 20, 20)]  # the second waits for all, from 30 on
-    cluster = Simulation(jobs_from(rows), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(jobs_from(rows), PROCESSORS, "conservative")
     cluster.advance(0)
     reports = Places(cluster).reports()
     assert [report.planned for report in reports] == [math.inf] * 4 + [30.0] * (PROCESSORS - 4)

@@ -23,7 +23,7 @@ from adaptor.model import Limits, Request
 from adaptor.processes.trees import end_trees
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.units import Duration
@@ -88,7 +88,9 @@ def asked_by_the_daemon(here: Site, tasks: int, heuristic: str) -> list[Request]
 
 
 def asked_in_replay(tasks: int, heuristic: str) -> list[Request]:
-    cluster = Simulation(jobs_from([(0, p, tr, tr) for p, tr in OTHERS]), PROCESSORS, "conservative")
+    cluster = cluster_of_processors(
+        jobs_from([(0, p, tr, tr) for p, tr in OTHERS]), PROCESSORS, "conservative"
+    )
     cluster.advance(0)
     terms = GridTerms(
         rules=SiteRules(limits=LIMITS), heuristic=heuristic, workers=INSTANT_WORKERS, initial_tr=RUNTIME

@@ -13,7 +13,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.errors import ConfigError, UsageError
 from adaptor.figures.gantt import bars, time_unit
 from adaptor.model import Limits
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.errors import ReplayError, TraceError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.what_if import what_if
@@ -40,7 +40,7 @@ def site_file(folder, text):
 @settings(max_examples=150, deadline=None)
 def test_the_chart_holds_every_job_once_and_nothing_overlaps(scene, runtimes, terms):
     jobs, policy, at = scene
-    (found,) = what_if(Simulation(jobs, PROCESSORS, policy), at, np.array(runtimes), [terms])
+    (found,) = what_if(cluster_of_processors(jobs, PROCESSORS, policy), at, np.array(runtimes), [terms])
     local, ours = bars(jobs, PROCESSORS, found, (-1, 10_000))
     assert sum(map(area, local)) == jobs.area
     assert sum(map(area, ours)) == found.result.held
@@ -84,7 +84,7 @@ def test_what_it_means_for_the_local_jobs():
     jobs = jobs_from([(0, 4, 10, 10), (0, 8, 20, 20), (5, 4, 5, 5)])
     rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=4, max_tr=100))
     terms = GridTerms(rules=rules, heuristic="adaptive", workers=INSTANT_WORKERS, initial_tr=10.0)
-    (found,) = what_if(Simulation(jobs, PROCESSORS, "conservative"), 0, np.full(4, 10), [terms])
+    (found,) = what_if(cluster_of_processors(jobs, PROCESSORS, "conservative"), 0, np.full(4, 10), [terms])
     assert found.result.turnaround == found.bound == 10
     assert found.starts.tolist() == [0, 10, 30]
     waits = found.waits

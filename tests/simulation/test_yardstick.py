@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.yardstick import Yardstick
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
@@ -23,7 +23,7 @@ def test_no_heuristic_beats_it(scene, runtimes, terms):
     assert max(runtimes) <= bound <= run_grid_job(cluster, np.array(runtimes), terms).turnaround
 
 
-def turnaround_with_the_whole_machine(cluster: Simulation, runtimes: list[int]) -> int:
+def turnaround_with_the_whole_machine(cluster: Cluster, runtimes: list[int]) -> int:
     """Always two requests for everything, and the longest tasks first, by one who knows the runtimes."""
     begin, left = cluster.now, sorted(runtimes)
     requests = [cluster.submit(PROCESSORS, 40) for _ in range(2)]
@@ -61,6 +61,6 @@ def test_nor_does_one_who_keeps_the_machine_for_himself(scene, runtimes):
     ],
 )  # fmt: skip
 def test_by_hand(rows, policy, runtimes, most, expected):
-    cluster = Simulation(jobs_from(rows), PROCESSORS, policy)
+    cluster = cluster_of_processors(jobs_from(rows), PROCESSORS, policy)
     cluster.advance(0)
     assert Yardstick(cluster).bound(np.array(runtimes), most) == expected

@@ -16,6 +16,7 @@ from adaptor_torque.parse import parse_wanted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
 from backends.pbs.shape import PbsShape
+from tests.backends.pbs.pbs_rows import pbs_shape
 
 FOLDER = Path("/home/ada/pilots/7")
 
@@ -29,11 +30,11 @@ def arguments(site: SiteConfig, shape: PbsShape) -> list[str]:
         worker=("worker",),
         environment={},
     )
-    return arguments_of(order, site, shape, FOLDER / "pilot.sh", per_node=4 // shape.processors)
+    return arguments_of(order, site, shape, FOLDER / "pilot.sh", per_node=4 // shape.part.processors)
 
 
 def test_a_plain_request() -> None:
-    found = arguments(SiteConfig(backend="pbs"), PbsShape(6, 1, None, whole_nodes=False))
+    found = arguments(SiteConfig(backend="pbs"), pbs_shape(6, 1, None, whole_nodes=False))
     assert " ".join(found) == (
         "-N adaptor.7 -S /bin/bash -r n -j oe -o /home/ada/pilots/7/pbs-pilot.out "
         "-l nodes=1:ppn=4+1:ppn=2 -l walltime=1805 -v ADAPTOR_TAG=adaptor-ab12.hpc.7 "
@@ -45,7 +46,7 @@ def test_what_a_site_adds() -> None:
     site = SiteConfig(
         backend="pbs", partition="batch", account="astro", qos="high", extra_args=("-l", "feature=ib")
     )
-    found = " ".join(arguments(site, PbsShape(3, 2, 10**9, whole_nodes=False)))
+    found = " ".join(arguments(site, pbs_shape(3, 2, 10**9, whole_nodes=False)))
     assert "-l nodes=1:ppn=4+1:ppn=2 -l walltime=1805" in found
     assert "-l mem=3000000000b -q batch -A astro -l qos=high -l feature=ib /home" in found
 
@@ -53,23 +54,23 @@ def test_what_a_site_adds() -> None:
 @pytest.mark.parametrize(
     ("shape", "wanted"),
     [
-        (PbsShape(1, 1, None, whole_nodes=False), "1:ppn=1"),
-        (PbsShape(8, 1, None, whole_nodes=False), "2:ppn=4"),
-        (PbsShape(9, 1, None, whole_nodes=False), "2:ppn=4+1:ppn=1"),
-        (PbsShape(2, 3, None, whole_nodes=False), "2:ppn=3"),
-        (PbsShape(1, 6, None, whole_nodes=False), "1:ppn=6"),  # Torque has to say that no node is that large
-        (PbsShape(3, 4, None, whole_nodes=True), "3:ppn=4"),
-        (PbsShape(3, 2, None, whole_nodes=False, gpus=1), "1:ppn=4:gpus=2+1:ppn=2:gpus=1"),
-        (PbsShape(1, 4, None, whole_nodes=True, node="n3", gpus=2), "n3:ppn=4:gpus=2"),
+        (pbs_shape(1, 1, None, whole_nodes=False), "1:ppn=1"),
+        (pbs_shape(8, 1, None, whole_nodes=False), "2:ppn=4"),
+        (pbs_shape(9, 1, None, whole_nodes=False), "2:ppn=4+1:ppn=1"),
+        (pbs_shape(2, 3, None, whole_nodes=False), "2:ppn=3"),
+        (pbs_shape(1, 6, None, whole_nodes=False), "1:ppn=6"),  # Torque has to say that no node is that large
+        (pbs_shape(3, 4, None, whole_nodes=True), "3:ppn=4"),
+        (pbs_shape(3, 2, None, whole_nodes=False, gpus=1), "1:ppn=4:gpus=2+1:ppn=2:gpus=1"),
+        (pbs_shape(1, 4, None, whole_nodes=True, node="n3", gpus=2), "n3:ppn=4:gpus=2"),
     ],
 )
 def test_node_specifications(shape: PbsShape, wanted: str) -> None:
-    assert nodes_wanted(shape, per_node=4 // shape.processors) == wanted
+    assert nodes_wanted(shape, per_node=4 // shape.part.processors) == wanted
 
 
 @given(st.integers(1, 500), st.integers(1, 64), st.integers(1, 128))
 def test_a_specification_has_every_processor_and_splits_no_task(chunks: int, each: int, size: int) -> None:
-    wanted = nodes_wanted(PbsShape(chunks, each, None, whole_nodes=False), per_node=size // each)
+    wanted = nodes_wanted(pbs_shape(chunks, each, None, whole_nodes=False), per_node=size // each)
     assert sum(part.count * part.each.processors for part in parse_wanted(wanted)) == chunks * each
     per_node = [int(part.rpartition("=")[2]) for part in wanted.split("+")]
     assert all(count % each == 0 for count in per_node)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -82,19 +81,15 @@ def test_a_task_that_the_scheduler_signals_before_the_worker_has_not_failed(harn
 
 
 def test_a_signal_that_waits_is_seen_before_a_failure_is_believed(harness: Harness) -> None:
+    """Several attempts: a busy machine may hold up this test until the worker has believed in the failure."""
+    endings = (ending_after_a_hold(harness, number) for number in range(1, 10))
+    assert Ending.ENDED in endings
+
+
+def ending_after_a_hold(harness: Harness, number: int) -> Ending:
+    """A task is terminated, the worker notices, is not run for a while, and then finds a signal waiting."""
+    harness.daemon.reports.clear()
     worker = harness.started()
-    stopped = next(n for n in range(1, 10) if stopped_before_it_believes(harness, worker, n))
-    worker.send_signal(signal.SIGTERM)
-    worker.send_signal(signal.SIGCONT)
-    assert harness.exit_code(worker) == 0
-    assert harness.daemon.results[key(stopped)].ending is Ending.ENDED
-
-
-def stopped_before_it_believes(harness: Harness, worker: subprocess.Popen[bytes], number: int) -> bool:
-    """A task is terminated, the worker notices and is not run for a while, as on a busy machine.
-
-    False: the machine was so busy that the worker had believed in the failure before it was stopped.
-    """
     pids = harness.folder / f"pid-{number}"
     harness.lease(task(number, f"echo $$ > {pids}; sleep 300"))
     (pid,) = read_pids(pids, 1)
@@ -104,10 +99,10 @@ def stopped_before_it_believes(harness: Harness, worker: subprocess.Popen[bytes]
     moment_over = time.monotonic() + MOMENT
     while (left := moment_over - time.monotonic()) > 0:
         harness.daemon.serve(left)
-    if key(number) not in harness.daemon.results:
-        return True
+    worker.send_signal(signal.SIGTERM)
     worker.send_signal(signal.SIGCONT)
-    return False
+    assert harness.exit_code(worker) == 0
+    return harness.daemon.results[key(number)].ending
 
 
 def test_a_task_that_is_terminated_alone_has_failed(harness: Harness) -> None:

@@ -57,6 +57,16 @@ def test_a_task_gets_its_signal_before_the_end_of_the_pilot(harness: Harness) ->
     assert log.read_text() == "checkpoint\n" * 2
 
 
+def test_a_task_gets_its_signal_before_its_time_out(harness: Harness) -> None:
+    log, pids = harness.folder / "log", harness.folder / "pid"
+    harness.started()
+    bag = harness.bag(signal=EarlySignal("SIGUSR1", 15.0))
+    harness.lease(task(1, CHECKPOINTING.format(log=log, pid=pids), timeout=20.0), bags=[bag])
+    result = harness.result(key(1))
+    assert (result.ending, result.exit_code) == (Ending.EXITED, 75)
+    assert log.read_text() == "checkpoint\n"
+
+
 def test_a_worker_that_must_leave_early_gives_the_signal_first(harness: Harness) -> None:
     log, pids = harness.folder / "log", harness.folder / "pid"
     worker = harness.started()

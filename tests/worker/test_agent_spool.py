@@ -109,7 +109,7 @@ def test_torn_and_foreign_files_are_passed_over_with_a_line_in_the_log(
     daemon.until(lambda: "torn" in harness.log())
     harness.lease(task(1, "true"))
     assert harness.result(key(1)).exit_code == 0
-    assert harness.log().count("'notes.txt' is not the daemon's") == 1
+    assert harness.log().count("'notes.txt' is not ours") == 1
     assert (folder / "notes.txt").exists()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from adaptor.protocol.messages import Ending, Lease, Leaving, Welcome
 from adaptor.worker.lifecycle import GAP, LAST_SECONDS, IdleTimer, Reporter, grace_left, leave_at
 from adaptor.worker.tasks import WorkerTasks
@@ -52,19 +54,33 @@ def test_the_last_seconds_of_a_pilot() -> None:
 
 def test_news_are_reported_soon_and_heartbeats_in_time(tasks: WorkerTasks) -> None:
     reporter = Reporter(tasks, heartbeat=10.0)
-    assert reporter.next_due() <= 0.0
+    assert reporter.next_due(0.0) <= 0.0
     assert reporter.compose(100.0).free_processors == 2
-    assert reporter.next_due() == 110.0
+    assert reporter.next_due(100.0) == 110.0
     tasks.accept(Lease(KEY, ["/bin/true"], 0.0))
-    assert reporter.next_due() == 100.0 + GAP
+    assert reporter.next_due(101.0) == reporter.next_due(101.0 + GAP / 2) == 101.0 + GAP
     start(tasks)
     report = reporter.compose(101.0)
     assert (report.started, report.free_processors, report.queued, report.load) == ([KEY], 1, 0, [])
-    assert reporter.next_due() == 111.0
+    assert reporter.next_due(101.0) == 111.0
     tend_until(tasks, lambda: tasks.outbox.has_unsent)
     report = reporter.compose(102.0)
     assert [result.ending for result in report.results] == [Ending.EXITED]
     assert (report.started, report.free_processors) == ([], 2)
+
+
+def test_a_result_goes_at_once_with_its_start_unless_others_wait_behind_it(tasks: WorkerTasks) -> None:
+    reporter = Reporter(tasks, heartbeat=10.0)
+    reporter.compose(100.0)
+    tasks.accept(Lease(KEY, ["/bin/true"], 0.0))
+    start(tasks)
+    tend_until(tasks, lambda: tasks.outbox.has_unsent)
+    now = 100.0 + GAP / 10
+    assert reporter.next_due(now) == now
+    tasks.accept(Lease(msgspec.structs.replace(KEY, task=KEY.task + 1), ["/bin/true"], 0.0))
+    assert reporter.next_due(now) == 100.0 + GAP
+    report = reporter.compose(now)
+    assert (report.started, [result.key for result in report.results]) == ([KEY], [KEY])
 
 
 def test_a_worker_that_leaves_offers_no_room(tasks: WorkerTasks) -> None:

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.access import Access, Credentials
-from adaptor.protocol.maildir import address_of, file_name
+from adaptor.protocol.files.local import FilesError
+from adaptor.protocol.maildir import address_of, file_name, for_worker
 from adaptor.protocol.seal import Envelope, Seal
 from adaptor.protocol.spool import Spool
 from adaptor.worker.spool_transport import FilesOfDaemon, SpoolConnector
-from adaptor.worker.transport import TransportError
+from adaptor.worker.transport import Say, TransportError
 
 ACCESS = Access(addresses=(), server="", own=Credentials("", "secret"))
 
@@ -36,6 +37,12 @@ SEAL = Seal("key")
 RUNS = ("89abcdef", "01234567")
 
 
+def connected(spool: Path, say: Say = lambda _text: None) -> tuple[FilesOfDaemon, Path]:
+    folder = for_worker(spool, "7-0123abcd-1")
+    folder.mkdir(parents=True)
+    return FilesOfDaemon(spool, "7-0123abcd-1", SEAL, say), folder
+
+
 def envelope(run: str, number: int) -> bytes:
     name = file_name(run, number)
     return SEAL.close(f"out/7-0123abcd-1/{name}", Envelope("7-n1-1", [f"{run} {number}".encode()]))
@@ -48,8 +55,8 @@ shown = st.lists(st.tuples(st.integers(1, 9), st.sampled_from(["whole", "whole",
 def test_files_that_come_late_unordered_doubled_or_torn(looks: list[list[tuple[int, str]]], new: int) -> None:
     """Each is taken once, in the order of the numbers; the daemon is restarted before look `new`."""
     with tempfile.TemporaryDirectory() as name:
-        folder, said = Path(name), list[str]()
-        answers = FilesOfDaemon(folder, "7-0123abcd-1", SEAL, said.append)
+        said = list[str]()
+        answers, folder = connected(Path(name), said.append)
         last, expected = dict.fromkeys(RUNS, 0), list[bytes]()
         heard: list[bytes] = []
         for count, look in enumerate(looks):
@@ -75,26 +82,26 @@ def test_files_that_come_late_unordered_doubled_or_torn(looks: list[list[tuple[i
 def test_what_an_earlier_run_of_the_daemon_wrote_is_late_after_the_first_word_of_the_next(
     tmp_path: Path,
 ) -> None:
-    answers = FilesOfDaemon(tmp_path, "7-0123abcd-1", SEAL, lambda _text: None)
+    answers, folder = connected(tmp_path)
     old, new = RUNS
     for run, number in ((old, 1), (new, 1), (old, 2)):
-        (tmp_path / file_name(run, number)).write_bytes(envelope(run, number))
+        (folder / file_name(run, number)).write_bytes(envelope(run, number))
         heard = answers.fetch()
         assert heard == ([] if number == 2 else [f"{run} {number}".encode()])
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_read_now_is_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = FilesOfDaemon(tmp_path, "7-0123abcd-1", SEAL, lambda _text: None)
-    (tmp_path / file_name(RUNS[0], 1)).write_bytes(envelope(RUNS[0], 1))
+    answers, folder = connected(tmp_path)
+    (folder / file_name(RUNS[0], 1)).write_bytes(envelope(RUNS[0], 1))
 
-    def fail(_path: Path) -> bytes:
+    def fail(_path: Path) -> int:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("adaptor.worker.spool_transport.read_file", fail)
-        with pytest.raises(OSError, match="Input/output"):
+        patch.setattr("adaptor.protocol.files.local.open_ours", fail)
+        with pytest.raises(FilesError, match="Input/output"):
             answers.fetch()
     assert answers.fetch() == [f"{RUNS[0]} 1".encode()]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from adaptor.bagfile.scripts.getopt import GivenOption, OptionError
+from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable
 from adaptor.bagfile.scripts.values import ArraySpec
 
 _AFTER = {"afterok": "after", "afterany": "after_any"}
@@ -57,6 +57,8 @@ class ScriptOptions(msgspec.Struct, kw_only=True):
     """Of all elements."""
     wishes: list[SiteWish] = []
     array: ArraySpec | None = None
+    at_most: int | None = None
+    """Grid Engine: how many elements may run at the same time; None: any number."""
     array_variable: str = ""
     """The variable with the index; empty: the usual one."""
     processes: int | None = None
@@ -90,7 +92,9 @@ def write(asked: ScriptOptions, key: str, text: str, given: GivenOption) -> None
 
 def wish(asked: ScriptOptions, key: str, given: GivenOption) -> None:
     """Note what a site says for all its pilots; a later option for the same key wins."""
-    asked.wishes = [other for other in asked.wishes if other.key != key] + [SiteWish(key, given)]
+    name = key or given.name
+    others = [other for other in asked.wishes if (other.key or other.given.name) != name]
+    asked.wishes = [*others, SiteWish(key, given)]
 
 
 def depend(asked: ScriptOptions, given: GivenOption, text: str) -> None:
@@ -116,7 +120,7 @@ def depend(asked: ScriptOptions, given: GivenOption, text: str) -> None:
 
 def qsub_mail(asked: ScriptOptions, given: GivenOption) -> None:
     """`-m` of every qsub."""
-    if given.value != "n":
+    if given.value != "n" and not asked.ignored("mail"):
         asked.wishes.append(SiteWish(NOTIFY, given))
 
 
@@ -134,31 +138,46 @@ def of_bag(name: str, parse: Callable[[str], object] = str) -> Follow:
     return lambda asked, given: asked.options.update({name: parse(given.value)})
 
 
-def follow(
-    asked: ScriptOptions,
-    given: GivenOption,
-    known: Mapping[str, Follow],
-    why_not: Mapping[str, str],
-    not_as_asked: Mapping[str, str],
-) -> None:
-    """Note what an option asks for, or why that cannot be had.
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """The command of a scheduler that reads a script: what becomes of its options."""
 
-    Args:
-        known: by name, the options that can be followed.
-        why_not: by name, why others stop the script.
-        not_as_asked: by name, what becomes of options that inform or decorate.
-    """
-    if given.name in not_as_asked:
-        warn(asked, given, not_as_asked[given.name])
-        return
-    try:
-        if given.name not in known:
-            raise Unsupported(why_not.get(given.name, "not supported"))
-        known[given.name](asked, given)
-    except Unsupported as error:
-        asked.obstacles.append(refuse(given, str(error), ignore=error.ignore or given.name))
-    except ValueError as error:
-        asked.obstacles.append(refuse(given, str(error)))
+    mark: str
+    """With which its lines begin."""
+    table: OptionTable
+    followed: Mapping[str, Follow]
+    """By name, the options that can be followed."""
+    of_sites: Mapping[str, str]
+    """By name, the key of the site's configuration that says so for all its pilots; empty: none does."""
+    without_effect: Collection[str]
+    """What changes nothing about what an element on one node finds and does."""
+    why_not: Mapping[str, str]
+    """By name, why others stop the script."""
+    not_as_asked: Mapping[str, str] = {}
+    """By name, what becomes of options that inform or decorate."""
+    append: bool = False
+    """Whether the files of a job are opened to append to them."""
+
+    def read(self, given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
+        """What these options ask for; later ones win."""
+        asked = ScriptOptions(ignored=ignored, append=self.append)
+        for each in given:
+            if each.name in self.of_sites:
+                wish(asked, self.of_sites[each.name], each)
+            elif each.name in self.not_as_asked:
+                warn(asked, each, self.not_as_asked[each.name])
+            elif each.name not in self.without_effect:
+                self._follow(asked, each)
+        return asked
+
+    def _follow(self, asked: ScriptOptions, given: GivenOption) -> None:
+        try:
+            if given.name not in self.followed:
+                raise Unsupported(self.why_not.get(given.name, "not supported"))
+            self.followed[given.name](asked, given)
+        except Unsupported as error:
+            asked.obstacles.append(refuse(given, str(error), ignore=error.ignore or given.name))
+        except ValueError as error:
+            asked.obstacles.append(refuse(given, str(error)))
 
 
 class Unsupported(ValueError):

@@ -28,7 +28,7 @@ _MPI = re.compile(
 """Words of programs whose processes find each other by the scheduler."""
 _NO_MPI = re.compile(r"--mpi[= ]none")
 _SAY_ONCE = {
-    "submits": "jobs that a script submits go to the scheduler as ever, not through pilots",
+    "submits": "jobs that a script submits go to the scheduler as usual, not through pilots",
     "asks": "the scheduler does not know the job number of an element",
 }
 

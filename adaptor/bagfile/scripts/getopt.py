@@ -61,7 +61,7 @@ def words_of(rest: str, line: int) -> list[Word]:
     return words + ([Word(word, line)] if word is not None else [])
 
 
-Takes = Literal["value", "perhaps", "nothing"]
+Takes = Literal["value", "two values", "perhaps", "nothing"]
 """Whether an option has a value; `perhaps`: only behind `=`."""
 
 
@@ -102,11 +102,13 @@ class OptionError(ValueError):
 
 
 class OptionTable:
-    """The options of a command. With `long=False` it has letters only, as qsub has."""
+    """The options of a command."""
 
-    def __init__(self, command: str, known: Sequence[KnownOption], *, long: bool = True) -> None:
+    def __init__(self, command: str, known: Sequence[KnownOption], *, dash: str = "--") -> None:
+        """`dash`: what stands before a name; with `-` none is abbreviated; empty: there are letters only."""
         self._command = command
-        self._long: Mapping[str, KnownOption] = {each.name: each for each in known} if long else {}
+        self._dash = dash
+        self._long: Mapping[str, KnownOption] = {each.name: each for each in known} if dash else {}
         self._letters = {each.letter: each for each in known if each.letter}
 
     def read(
@@ -118,12 +120,14 @@ class OptionTable:
         rest = list(words)
         while rest:
             word = rest.pop(0)
-            name, equals, _ = word.text.removeprefix("--").partition("=")
-            unknown = word.text.startswith("--") and not any(key.startswith(name) for key in self._long)
+            dash = self._dash or "--"
+            long = word.text.startswith(dash) and word.text != "-"
+            name, equals, _ = word.text.removeprefix(dash).partition("=")
+            unknown = long and not self._begun_by(name)
             try:
                 if unknown and ignored(name):
                     pass
-                elif word.text.startswith("--") and self._long:
+                elif long and self._long:
                     given.append(self._read_long(word, rest))
                 elif word.text.startswith("-") and len(word.text) > 1:
                     given += self._read_letters(word, rest)
@@ -138,14 +142,14 @@ class OptionTable:
         return [each for each in given if not ignored(each.name)], problems
 
     def _read_long(self, word: Word, rest: list[Word]) -> GivenOption:
-        name, equals, value = word.text[2:].partition("=")
+        name, equals, value = word.text.removeprefix(self._dash).partition("=")
         known = self._by_name(name, word.line)
         if equals:
             if known.takes == "nothing":
-                raise OptionError(word.line, f"--{known.name} takes no value")
+                raise OptionError(word.line, f"{self._dash}{known.name} takes no value")
             return GivenOption(known.name, value, word.line, word.text)
-        if known.takes == "value":
-            value = self._next(f"--{known.name}", word, rest)
+        if "value" in known.takes:
+            value = self._next(f"{self._dash}{known.name}", word, rest, known.takes)
             return GivenOption(known.name, value, word.line, f"{word.text} {value}")
         return GivenOption(known.name, "", word.line, word.text)
 
@@ -153,13 +157,18 @@ class OptionTable:
         """An option by its name or the beginning of it that no other has."""
         if name in self._long:
             return self._long[name]
-        begun = [each for key, each in self._long.items() if name and key.startswith(name)]
+        begun = self._begun_by(name) if name else []
         if len(begun) == 1:
             return begun[0]
         if begun:
             raise OptionError(line, f"--{name} may be any of --{', --'.join(sorted(e.name for e in begun))}")
-        hint = did_you_mean(name, self._long, f"see {self._command}(1)", shown="--{}")
-        raise OptionError(line, f"{self._command} has no option --{name} ({hint})", ignore=name)
+        hint = did_you_mean(name, self._long, f"see {self._command}(1)", shown=f"{self._dash}{{}}")
+        raise OptionError(line, f"{self._command} has no option {self._dash}{name} ({hint})", ignore=name)
+
+    def _begun_by(self, name: str) -> list[KnownOption]:
+        """The options that a name may mean."""
+        whole = self._dash == "-"
+        return [each for key, each in self._long.items() if (key == name if whole else key.startswith(name))]
 
     def _read_letters(self, word: Word, rest: list[Word]) -> list[GivenOption]:
         given = []
@@ -173,13 +182,15 @@ class OptionTable:
                 given.append(GivenOption(known.name, "", word.line, f"-{letter}"))
                 continue
             if known.takes == "value" and not text:
-                text = self._next(f"-{letter}", word, rest)
+                text = self._next(f"-{letter}", word, rest, known.takes)
             given.append(GivenOption(known.name, text, word.line, f"-{letter} {text}".rstrip()))
             break
         return given
 
     @staticmethod
-    def _next(shown: str, word: Word, rest: list[Word]) -> str:
-        if not rest:
-            raise OptionError(word.line, f"{shown} needs a value")
-        return rest.pop(0).text
+    def _next(shown: str, word: Word, rest: list[Word], takes: Takes) -> str:
+        count = 2 if takes == "two values" else 1
+        if len(rest) < count:
+            rest.clear()
+            raise OptionError(word.line, f"{shown} needs {'two values' if count > 1 else 'a value'}")
+        return " ".join(rest.pop(0).text for _ in range(count))

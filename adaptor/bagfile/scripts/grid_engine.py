@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import msgspec
-
 from adaptor.bagfile.scripts.asked import (
     RUNS_AGAIN,
+    Command,
     Follow,
     ScriptOptions,
     field,
-    follow,
     of_bag,
     of_site,
     qsub_mail,
     warn,
-    wish,
     write,
 )
-from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, Word
-from adaptor.bagfile.scripts.values import ArraySpec, parse_array, pbs_size, pbs_time, whole
-from adaptor.did_you_mean import did_you_mean
+from adaptor.bagfile.scripts.getopt import GivenOption, KnownOption, OptionTable
+from adaptor.bagfile.scripts.values import parse_array, pbs_size, pbs_time, whole
 
 _ALONE = ("V", "clear", "cwd", "h", "hard", "notify", "soft", "terse")
-_PAIRS = ("pe",)
 _VALUES = (
     *("A", "M", "N", "P", "R", "S", "a", "ac", "b", "binding", "e", "hold_jid", "j", "js", "l", "m", "now"),
     *("o", "p", "q", "r", "shell", "sync", "t", "tc", "v", "w", "wd"),
@@ -33,7 +26,6 @@ _WITHOUT_EFFECT = frozenset(
     ("A", "M", "R", "S", "V", "binding", "clear", "hard", "js", "notify", "now", "p", "shell", "terse", "w")
 )
 """The environment is passed on in any case; the rest concerns the order of jobs, or qsub itself."""
-_OF_SITES = {"q": "partition", "P": "account"}
 _WHY = {
     "a": "submit the bag when it may begin",
     "ac": "a bag has no context of Grid Engine",
@@ -41,71 +33,12 @@ _WHY = {
     "hold_jid": "a bag does not wait for jobs",
     "soft": "requests of a bag are all hard",
 }
-_NOT_AS_ASKED = {"sync": "the command does not wait for the bag: write adaptor run"}
-
-
-class Options:
-    """As `Table`, for Grid Engine's form of options."""
-
-    def read(
-        self, words: Sequence[Word], ignored: Callable[[str], bool]
-    ) -> tuple[list[GivenOption], list[OptionError]]:
-        """The options without the ignored ones, which need not be known, and what cannot be read."""
-        given: list[GivenOption] = []
-        problems: list[OptionError] = []
-        rest = list(words)
-        while rest:
-            word = rest.pop(0)
-            name = word.text.removeprefix("-")
-            if name == word.text or not name:
-                problem = f"'{word.text}' is no option of qsub; quote a value that has spaces"
-                problems.append(OptionError(word.line, problem))
-                continue
-            count = 2 if name in _PAIRS else 1 if name in _VALUES else 0
-            known = name in (*_ALONE, *_PAIRS, *_VALUES)
-            if not known:
-                count = next((n for n, other in enumerate(rest) if other.text[:1] == "-"), len(rest))
-                if not ignored(name):
-                    hint = did_you_mean(name, (*_ALONE, *_PAIRS, *_VALUES), "see qsub(1)", shown="-{}")
-                    problem = f"qsub has no option -{name} ({hint})"
-                    problems.append(OptionError(word.line, problem, ignore=name))
-            elif len(rest) < count:
-                needs = f"-{name} needs {'two values' if count > 1 else 'a value'}"
-                problems.append(OptionError(word.line, needs))
-                break
-            values = " ".join(each.text for each in rest[:count])
-            del rest[:count]
-            if known and not ignored(name):
-                given.append(GivenOption(name, values, word.line, f"-{name} {values}".rstrip()))
-        return given, problems
-
-
-TABLE = Options()
-
-
-def read_grid_engine(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
-    """What these options ask for; later ones win."""
-    asked = ScriptOptions(ignored=ignored, append=True)  # as sge_shepherd opens the files of a job
-    for each in given:
-        if each.name in _OF_SITES:
-            wish(asked, _OF_SITES[each.name], each)
-        elif each.name not in _WITHOUT_EFFECT:
-            follow(asked, each, _FOLLOWED, _WHY, _NOT_AS_ASKED)
-    if not any(each.name == "t" for each in given):
-        asked.array = None  # `-tc` alone
-    return asked
 
 
 def _array(asked: ScriptOptions, given: GivenOption) -> None:
-    at_most = asked.array.at_most if asked.array else None
-    asked.array = msgspec.structs.replace(parse_array(given.value), at_most=at_most)
+    asked.array = parse_array(given.value)
     if asked.array.indices[0] < 1:
         raise ValueError("tasks are counted from 1")
-
-
-def _at_once(asked: ScriptOptions, given: GivenOption) -> None:
-    known = asked.array or ArraySpec((1,), None)
-    asked.array = msgspec.structs.replace(known, at_most=whole(given.value))
 
 
 def _slots(asked: ScriptOptions, given: GivenOption) -> None:
@@ -166,7 +99,26 @@ _FOLLOWED: dict[str, Follow] = {
     "pe": _slots,
     "r": _rerun,
     "t": _array,
-    "tc": _at_once,
+    "tc": field("at_most", whole),
     "v": _variables,
     "wd": field("cwd", _path),
 }
+
+GRID_ENGINE = Command(
+    mark="#$",
+    table=OptionTable(
+        "qsub",
+        [
+            *(KnownOption(name, takes="nothing") for name in _ALONE),
+            KnownOption("pe", takes="two values"),
+            *map(KnownOption, _VALUES),
+        ],
+        dash="-",
+    ),
+    followed=_FOLLOWED,
+    of_sites={"q": "partition", "P": "account"},
+    without_effect=_WITHOUT_EFFECT,
+    why_not=_WHY,
+    not_as_asked={"sync": "the command does not wait for the bag: write adaptor run"},
+    append=True,  # as sge_shepherd opens the files of a job
+)

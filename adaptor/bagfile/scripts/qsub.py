@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 
 import msgspec
 
 from adaptor.bagfile.scripts.asked import (
     RUNS_AGAIN,
+    Command,
     Follow,
     ScriptOptions,
     SiteWish,
     Unsupported,
     depend,
     field,
-    follow,
     of_bag,
     of_site,
     qsub_mail,
@@ -30,17 +29,8 @@ from adaptor.resources import TaskGpus
 _PROPERTY = re.compile(r"[A-Za-z][\w.-]*(?:#\w+)?")
 _VALUES = "AaceJkMmNoPpqSTtuvWljrdwC"
 _ALONE = "fhIVXzG"
-TABLE = OptionTable(
-    "qsub",
-    [
-        *(KnownOption(letter, letter) for letter in _VALUES),
-        *(KnownOption(letter, letter, "nothing") for letter in _ALONE),
-    ],
-    long=False,
-)
 _WITHOUT_EFFECT = frozenset("MVzku")
 """The environment is passed on in any case; files are written where they belong at once."""
-_OF_SITES = {"q": "partition", "A": "account", "P": "account"}
 _WHY = {
     "a": "submit the bag when it may begin",
     "h": "a bag cannot be held; submit it later",
@@ -50,19 +40,6 @@ _GROUPS = ("group_list",)
 """Attributes of `-W` that say who is charged."""
 _QUIET = ("block", "Output_Path", "Error_Path", "x")
 """Attributes of `-W` that change nothing about what an element finds and does."""
-
-
-def read_qsub(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
-    """What these options ask for; later ones win."""
-    asked = ScriptOptions(ignored=ignored)
-    for each in given:
-        if each.name in _WITHOUT_EFFECT or (each.name == "m" and ignored("mail")):
-            continue
-        if each.name in _OF_SITES:
-            wish(asked, _OF_SITES[each.name], each)
-            continue
-        follow(asked, each, _FOLLOWED, _WHY, {})
-    return asked
 
 
 def _array(variable: str) -> Follow:
@@ -144,11 +121,11 @@ def _resources(asked: ScriptOptions, given: GivenOption) -> None:
 def _chunk(asked: ScriptOptions, given: GivenOption, text: str, processors: str) -> None:
     """`1:ncpus=4:mem=8gb`, or Torque's `1:ppn=4:fast`; the number may be missing."""
     if "+" in text:
-        raise ValueError("a script has one chunk; for several nodes see docs/sizes.md#several-nodes")
+        raise ValueError("a script has one chunk; for several nodes: adaptor submit --nodes N -- COMMAND")
     first, *rest = text.split(":")
     if first.isascii() and first.isdigit():
         if int(first) != 1:
-            raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
+            raise ValueError("a script has one node; for several: adaptor submit --nodes N -- COMMAND")
     else:
         rest.insert(0, first)
     for each in rest:
@@ -196,3 +173,19 @@ _FOLLOWED: dict[str, Follow] = {
     "r": _rerun,
     "v": _variables,
 }
+
+QSUB = Command(
+    mark="#PBS",
+    table=OptionTable(
+        "qsub",
+        [
+            *(KnownOption(letter, letter) for letter in _VALUES),
+            *(KnownOption(letter, letter, "nothing") for letter in _ALONE),
+        ],
+        dash="",
+    ),
+    followed=_FOLLOWED,
+    of_sites={"q": "partition", "A": "account", "P": "account"},
+    without_effect=_WITHOUT_EFFECT,
+    why_not=_WHY,
+)

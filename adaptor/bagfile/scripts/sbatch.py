@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 
 from adaptor.bagfile.scripts.asked import (
     NOTIFY,
     RUNS_AGAIN,
+    Command,
     Follow,
     ScriptOptions,
     SiteWish,
     Unsupported,
     depend,
     field,
-    follow,
     of_bag,
     warn,
     write,
@@ -45,16 +45,6 @@ _ALONE = {
     "test-only": "", "use-min-nodes": "", "verbose": "v", "wait": "W",
 }  # fmt: skip
 _PERHAPS = {"exclusive": "", "get-user-env": "", "kill-on-invalid-dep": "", "nice": "", "no-kill": "k"}
-
-TABLE = OptionTable(
-    "sbatch",
-    [
-        *(KnownOption(name, letter) for name, letter in _LETTERS.items()),
-        *(KnownOption(name) for name in _MORE),
-        *(KnownOption(name, letter, "nothing") for name, letter in _ALONE.items()),
-        *(KnownOption(name, letter, "perhaps") for name, letter in _PERHAPS.items()),
-    ],
-)
 
 WITHOUT_EFFECT = frozenset({
     "acctg-freq", "comment", "contiguous", "cpu-bind", "delay-boot", "distribution", "get-user-env",
@@ -89,20 +79,6 @@ _NOT_AS_ASKED = {
 COUNTED = "processors are what the scheduler counts"
 
 
-def read_sbatch(given: Sequence[GivenOption], ignored: Callable[[str], bool]) -> ScriptOptions:
-    """What these options ask for; later ones win."""
-    asked = ScriptOptions(ignored=ignored)
-    for each in given:
-        if each.name in WITHOUT_EFFECT:
-            continue
-        if each.name in OF_SITES or each.name in _OF_NO_SITE:
-            wish = SiteWish(each.name if each.name in OF_SITES else "", each)
-            asked.wishes = [other for other in asked.wishes if other.given.name != each.name] + [wish]
-            continue
-        follow(asked, each, _FOLLOWED, _WHY, _NOT_AS_ASKED)
-    return asked
-
-
 def _only(allowed: Collection[str], why: str) -> Follow:
     """Takes these values, which change nothing; `why` no others."""
 
@@ -119,7 +95,7 @@ def _nodes(_asked: ScriptOptions, given: GivenOption) -> None:
     if not (least.isascii() and least.isdigit()):
         raise ValueError(f"'{given.value}' is no number of nodes")
     if int(least) != 1:
-        raise ValueError("a script has one node; for several see docs/sizes.md#several-nodes")
+        raise ValueError("a script has one node; for several: adaptor submit --nodes N -- COMMAND")
 
 
 def _dependency(asked: ScriptOptions, given: GivenOption) -> None:
@@ -259,3 +235,21 @@ _FOLLOWED: dict[str, Follow] = {
     "time": _time,
     "workdir": _workdir,
 }
+
+SBATCH = Command(
+    mark="#SBATCH",
+    table=OptionTable(
+        "sbatch",
+        [
+            *(KnownOption(name, letter) for name, letter in _LETTERS.items()),
+            *(KnownOption(name) for name in _MORE),
+            *(KnownOption(name, letter, "nothing") for name, letter in _ALONE.items()),
+            *(KnownOption(name, letter, "perhaps") for name, letter in _PERHAPS.items()),
+        ],
+    ),
+    followed=_FOLLOWED,
+    of_sites={**{name: name for name in OF_SITES}, **dict.fromkeys(_OF_NO_SITE, "")},
+    without_effect=WITHOUT_EFFECT,
+    why_not=_WHY,
+    not_as_asked=_NOT_AS_ASKED,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,15 +10,12 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.asked import Remark, ScriptOptions, refuse
+from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse
 from adaptor.bagfile.scripts.body import read_body
-from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable, directives, words_of
-from adaptor.bagfile.scripts.grid_engine import TABLE as GRID_ENGINE
-from adaptor.bagfile.scripts.grid_engine import Options, read_grid_engine
-from adaptor.bagfile.scripts.qsub import TABLE as QSUB
-from adaptor.bagfile.scripts.qsub import read_qsub
-from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
-from adaptor.bagfile.scripts.sbatch import read_sbatch
+from adaptor.bagfile.scripts.getopt import OptionError, directives, words_of
+from adaptor.bagfile.scripts.grid_engine import GRID_ENGINE
+from adaptor.bagfile.scripts.qsub import QSUB
+from adaptor.bagfile.scripts.sbatch import SBATCH
 from adaptor.bagfile.scripts.sites import sites_for, usual_dialect
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
@@ -31,13 +28,7 @@ _USUAL = {"retries": 0, "replicas": 0}
 """As under sbatch an element runs once, and never twice at the same time."""
 _ARRAYS = ("array", "J", "t")
 """Names of the options with an array."""
-_Ignored = Callable[[str], bool]
-_Read = tuple[str, OptionTable | Options, Callable[[Sequence[GivenOption], _Ignored], ScriptOptions]]
-_OPEN: Mapping[Dialect, _Read] = {
-    "slurm": ("#SBATCH", SBATCH, read_sbatch),
-    "pbs": ("#PBS", QSUB, read_qsub),
-    "gridengine": ("#$", GRID_ENGINE, read_grid_engine),
-}
+_COMMANDS: Mapping[Dialect, Command] = {"slurm": SBATCH, "pbs": QSUB, "gridengine": GRID_ENGINE}
 """In the order in which their lines are looked for."""
 _MEGABYTE = 1024**2
 
@@ -107,7 +98,7 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     text = data.decode(errors="replace")
     chosen: Sequence[str] = submission.options.get("sites", ())
     dialect = next(
-        (dialect for dialect, (mark, *_) in _OPEN.items() if directives(text, mark)),
+        (dialect for dialect, command in _COMMANDS.items() if directives(text, command.mark)),
         usual_dialect(submission.sites, chosen),
     )
     asked = _asked(text, dialect, submission)
@@ -147,17 +138,17 @@ def _chosen_array(text: str) -> ArraySpec:
 
 def _asked(text: str, dialect: Dialect, submission: Submission) -> ScriptOptions:
     """What the lines of a scheduler ask for, with all that cannot be read among the obstacles."""
-    mark, table, read = _OPEN[dialect]
+    command = _COMMANDS[dialect]
     words, problems = [], []
-    for line, rest in directives(text, mark):
+    for line, rest in directives(text, command.mark):
         try:
             words += words_of(rest, line)
         except ValueError as error:
             problems.append(OptionError(line, str(error)))
-    given, unread = table.read(words, submission.ignores)
+    given, unread = command.table.read(words, submission.ignores)
     if submission.array is not None:  # as with sbatch, that of the command line wins, whatever the file says
         given = [each for each in given if each.name not in _ARRAYS]
-    asked = read(given, submission.ignores)
+    asked = command.read(given, submission.ignores)
     asked.obstacles += [*problems, *unread]
     return asked
 
@@ -179,8 +170,9 @@ def _implied(asked: ScriptOptions, now: float) -> dict[str, Any]:
     if "timeout" in written:
         # Until some have ended: what jobs of their own would ask for.
         written["time"], asked.writers["time"] = written["timeout"], asked.writers["timeout"]
-    if asked.array is not None and asked.array.at_most is not None:
-        written["max-running"] = str(asked.array.at_most)
+    at_most = asked.at_most or (asked.array.at_most if asked.array is not None else None)
+    if asked.array is not None and at_most is not None:
+        written["max-running"] = str(at_most)
     for key, text in written.items():
         if key in KEYS:
             try:

@@ -36,7 +36,7 @@ def sites_for(
     for wish in asked.wishes:
         if wish.key == NOTIFY:
             if not told:
-                warn(asked, wish.given, "nobody is notified; --notify says who is")
+                warn(asked, wish.given, "no message is sent; --notify sends one")
             continue
         found = [name for name in left if _fulfils(sites[name], wish)]
         if chosen or found:

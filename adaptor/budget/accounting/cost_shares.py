@@ -83,7 +83,7 @@ def charged(
 ) -> tuple[Part, ...]:
     """The charge for the processor-seconds of a pilot, by what each bag's attempts held of it.
 
-    `room` tells what the budget of a bag has left beside this reservation, in millionths of a credit; None:
+    `room` tells what the budget of a bag has left besides this reservation, in millionths of a credit; None:
     it has no budget. What one cannot bear is borne by the others.
     """
     amount = reserved.tariff.charge(reserved.kind, reserved.p, seconds)

@@ -114,7 +114,7 @@ class Recounted(msgspec.Struct, frozen=True, tag="recounted"):
 
     pilot: int
     parts: tuple[Part, ...]
-    """As they were settled but for what was wasted."""
+    """As they were settled except what was wasted."""
     at: float
 
 

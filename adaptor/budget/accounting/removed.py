@@ -10,6 +10,8 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     site: str
+    job: str | None
+    """The scheduler's id; None: it may never have reached the scheduler."""
     tr: int
     grace: int
     """Seconds beyond tr that its scheduler may have let it run."""

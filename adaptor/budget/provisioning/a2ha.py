@@ -140,7 +140,7 @@ def units_for(terms: HostTerms, work: float) -> int:
 def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
     """Whether a host whose paid time is over goes on with its task, which ran for `ran` seconds (§3.5).
 
-    `seen.hosts` are the others. A task that is cut starts anew elsewhere.
+    `seen.hosts` are the others. A task that is cut starts again elsewhere.
     """
     average = seen.runtimes.mean
     longest = max((host.time_left(seen.now) for host in seen.hosts if host.count), default=0.0)

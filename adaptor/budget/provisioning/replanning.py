@@ -40,7 +40,7 @@ class _Group(msgspec.Struct, frozen=True):
         return max(0.0, min(self.paid, horizon) - self.lost) / self.offer.task.mean
 
     def more(self, horizon: float) -> float:
-        """Tasks that one processor does beside those, if it is held until then."""
+        """Tasks that one processor does besides those, if it is held until then."""
         return max(0.0, horizon - self.lost) / self.offer.task.mean - self.free(horizon)
 
 

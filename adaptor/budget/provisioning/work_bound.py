@@ -6,7 +6,7 @@ their spread. Here the unknown is the work that remains, and it has a lower boun
 - What remains of the bag is a random part of it, so its mean differs from that of the finished tasks with
   the relative deviation cv·√(1/n + 1/m) for n finished tasks and m waiting ones. cv is the coefficient
   of variation so far, mixed with that of the exponential distribution (1) while few tasks are known.
-- A host ends amid a task, so of its last task a part is lost: E[T²] / 2 E[T] in the mean.
+- A host ends amid a task, so of its last task a part is lost: E[T²] / 2 E[T] on average.
 
 Hosts are bought for the part of the lower bound for which the running hosts have no time, rounded up: each
 begun unit of it would be charged in the end, sooner or later, so it is bought at once.
@@ -56,7 +56,7 @@ def variation(runtimes: RuntimeSums, assumed: float = 1.0) -> float:
 
 
 def capacity(time_left: float, runtimes: RuntimeSums) -> float:
-    """Seconds of a host's time that end in finished tasks, in the mean."""
+    """Seconds of a host's time that end in finished tasks, on average."""
     return max(0.0, time_left - runtimes.residual)
 
 

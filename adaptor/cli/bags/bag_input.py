@@ -15,13 +15,13 @@ import click
 import msgspec
 
 from adaptor.api import BagInput, TaskInput
-from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Section
-from adaptor.bagfile.options import OPTIONS, BagOption
+from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Option
+from adaptor.bagfile.options import OPTIONS
 from adaptor.bagfile.parameters import read_axes
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
 from adaptor.bagfile.scripts.getopt import is_script
 from adaptor.bagfile.template import expand
-from adaptor.cli.option_sections import SectionedCommand, SectionedOption
+from adaptor.cli.option_sections import SectionedCommand, sectioned
 from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
@@ -98,7 +98,7 @@ def more_tasks(source: TaskSource) -> list[TaskInput]:
     bag, _ = _tasks(source, data)
     if bag.options:
         raise UsageError(
-            f"{source.file}: #ADAPTOR sets options of a bag, which are set already: give them to adaptor open"
+            f"{source.file}: #ADAPTOR sets options of a bag, and this bag has its own since adaptor submit"
         )
     here = _here()
     return [_placed(task, here) for task in bag.tasks]
@@ -127,7 +127,7 @@ def _script(
         notified=bool(config.notify.default),
     )
     shown = source_name(source.file)
-    file_name = "sbatch" if source.file == "-" else Path(source.file).name
+    file_name = "sbatch" if source.file == "-" else _as_text(Path(source.file).name)
     bag = script_bag(data, shown, file_name, submission)
     for remark in bag.remarks:
         click.echo(f"adaptor: {shown}:{remark.line}: {printable(remark.text)}", err=True)
@@ -162,9 +162,12 @@ def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
     if source.file is None or data is None:
         if not source.needed:
             return BagFile([]), "open"
-        raise UsageError("no tasks; give a FILE, - for standard input, --template, or -- COMMAND")
-    name = "stdin" if source.file == "-" else Path(source.file).stem
+        raise UsageError(NO_TASKS)
+    name = "stdin" if source.file == "-" else _as_text(Path(source.file).stem)
     return parse_bag(data, source.file, time.time(), source.json_lines, more=source.more), name
+
+
+NO_TASKS = "no tasks; give a FILE, - for standard input, --template, or -- COMMAND"
 
 
 def _command(words: Sequence[str]) -> list[str]:
@@ -176,11 +179,18 @@ def _command(words: Sequence[str]) -> list[str]:
         raise UsageError(f"--: {error}") from None
 
 
+def _as_text(name: str) -> str:
+    """The name of a file, which may hold any bytes, for people."""
+    return os.fsencode(name).decode(errors="replace")
+
+
 def _here() -> str:
     try:
-        return str(Path.cwd())
+        return plain_text(str(Path.cwd()))
     except FileNotFoundError:
         raise UsageError("the current folder no longer exists; change to another, or give --cwd") from None
+    except ValueError as error:
+        raise UsageError(f"the current folder: {error}; change to another, or give --cwd") from None
 
 
 def _below(folder: str, path: str) -> str:
@@ -233,7 +243,7 @@ def inherited(no_env: bool) -> dict[str, str]:
     return kept
 
 
-def bag_options(command: Callable[..., Any], *, tasks_needed: bool = True) -> Callable[..., Any]:
+def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds them all; the command gets one parameter `bag: BagInput` in their place."""
 
     @functools.wraps(command)
@@ -251,7 +261,7 @@ def bag_options(command: Callable[..., Any], *, tasks_needed: bool = True) -> Ca
             array=array,
             ignore=[name.strip().lstrip("-") for names in ignore for name in names.split(",")],
             config=given.get("config"),
-            needed=tasks_needed,
+            needed=not given.get("opened"),
         )
         return command(bag=make_bag(source, options, inherited(no_env)), **given)
 
@@ -262,8 +272,9 @@ def bag_options(command: Callable[..., Any], *, tasks_needed: bool = True) -> Ca
 
 
 def open_bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """As `bag_options`, for a bag that may begin without tasks."""
-    return bag_options(command, tasks_needed=False)
+    """As `bag_options`, and `--open` (the parameter `opened`) for a bag that may begin without tasks."""
+    help = "Leave the bag open: more tasks come by `adaptor append`."
+    return bag_options(sectioned("Tasks", "--open", "opened", is_flag=True, help=help)(command))
 
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -271,7 +282,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_tasks(**given: Any) -> Any:
-        source = TaskSource(**{name: given.pop(name) for name in _OF_LISTS}, more=True)
+        source = TaskSource(**{name: given.pop(name) for name in _OF_LISTS}, more=True, needed=False)
         return command(tasks=more_tasks(source), **given)
 
     decorated: Callable[..., Any] = with_tasks
@@ -280,9 +291,16 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def _option(option: BagOption) -> Callable[[Any], Any]:
-    again = ", or repeat the option" if option.kind.several else ""
-    help = f"{option.help[0].upper()}{option.help[1:]}{again} (default: {option.default})."
+def bag_option(key: str, **other: Any) -> Callable[[Any], Any]:
+    """One of these options for a command that changes bags, where it has no default; `other`: its fields."""
+    (option,) = (option for option in OPTIONS if option.key == key)
+    return _option(msgspec.structs.replace(option, default="", **other))
+
+
+def _option(option: Option) -> Callable[[Any], Any]:
+    again = "; repeatable" if option.kind.several else ""
+    default = f" (default: {option.default})" if option.default else ""
+    help = f"{option.help[0].upper()}{option.help[1:]}{again}{default}."
 
     def checked(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if value is None or value == ():
@@ -295,7 +313,7 @@ def _option(option: BagOption) -> Callable[[Any], Any]:
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param) from None
 
-    return _sectioned(
+    return sectioned(
         option.section,
         f"--{option.key}",
         option.field,
@@ -329,14 +347,10 @@ class WithWords(SectionedCommand):
         return super().parse_args(ctx, args)
 
 
-def _sectioned(section: Section, *names: str, **settings: Any) -> Callable[[Any], Any]:
-    return click.option(*names, cls=SectionedOption, section=section, **settings)
-
-
 def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--resume`: the parameter `resume`."""
     help = "Leave out tasks that an earlier bag of this name and folder has done, or still has to run."
-    decorated: Callable[..., Any] = _sectioned("More", "--resume", is_flag=True, help=help)(command)
+    decorated: Callable[..., Any] = sectioned("More", "--resume", is_flag=True, help=help)(command)
     return decorated
 
 
@@ -345,11 +359,9 @@ _OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")
 _FILE = click.argument("file", metavar="[FILE|-]", required=False)
 _ARGUMENTS = click.argument("arguments", metavar="[ARGUMENT]... [-- WORD...]", nargs=-1)
 _LISTS: tuple[Callable[[Any], Any], ...] = (
-    _sectioned("More", "--json-lines", is_flag=True, help="FILE is JSON Lines, whatever its name."),
-    _sectioned(
-        "Tasks", "--template", metavar="LINE", help="A shell line with {parameters}, instead of FILE."
-    ),
-    _sectioned(
+    sectioned("More", "--json-lines", is_flag=True, help="FILE is JSON Lines, whatever its name."),
+    sectioned("Tasks", "--template", metavar="LINE", help="A shell line with {parameters}, instead of FILE."),
+    sectioned(
         "Tasks",
         "-P",
         "--param",
@@ -359,7 +371,7 @@ _LISTS: tuple[Callable[[Any], Any], ...] = (
         help="Values of a parameter: a,b,c or 1:100 or 1:100:5 or @FILE (one per line); +NAME=VALUES goes"
         " along with the parameter before it.",
     ),
-    _sectioned(
+    sectioned(
         "More",
         "--csv",
         metavar="FILE",
@@ -367,8 +379,8 @@ _LISTS: tuple[Callable[[Any], Any], ...] = (
     ),
 )
 _SCRIPTS: tuple[Callable[[Any], Any], ...] = (
-    _sectioned("Tasks", "--array", metavar="INDICES", help="Of a batch script: 1-1000:2%50, as for sbatch."),
-    _sectioned(
+    sectioned("Tasks", "--array", metavar="INDICES", help="Of a batch script: 1-1000:2%50, as for sbatch."),
+    sectioned(
         "More",
         "--ignore",
         metavar="NAME",
@@ -376,6 +388,6 @@ _SCRIPTS: tuple[Callable[[Any], Any], ...] = (
         help="Submit a batch script without what this option of it asks for.",
     ),
 )
-_NO_ENV = _sectioned(
+_NO_ENV = sectioned(
     "More", "--no-env", is_flag=True, help="Do not pass this shell's environment to the tasks."
 )

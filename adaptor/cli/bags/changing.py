@@ -10,12 +10,13 @@ import click
 from click.core import ParameterSource
 
 from adaptor import api
-from adaptor.bagfile.options import OPTIONS
+from adaptor.cli.bags.bag_input import bag_option
 from adaptor.cli.daemon_process import ask_daemon
-from adaptor.cli.options import config_option, confirm, json_option, of_kind, selected, selector_argument
+from adaptor.cli.options import config_option, confirm, json_option, selected, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import plural, print_json
 from adaptor.errors import UsageError
+from adaptor.option_kinds import MEMORY
 from adaptor.resources import OwnNeeds, TaskGpus
 
 
@@ -51,38 +52,40 @@ def resume(selector: str, config: str | None, as_json: bool) -> None:
     _steer(api.Resume(bags), bags, "resumed", "not paused", config, as_json)
 
 
-def _bag_option(key: str, metavar: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    (kind,) = (option.kind for option in OPTIONS if option.key == key)
-    return click.option(f"--{key}", metavar=metavar, type=of_kind(kind), help=help)
-
-
 @click.command()
 @selector_argument("SEL", required=True)
-@_bag_option("priority", "N", "Bags with a larger one go first among yours.")
+@bag_option("cpus")
+@bag_option("mem", kind=MEMORY, help="memory of each task, such as 4G")
+@bag_option("time")
+@bag_option("timeout")
+@bag_option("retries")
+@bag_option("max-fails")
 @click.option(
     "--max-running", type=click.IntRange(min=0), metavar="N", help="Tasks that run at the same time; 0: all."
 )
-@_bag_option("time", "DURATION", "How long a task is expected to take.")
-@_bag_option("timeout", "DURATION|N%", "After how long a task is ended that starts from now on.")
-@_bag_option("deadline", "TIME", "When the bag must be done: 12h, or 2026-11-22T08:00.")
-@_bag_option("site", "SITES", "Sites that may run it, separated by commas.")
-@_bag_option("notify", "WHO", "Who gets a message at its end, pause and first failure.")
-@_bag_option("retries", "N", "How often a failed task runs again.")
-@_bag_option("max-fails", "N|N%", "At how many failed tasks the bag pauses.")
+@bag_option("priority")
+@bag_option("deadline")
+@bag_option("budget", help="credits that the bag may cost, including what it has used")
+@bag_option("site")
+@bag_option("notify")
 @config_option
 @json_option
-def change(selector: str, site: tuple[str, ...], config: str | None, as_json: bool, **options: Any) -> None:
+def change(
+    selector: str, cpus: int | None, memory: int | None, config: str | None, as_json: bool, **options: Any
+) -> None:
     """Change options of bags that have not ended.
 
-    What tasks need is changed by `adaptor retry`, for failed and cancelled ones.
+    Tasks that run go on with the cpus, memory and time-out that they have. Failed and cancelled tasks get
+    other resources by `adaptor retry`.
 
     \b
     Examples:
       adaptor change 7 --priority 10 --max-running 50
-      adaptor change last --time 20m --site hpc
+      adaptor change last --mem 8G --site hpc
+      adaptor change 7 --budget 500
     """
-    bags = selected(selector)
-    wanted = api.ChangeOptions(bags, **options, sites=site)
+    bags, needs = selected(selector), OwnNeeds(cpus=cpus, memory=memory)
+    wanted = api.ChangeOptions(bags, **options, needs=None if needs == OwnNeeds() else needs)
     if wanted == api.ChangeOptions(bags):
         raise UsageError("nothing to change; adaptor change --help lists what can be changed")
     _steer(wanted, bags, "changed", "ended", config, as_json)
@@ -143,18 +146,18 @@ def cancel(selector: str, numbers: list[range] | None, config: str | None, as_js
 @click.option(
     "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."
 )
-@_bag_option("cpus", "N", "Processors of each of these tasks from now on.")
-@_bag_option("mem", "SIZE", "Memory of each from now on, such as 8G.")
-@_bag_option("gpus", "[TYPE:]N", "GPUs of each from now on; 0: none.")
-@_bag_option("nodes", "N", "Nodes of each from now on.")
-@_bag_option("time", "DURATION", "How long each is expected to take, such as 2h.")
+@bag_option("cpus")
+@bag_option("mem", kind=MEMORY, help="memory of each task, such as 4G")
+@bag_option("gpus", help="GPUs of each task: 2, a100:1, 0.5, or 0 for none")
+@bag_option("nodes")
+@bag_option("time")
 @config_option
 @json_option
 def retry(
     selector: str,
     numbers: list[range] | None,
     cpus: int | None,
-    mem: int | None,
+    memory: int | None,
     gpus: TaskGpus | None,
     nodes: int | None,
     time: float | None,
@@ -171,7 +174,7 @@ def retry(
     no_gpus = click.get_current_context().get_parameter_source("gpus") is ParameterSource.COMMANDLINE
     needs = OwnNeeds(
         cpus=cpus,
-        memory=mem,
+        memory=memory,
         gpus=gpus.count if gpus else 0.0 if no_gpus else None,
         gpu_type=gpus.type if gpus else "",
         nodes=nodes,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +14,7 @@ from adaptor.cli.bags.bag_input import WithWords, bag_options
 from adaptor.cli.bags.submit import SUBMIT_TIMEOUT
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import NumberCell, duration, layout, plural, print_json, print_lines, writing
+from adaptor.cli.printing import NumberCell, duration, layout, plural, print_json, print_lines
 from adaptor.cli.sentences import amount
 from adaptor.client.bags import new_key
 from adaptor.errors import UsageError
@@ -32,13 +30,9 @@ _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 @click.command(cls=WithWords)
 @bag_options
 @click.option("--choose", type=int, metavar="LINE", help="Submit the rest by this line (from 1).")
-@click.option("--png", metavar="FILE", help="Draw the choices (needs the extra `plots`).")
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random choice of samples.")
 @config_option
 @json_option
-def quote(
-    bag: api.BagInput, choose: int | None, png: str | None, seed: int, config: str | None, as_json: bool
-) -> None:
+def quote(bag: api.BagInput, choose: int | None, config: str | None, as_json: bool) -> None:
     """Run a sample of tasks, then show cost and time of the rest.
 
     One line for each choice, from cheapest to fastest. With several sites, seven tasks run on each, to
@@ -54,20 +48,14 @@ def quote(
     require_extra("quotes", "scipy")
     from adaptor.cli.bags.sampling import take_samples
 
-    if png is not None:  # before it pays for anything
-        require_extra("plots", "matplotlib")
-        if not Path(png).absolute().parent.is_dir():
-            raise UsageError(f"--png: {png}: no folder {Path(png).parent}")
     if ensure_daemon(config, sites=bag.spec.sites):
         tell_started()
-    found = take_samples(bag, seed)
+    found = take_samples(bag)
     if not as_json:
         click.echo(
             f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges of 90 % probability"
         )
         print_lines(layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]))
-    if png is not None:
-        draw_menu(found.lines, png)
     if choose is None and sys.stdin.isatty() and not as_json:
         choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
     number = _go_on(found.rest, found.lines, choose, config) if choose else None
@@ -75,6 +63,8 @@ def quote(
         print_json({"samples": found.samples, "lines": found.lines, "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
+        whole = ",".join(map(str, (*found.samples, number)))
+        click.echo(f"with the sample these are all tasks: adaptor results {whole}")
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
@@ -106,32 +96,3 @@ def _go_on(rest: api.BagInput, lines: list[Line], choose: int, config: str | Non
     chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
     answer = ask_daemon(api.Submit(chosen, key=new_key()), config, timeout=SUBMIT_TIMEOUT)
     return answer.bag
-
-
-def draw_menu(lines: Sequence[Line], path: str) -> None:
-    """Cost against time, with the ranges of both, as PNG.
-
-    Raises:
-        AdaptorError: matplotlib is not installed, or the file cannot be written.
-    """
-    from adaptor.figures.canvas import sheet
-
-    drawn = sheet(8, 5)
-    axes = drawn.subplots()
-    for number, line in enumerate(lines, 1):
-        seconds, cost = line.configuration.seconds, line.configuration.cost
-        axes.errorbar(
-            seconds / 60,
-            cost,
-            xerr=[[max(0.0, seconds - line.seconds.low) / 60], [max(0.0, line.seconds.high - seconds) / 60]],
-            yerr=[[max(0.0, cost - line.cost.low)], [max(0.0, line.cost.high - cost)]],
-            fmt="o",
-            capsize=3,
-            label=f"{number}: {line.name}",
-        )
-    axes.set(
-        xlabel="minutes from now", ylabel="credits", title="What the rest of the bag costs (ranges of 90 %)"
-    )
-    axes.legend()
-    with writing(path):
-        drawn.savefig(path, format="png", dpi=120)

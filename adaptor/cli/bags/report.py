@@ -1,4 +1,4 @@
-"""`adaptor report` and `adaptor pilot list`: requests, and what became of them."""
+"""`adaptor report`: requests, and what became of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.command_groups import show_help
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import (
     Columns,
@@ -156,29 +155,3 @@ def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(
         printable(text), WIDTH, initial_indent=f"{indent}{label}: ", subsequent_indent=f"{indent}  "
     )
-
-
-@click.group(invoke_without_command=True)
-@click.pass_context
-def pilot(ctx: click.Context) -> None:
-    """Show pilots: the jobs in the queue that run your tasks."""
-    show_help(ctx)
-
-
-@pilot.command("list")
-@click.option("--all", "ended", is_flag=True, help="Ended pilots too.")
-@json_option
-def list_(ended: bool, as_json: bool) -> None:
-    """List the pilots that are queued or running.
-
-    \b
-    Example:
-      adaptor pilot list --all
-    """
-    pilots = BagReader().get(api.GetPilots(ended))
-    if as_json:
-        print_json(pilots)
-        return
-    print_lines(pilot_lines(pilots))
-    if not pilots:
-        click.echo("no pilots" if ended else "no pilots queued or running; --all shows ended ones")

@@ -15,7 +15,17 @@ from adaptor import api
 from adaptor.cli.bags.task_output import follow_output, print_outputs
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
-from adaptor.cli.printing import Columns, plural, print_json, print_lines, printable, readable, table
+from adaptor.cli.printing import (
+    Columns,
+    NumberCell,
+    plural,
+    print_json,
+    print_lines,
+    printable,
+    readable,
+    size,
+    table,
+)
 from adaptor.cli.sentences import counts, title
 from adaptor.client.reading import all_tasks
 from adaptor.endings import ending
@@ -64,7 +74,8 @@ class _Tasks(msgspec.Struct, frozen=True):
     "states",
     multiple=True,
     type=click.Choice(_STATES),
-    help="Only tasks in this state (may be repeated).",
+    metavar="STATE",
+    help=f"Only tasks in this state; repeatable: {', '.join(_STATES)}.",
 )
 @click.option(
     "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."
@@ -73,8 +84,7 @@ class _Tasks(msgspec.Struct, frozen=True):
 @click.option("--stdout", "stream", flag_value="stdout", help="Print what the tasks wrote to stdout.")
 @click.option("--stderr", "stream", flag_value="stderr", help="Print what the tasks wrote to stderr.")
 @click.option("--follow", is_flag=True, help="With --task N: print its output as it grows, until its end.")
-@click.option("--tsv", "table", flag_value="tsv", help="Print the columns of GNU parallel's joblog.")
-@click.option("--csv", "table", flag_value="csv", help="Print all fields, separated by commas.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all fields, separated by commas.")
 @json_option
 def results(
     selector: str,
@@ -84,7 +94,7 @@ def results(
     every: bool,
     stream: Stream | None,
     follow: bool,
-    table: str | None,
+    as_csv: bool,
     as_json: bool,
 ) -> None:
     """Show how tasks ended, or print their output (default: last bag).
@@ -97,7 +107,7 @@ def results(
       adaptor results last --stdout > all.txt
       adaptor results --task 5 --follow
     """
-    asked = {"--json": as_json, f"--{table}": table, f"--{stream}": stream or follow}
+    asked = {"--json": as_json, "--csv": as_csv, f"--{stream}": stream or follow}
     forms = [form for form, there in asked.items() if there]
     if len(forms) > 1:
         names = " and ".join(form.replace("--None", "--follow") for form in forms)
@@ -111,9 +121,8 @@ def results(
     found = [_Tasks(reader, bag, _outputs_of(bag), states, numbers) for bag in reader.bags(selector)]
     if as_json:
         print_json([task for each in found for task in each.shown()])
-    elif table is not None:
-        tasks = (task for each in found for task in each.shown())
-        print_lines(joblog_lines(tasks) if table == "tsv" else csv_lines(tasks))
+    elif as_csv:
+        print_lines(csv_lines(task for each in found for task in each.shown()))
     elif stream is not None:
         pairs = [(task, each.outputs) for each in found for task in each.ask()]
         print_outputs(pairs, stream, headings=len(pairs) > 1, bags=len(found) > 1)
@@ -203,15 +212,34 @@ def _ending(task: api.TaskView) -> str:
     return printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-"
 
 
+def _tries(task: api.TaskView) -> NumberCell:
+    own = task.attempts - task.replicas
+    return NumberCell(f"{own} (+{plural(task.replicas, 'replica')})" if task.replicas else own)
+
+
+_SAMPLED = 1.0
+"""Seconds after which the memory of a task is sampled."""
+_WORKER = 32 << 20
+"""Bytes that a worker holds at most where it runs commands. Without a sample, the kernel's figure for a task
+begins with them."""
+
+
+def _memory(task: api.TaskView) -> NumberCell:
+    """`<22M` where the figure may be that of the worker."""
+    peak, wall = task.peak_memory, task.wall
+    bound = peak is not None and peak < _WORKER and wall is not None and wall < _SAMPLED
+    return NumberCell(f"{'<' if bound else ''}{size(peak)}")
+
+
 _COLUMNS: Columns = {
     "task": "task",
     "name": lambda task: printable(task.name or task.command, 32),
     "state": "state",
     "ending": _ending,
-    "tries": "attempts",
+    "tries": _tries,
     "wall": "wall",
     "cpu": "cpu",
-    "memory": "peak_memory",
+    "memory": _memory,
     "gpu memory": "peak_gpu_memory",
     "node": "node",
 }
@@ -220,35 +248,6 @@ _COLUMNS: Columns = {
 def _path(path: str | None, within: str) -> str:
     """Relative to the folder that is printed above the table. No `Path` is made: there may be 100,000."""
     return "-" if path is None else path.removeprefix(within)
-
-
-_OF_JOBLOG = ("Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command")
-"""Of `parallel --joblog`."""
-_RAN = ("done", "failed")
-_BREAKS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
-
-
-def joblog_lines(tasks: Iterable[api.TaskView]) -> Iterator[str]:
-    """The tasks that have run and ended. As in GNU parallel, Seq counts from 1: task 0 is Seq 1."""
-    yield "\t".join(_OF_JOBLOG)
-    for task in tasks:
-        if task.state in _RAN and task.started is not None:
-            yield "\t".join(_joblog_row(task))
-
-
-def _joblog_row(task: api.TaskView) -> tuple[str, ...]:
-    code = task.exit_code
-    return (
-        str(task.task + 1),
-        (task.node or "-").translate(_BREAKS),
-        f"{task.started or 0.0:.3f}",
-        f"{task.wall or 0.0:10.3f}",
-        "0",
-        "0",
-        str(code if code is not None else 0 if task.state == "done" else -1),
-        str(task.signal or 0),
-        task.command.translate(_BREAKS),
-    )
 
 
 class _Lines:

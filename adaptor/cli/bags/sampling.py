@@ -18,6 +18,9 @@ from adaptor.client.asking import ask
 from adaptor.client.reading import all_tasks
 from adaptor.errors import AdaptorError, UsageError
 
+_SEED = 1
+"""Of the random choice of samples: another quote of the same bag takes the same tasks."""
+
 
 class SampledBag(msgspec.Struct, frozen=True):
     """A bag after its sample, and the choices for its rest."""
@@ -29,7 +32,7 @@ class SampledBag(msgspec.Struct, frozen=True):
     """The bags of the samples."""
 
 
-def take_samples(bag: api.BagInput, seed: int) -> SampledBag:
+def take_samples(bag: api.BagInput) -> SampledBag:
     """Run the samples, and quote the rest.
 
     A sample that an earlier quote of the same bag has run is not run again, unless a bag of this name was
@@ -40,13 +43,13 @@ def take_samples(bag: api.BagInput, seed: int) -> SampledBag:
         AdaptorError: no sample has finished.
     """
     sites = list(_sites(bag))
-    places = quoting.sample_places(len(bag.tasks), sites, seed)
+    places = quoting.sample_places(len(bag.tasks), sites, _SEED)
     known = {view.id: view for view in ask(api.GetBags("all")).bags}
     bags = {name: _submit(bag, name, places[name], known) for name in sites}
     for name, number in bags.items():
         told = f"bag {number}: {plural(len(places[name]), 'task')} as a sample at {name}"
         if number in known:
-            told += f", run by an earlier quote (to sample anew: adaptor forget {number})"
+            told += f", run by an earlier quote (to sample again: adaptor forget {number})"
         click.echo(told, err=True)
     for _ in follow(list(bags.values())):
         pass

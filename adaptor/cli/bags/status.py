@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from adaptor import api
+from adaptor.cli.bags.report import pilot_lines
 from adaptor.cli.daemon_process import config_lines, daemon_lines
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import (
@@ -22,20 +23,29 @@ from adaptor.cli.printing import (
 )
 from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes
 from adaptor.client.asking import OtherVersionError, ask
+from adaptor.errors import UsageError
 
 
 @click.command(short_help="Show bags, the daemon and its pilots.")
 @selector_argument("[SEL]", default="recent")
+@click.option("--pilots", "only_pilots", is_flag=True, help="List the pilots that are queued or running.")
+@click.option("--all", "ended", is_flag=True, help="With --pilots: ended ones too.")
 @json_option
-def status(selector: str, as_json: bool) -> None:
+def status(selector: str, only_pilots: bool, ended: bool, as_json: bool) -> None:
     """Show bags, the daemon and its pilots (default: unfinished bags and the newest 20).
 
     \b
     Examples:
       adaptor status all
       adaptor status 1-10
+      adaptor status --pilots --all
     """
     reader = BagReader()
+    if only_pilots:
+        _print_pilots(reader.get(api.GetPilots(ended)), as_json, ended=ended)
+        return
+    if ended:
+        raise UsageError("--all: with --pilots only; all bags: adaptor status all")
     try:
         found = reader.get(api.GetBags(selector, record=as_json))
     except OtherVersionError:
@@ -59,6 +69,15 @@ def status(selector: str, as_json: bool) -> None:
             click.echo(f"daemon stalled: {printable(daemon.stalled)}")
         print_lines(config_lines(daemon, only_problems=True))
     print_lines(pilot_notes(pilots))
+
+
+def _print_pilots(pilots: list[api.PilotRecord], as_json: bool, *, ended: bool) -> None:
+    if as_json:
+        print_json(pilots)
+        return
+    print_lines(pilot_lines(pilots))
+    if not pilots:
+        click.echo("no pilots" if ended else "no pilots queued or running; --all shows ended ones")
 
 
 def _print_bags(bags: list[api.BagView]) -> None:

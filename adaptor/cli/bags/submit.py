@@ -1,4 +1,4 @@
-"""`adaptor submit`, `run`, `open`, `append`, `close`: bags and more tasks for open ones."""
+"""`adaptor submit`, `run`, `append`: bags, and more tasks for open ones."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from typing import Any
 import click
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import WithWords, bag_options, open_bag_options, resume_option, task_options
+from adaptor.cli.bags.bag_input import (
+    NO_TASKS,
+    WithWords,
+    bag_options,
+    open_bag_options,
+    resume_option,
+    task_options,
+)
 from adaptor.cli.bags.watch import watch_bags
 from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.login_node import LoginNodeError
-from adaptor.cli.options import BagReader, config_option, json_option, selected, selector_argument
-from adaptor.cli.printing import plural, print_json
+from adaptor.cli.options import BagReader, config_option, json_option
+from adaptor.cli.printing import plural, print_json, printable
 from adaptor.client.bags import Client, new_key
-from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 
 
 def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool = False) -> None:
     """The number of the new bag and of its tasks, and what earlier bags have of what was asked."""
     known = sum(each.done + each.to_run for each in answer.taken_over)
-    new = len(question.bag.tasks) - known
+    new, spec = len(question.bag.tasks) - known, question.bag.spec
     if as_json:
         told: dict[str, Any] = {"bag": answer.bag or None, "tasks": new}
         if question.resume:
@@ -34,7 +41,7 @@ def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool
         tell_refused(answer)
         return
     if answer.bag:
-        click.echo(f"bag {answer.bag}: {plural(new, 'task')}")
+        click.echo(f"bag {answer.bag}: {'open, ' if question.open else ''}{plural(new, 'task')}")
     for each in answer.taken_over:
         states = ((each.done, "done"), (each.to_run, "still to run"))
         held = " and ".join(f"{plural(count, 'task')} {state}" for count, state in states if count)
@@ -42,8 +49,18 @@ def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool
     if not answer.bag:
         click.echo("nothing is left to run: no new bag")
     elif question.resume and not answer.taken_over:
-        click.echo(f"no earlier bag {question.bag.spec.name} of this folder has any of these tasks")
+        click.echo(f"no earlier bag {spec.name} of this folder has any of these tasks")
+    if new >= MANY and spec.output_files == "each" and spec.script is None:
+        folder = printable(spec.output.replace("{bag}", str(answer.bag)))
+        click.echo(
+            f"adaptor: each task makes up to 2 files in {folder}; --output-files packed makes a few archives",
+            err=True,
+        )
     tell_refused(answer)
+
+
+MANY = 1_000
+"""New tasks of a bag from which on its user learns how many files they make."""
 
 
 def tell_refused(answer: api.Submitted | api.Appended) -> None:
@@ -62,18 +79,26 @@ SUBMIT_TIMEOUT = 300.0
 
 
 @click.command(cls=WithWords)
-@bag_options
+@open_bag_options
 @resume_option
 @click.option("--parsable", is_flag=True, help="Print the number of the bag alone, for a script.")
 @config_option
 @json_option
-def submit(bag: api.BagInput, resume: bool, parsable: bool, config: str | None, as_json: bool) -> None:
+def submit(
+    bag: api.BagInput, opened: bool, resume: bool, parsable: bool, config: str | None, as_json: bool
+) -> None:
     """Submit a bag of tasks; starts a daemon if none is running.
 
-    FILE is a batch script, which begins with #! and whose #SBATCH or #PBS lines count, or has one shell
-    line per task (`#` comments; `#ADAPTOR cpus=2 retries=0` sets options, the command line wins), or is
-    JSON Lines: {"argv": […]} or {"command": "…"}, with cwd, env, name, id, after, cpus, mem,
-    gpus, nodes, time. Behind -- stands a single command, or what is meant for the script.
+    \b
+    FILE is one of:
+      a list       one shell line per task; `#ADAPTOR cpus=2` sets options
+      JSON Lines   {"argv": […]} or {"command": "…"}, with cwd, env, name,
+                   id, after, cpus, mem, gpus, nodes, time
+      a script     begins with #!; its #SBATCH, #PBS or #$ lines count
+
+    The command line wins over options in the file. After -- stands a single command, or arguments of
+    the script. An open bag may begin without tasks; it ends when `adaptor append BAG --close` has
+    closed it and its last task has ended.
 
     \b
     Examples:
@@ -83,7 +108,7 @@ def submit(bag: api.BagInput, resume: bool, parsable: bool, config: str | None, 
       adaptor submit second.bag --after last
       adaptor submit --template 'render {scene} -f {frame}' -P scene=a,b -P frame=1:100
     """
-    question = api.Submit(bag, resume=resume, key=new_key())
+    question = api.Submit(bag, open=opened, resume=resume, key=new_key())
     answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
     if parsable and answer.bag and not as_json:
         click.echo(answer.bag)
@@ -92,79 +117,43 @@ def submit(bag: api.BagInput, resume: bool, parsable: bool, config: str | None, 
     tell_submitted(question, answer, as_json=as_json)
 
 
-@click.command(name="open", cls=WithWords, short_help="Open a bag to which tasks are appended later.")
-@open_bag_options
-@config_option
-@json_option
-def open_command(bag: api.BagInput, config: str | None, as_json: bool) -> None:
-    """Open a bag to which tasks are appended later; starts a daemon if none is running.
-
-    Takes options, and optionally first tasks, as `submit` does. The bag ends when it is closed and its last
-    task has ended; without tasks it holds no processors beyond `idle_timeout`.
-
-    \b
-    Example:
-      adaptor open --name sweep --cpus 2
-      adaptor append last first.bag && adaptor append last second.bag
-      adaptor close last && adaptor wait last
-    """
-    question = api.Submit(bag, open=True, key=new_key())
-    answer = ask_daemon(question, config, timeout=SUBMIT_TIMEOUT)
-    if as_json:
-        told = {"bag": answer.bag, "tasks": len(bag.tasks)}
-        print_json({**told, "refused": answer.refused} if answer.refused else told)
-    else:
-        click.echo(f"bag {answer.bag}: open, {plural(len(bag.tasks), 'task')}")
-    tell_refused(answer)
-
-
 @click.command(short_help="Append tasks to an open bag.")
 @click.argument("bag", type=str, metavar="BAG")
 @task_options
+@click.option("--close", "last", is_flag=True, help="Then close the bag: it takes no more tasks.")
 @config_option
 @json_option
-def append(bag: str, tasks: list[api.TaskInput], config: str | None, as_json: bool) -> None:
+def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None, as_json: bool) -> None:
     """Append tasks to an open bag (a number, or `last`); once this returns they are kept for good.
 
     They have the options and the environment of the bag, and their numbers go on after its last task.
+    With --close and no tasks, only closes the bag.
 
     \b
     Examples:
       adaptor append 7 more.bag
       ./next-candidates | adaptor append last -
+      adaptor append last --close
     """
+    if not tasks and not last:
+        raise UsageError(NO_TASKS)
     found = BagReader().bag(bag)
-    number = found.id
-    with Client(start=lambda: ensure_daemon(config, sites=found.sites)) as client:
-        answers = list(client.appending(number, tasks))
+    number, answers, closed = found.id, list[api.Appended](), False
+    if tasks:
+        with Client(start=lambda: ensure_daemon(config, sites=found.sites)) as client:
+            answers = list(client.appending(number, tasks))
     numbers = [answer.first + task for answer in answers for task in range(answer.tasks)]
+    if last:
+        closed = bool(ask_daemon(api.Close([number]), config))
     if as_json:
-        print_json({"bag": number, "tasks": numbers})
-    else:
+        print_json({"bag": number, "tasks": numbers, "closed": last})
+    elif numbers:
         which = f"task {numbers[0]}" if len(numbers) == 1 else f"tasks {numbers[0]} to {numbers[-1]}"
         click.echo(f"bag {number}: {plural(len(numbers), 'task')} appended ({which})")
+    if last and not as_json:
+        click.echo(f"bag {number}: {'closed' if closed else 'was closed already'}")
     for answer in answers:
         tell_refused(answer)
-
-
-@click.command(short_help="Close bags: they take no more tasks.")
-@selector_argument("SEL", required=True)
-@config_option
-@json_option
-def close(selector: str, config: str | None, as_json: bool) -> None:
-    """Close bags: they take no more tasks, and end with their last one.
-
-    \b
-    Example:
-      adaptor close last
-    """
-    bags = selected(selector)
-    closed = ask_daemon(api.Close(bags), config)
-    if as_json:
-        print_json({"bags": closed})
-        return
-    for bag in bags:
-        click.echo(f"bag {bag}: {'closed' if bag in closed else 'was closed already'}")
 
 
 @click.command(cls=WithWords)

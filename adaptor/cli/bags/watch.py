@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,7 +76,7 @@ def watch_bags(bags: Sequence[int], as_json: bool) -> int:
     Raises:
         NoDaemonError: none runs and the bags have not ended.
     """
-    show = iter if as_json else display if sys.stdout.isatty() else _narrated
+    show = iter if as_json else display if _redraws() else _narrated
     ended: list[api.BagView] = []
     for snapshot in show(follow(bags)):
         ended = snapshot.bags
@@ -87,6 +88,13 @@ def watch_bags(bags: Sequence[int], as_json: bool) -> int:
                 click.echo(summary(bag))
         tell_halted(ended)
     return exit_code(ended)
+
+
+def _redraws() -> bool:
+    """Whether the output is a terminal whose cursor moves."""
+    return (
+        sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+    )
 
 
 def _narrated(snapshots: Iterable[Overview]) -> Iterator[Overview]:

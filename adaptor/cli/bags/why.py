@@ -21,16 +21,22 @@ _MOST = 1000
 
 @click.command()
 @selector_argument("[BAG]", required=False)
-@click.option("--pilot", type=click.IntRange(min=0), metavar="N", help="Only of this pilot.")
+@click.option("--pilot", type=click.IntRange(min=0), metavar="N", help="Only lines about this pilot.")
 @click.option(
     "--kind",
     "kinds",
     multiple=True,
     type=click.Choice(get_args(api.ExplanationKind)),
-    help="Only lines of this kind (may be repeated).",
+    metavar="KIND",
+    help=f"Only lines of this kind; repeatable: `{'`, `'.join(get_args(api.ExplanationKind))}`.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most lines to show."
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="How many lines to show, at most.",
 )
 @click.option("--follow", is_flag=True, help="Go on with new lines, until Ctrl-C or the end of the bag.")
 @json_option

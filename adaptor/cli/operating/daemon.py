@@ -9,7 +9,7 @@ from contextlib import suppress
 import click
 
 from adaptor import api
-from adaptor.cli.command_groups import show_help
+from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.daemon_process import (
     config_lines,
     daemon_lines,
@@ -20,7 +20,7 @@ from adaptor.cli.daemon_process import (
     stop_daemon,
     version_lines,
 )
-from adaptor.cli.operating.daemon_install import install, restart_service
+from adaptor.cli.operating.daemon_install import restart_service
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import (
     clock,
@@ -45,20 +45,33 @@ drop_sites_option = click.option(
     is_flag=True,
     help="Go on without sites that left the configuration, though pilots or bags depend on them.",
 )
-until_idle_option = click.option("--until-idle", is_flag=True, help="End when all bags have ended.")
+until_idle_option = click.option("--until-idle", is_flag=True, hidden=True)
 
 
-@click.group(invoke_without_command=True, short_help="Start, stop and show the program in the background.")
+COMMANDS = {
+    "start": "adaptor.cli.operating.daemon:start",
+    "stop": "adaptor.cli.operating.daemon:stop",
+    "restart": "adaptor.cli.operating.daemon:restart",
+    "reload": "adaptor.cli.operating.daemon:reload",
+    "status": "adaptor.cli.operating.daemon:status",
+    "install": "adaptor.cli.operating.daemon_install:install",
+    "run": "adaptor.cli.operating.daemon:run",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    sections={"Commands": COMMANDS},
+    invoke_without_command=True,
+    short_help="Start, stop and show the program in the background.",
+)
 @click.pass_context
 def daemon(ctx: click.Context) -> None:
     """Start, stop and show the program in the background that submits jobs."""
     show_help(ctx)
 
 
-daemon.add_command(install)
-
-
-@daemon.command(short_help="Run the daemon in the foreground.")
+@click.command(hidden=True)
 @config_option
 @until_idle_option
 @drop_sites_option
@@ -74,7 +87,7 @@ def run(config: str | None, until_idle: bool, drop_sites: bool) -> int:
     return process.run(state_directory(), config, until_idle, drop_sites=drop_sites)
 
 
-@daemon.command()
+@click.command()
 @config_option
 @until_idle_option
 @drop_sites_option
@@ -94,7 +107,7 @@ def start(config: str | None, until_idle: bool, drop_sites: bool, as_json: bool)
     _print_running("started" if started else "already running", "started", started, as_json)
 
 
-@daemon.command()
+@click.command()
 @click.option(
     "--pilots",
     is_flag=True,
@@ -126,7 +139,7 @@ def stop(pilots: bool, force: bool, as_json: bool) -> None:
         click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
 
 
-@daemon.command(short_help="Stop the daemon and start one of this version.")
+@click.command(short_help="Stop the daemon and start one of this version.")
 @config_option
 @drop_sites_option
 @json_option
@@ -166,7 +179,7 @@ def _print_running(told: str, key: str, value: bool, as_json: bool) -> None:
         print_lines([*version_lines(view), *config_lines(view)])
 
 
-@daemon.command(short_help="Show the daemon's process, journal and sites.")
+@click.command(short_help="Show the daemon's process, journal and sites.")
 @json_option
 def status(as_json: bool) -> None:
     """Show the daemon's process, folder, addresses, its journal and what it takes of this machine.
@@ -205,7 +218,7 @@ def _upkeep_lines(upkeep: api.UpkeepView) -> list[str]:
     ]
 
 
-@daemon.command(short_help="Take over the configuration as its file is now.")
+@click.command(short_help="Take over the configuration as its file is now.")
 @json_option
 def reload(as_json: bool) -> None:
     """Take over the configuration as its file is now, without losing a pilot.
@@ -232,7 +245,7 @@ def _is_terminal() -> bool:
 
 
 def _rate_lines(rates: api.RatesView) -> list[str]:
-    """Nothing is told of the first minute."""
+    """Nothing is shown of the first minute."""
     memory = f"memory: {format_size(rates.memory)}"
     if rates.seconds < _SHORTEST:
         return [memory]

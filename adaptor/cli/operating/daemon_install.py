@@ -7,7 +7,6 @@ import getpass
 import hashlib
 import os
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
@@ -62,7 +61,7 @@ def this_service(config: str | None) -> ServiceUnit:
         program += ("--config", config)
     for text in (*program, *environment.values()):
         if not text.isprintable():
-            raise UsageError(f"{text!r} cannot stand in a unit or a crontab: it is not printable")
+            raise UsageError(f"{text!r} cannot be written into a unit or a crontab: it is not printable")
     return ServiceUnit(
         name=service_name(), program=program, environment=environment, host=socket.gethostname()
     )
@@ -105,58 +104,23 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def cron_lines(service: ServiceUnit) -> list[str]:
-    """For the crontab of this host: start it after a reboot."""
-    return [f"@reboot {_shell(service, 'start')} >/dev/null 2>&1"]
-
-
-def scron_lines(service: ServiceUnit, options: tuple[str, ...]) -> list[str]:
-    """For Slurm's scrontab: a job in which the daemon runs, queued again when it has ended.
-
-    `options`: of sbatch, for instance `-t 7-0`, `-q workflow`.
-    """
-    asked = [f"#SCRON {option}" for option in options]
-    return [f"#SCRON --job-name={service.name}", *asked, f"*/10 * * * * {_shell(service, 'run')}"]
-
-
-def _shell(service: ServiceUnit, what: str) -> str:
-    """One shell line in which cron sees no line end: `%` is one."""
+def cron_line(service: ServiceUnit) -> str:
+    """For a crontab: start the daemon after a reboot. cron takes `%` for the end of a line."""
     variables = (f"{name}={value}" for name, value in service.environment.items())
-    return shlex.join(["env", *variables, *service.program, "daemon", what]).replace("%", "\\%")
-
-
-def with_block(text: str, name: str, lines: list[str]) -> str:
-    """A crontab with these lines in the place of those of the last time; none: without them."""
-    begin, end = f"# begin {name} (written by `adaptor daemon install`)", f"# end {name}"
-    kept, inside = [], False
-    for line in text.splitlines():
-        if line == begin:
-            inside = True
-        elif not inside:
-            kept.append(line)
-        elif line == end:
-            inside = False
-    block = [begin, *lines, end] if lines else []
-    return "".join(f"{line}\n" for line in [*kept, *block])
+    command = shlex.join(["env", *variables, *service.program, "daemon", "start"])
+    return f"@reboot {command} >/dev/null 2>&1".replace("%", "\\%")
 
 
 @click.command(short_help="Have the daemon started again after a reboot.")
-@click.option(
-    "--method",
-    type=click.Choice(["systemd", "cron", "scrontab"]),
-    help="Default: systemd where it runs a user instance, else cron.",
-)
-@click.option("--scron", "options", multiple=True, metavar="OPTION", help="An option of the job of scrontab.")
-@click.option("--remove", is_flag=True, help="Take it back.")
+@click.option("--remove", is_flag=True, help="Remove the service.")
 @click.option("--show", is_flag=True, help="Only show what would be done.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @config_option
-def install(
-    method: str | None, options: tuple[str, ...], remove: bool, show: bool, yes: bool, config: str | None
-) -> None:
-    """Have the daemon started again after a reboot, and under systemd after a crash.
+def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
+    """Have the daemon started again after a crash or a reboot, by systemd.
 
-    Shows all that it writes and runs before it does it.
+    Shows all that it writes and runs before it does it. Where systemd has no user instance, it
+    prints a line for your crontab instead.
 
     \b
     Examples:
@@ -167,20 +131,22 @@ def install(
     if path is not None:
         load_config(path)  # a mistake in it is better told here than in a log
     service = this_service(str(path.resolve()) if path is not None else None)
-    chosen = _chosen(service, method, options, check=not show)
+    chosen = Systemd(service)
+    if not show and (missing := chosen.missing()):
+        raise AdaptorError(f"{missing}; put this line into your crontab (crontab -e): {cron_line(service)}")
     steps = chosen.remove() if remove else chosen.install()
     for step in steps:
         print_lines(map(printable, step.told.splitlines()))
     if not show:
         if not yes:
             confirm("do this?")
-        if isinstance(chosen, Systemd) and not remove:
+        if not remove:
             stop_daemon(False)  # one that was started by hand; its pilots go on
         for step in steps:
             step.do()
     if remove:
         return
-    if not show and isinstance(chosen, Systemd):
+    if not show:
         view = _answering(service.name)
         click.echo(f"daemon on {view.host} (process {view.pid}) runs under systemd")
     print_lines(chosen.remarks())
@@ -240,34 +206,6 @@ def unit_in(cgroups: str) -> str:
     return ""
 
 
-def _chosen(
-    service: ServiceUnit, method: str | None, options: tuple[str, ...], *, check: bool
-) -> Systemd | Crontab:
-    """Raises UsageError: it cannot be used here; AdaptorError: none can."""
-    if options and method != "scrontab":
-        raise UsageError("--scron is for --method scrontab")
-    known: dict[str, Systemd | Crontab] = {
-        "systemd": Systemd(service),
-        "cron": cron(service),
-        "scrontab": scron(service, options),
-    }
-    if method is not None:
-        why = known[method].missing() if check else ""
-        if why:
-            raise UsageError(f"--method {method}: {why}")
-        return known[method]
-    reasons = []
-    for each in (known["systemd"], known["cron"]):
-        why = each.missing()
-        if not why:
-            return each
-        reasons.append(why)
-    raise AdaptorError(
-        f"neither systemd nor cron can be used here: {'; '.join(reasons)}. Is there Slurm's scrontab? Then: "
-        "adaptor daemon install --method scrontab"
-    )
-
-
 _TIMEOUT = 60.0
 """Seconds for a command."""
 _LINGERING = Path("/var/lib/systemd/linger")
@@ -316,7 +254,7 @@ class Systemd:
             return ["lingering is on: the daemon outlives your logout, and starts with the machine"]
         return [
             "lingering is off: systemd ends the daemon when you log out, and does not start it with the "
-            "machine. Switch it on: loginctl enable-linger (if that is refused, ask whoever runs the machine "
+            "machine. Switch it on: loginctl enable-linger (if that is refused, ask an administrator "
             f"for: loginctl enable-linger {getpass.getuser()})"
         ]
 
@@ -325,53 +263,8 @@ class Systemd:
         write_private(self._path, text.encode())
 
 
-class Crontab:
-    """cron, or Slurm's scrontab."""
-
-    def __init__(self, service: ServiceUnit, program: str, lines: list[str], remarks: list[str]) -> None:
-        self._service, self._program, self._lines, self._remarks = service, program, lines, remarks
-
-    def missing(self) -> str:
-        if shutil.which(self._program) is None:
-            return f"there is no {self._program} here"
-        listed = _run([self._program, "-l"])
-        refused = listed.returncode and "no crontab" not in listed.stderr.lower()
-        return f"{self._program} is refused: {listed.stderr.strip()}" if refused else ""
-
-    def install(self) -> list[InstallStep]:
-        shown = "\n".join(self._lines)
-        return [InstallStep(f"put into your {self._program}:\n\n{shown}\n", lambda: self._put(self._lines))]
-
-    def remove(self) -> list[InstallStep]:
-        return [InstallStep(f"take our lines out of your {self._program}", lambda: self._put([]))]
-
-    def remarks(self) -> list[str]:
-        return self._remarks
-
-    def _put(self, lines: list[str]) -> None:
-        before = _run([self._program, "-l"])
-        text = before.stdout if before.returncode == 0 else ""
-        _ask([self._program, "-"], with_block(text, self._service.name, lines))
-
-
-def cron(service: ServiceUnit) -> Crontab:
-    remark = (
-        f"cron starts the daemon when {service.host} starts; after a crash it is started by the next"
-        " `adaptor submit`, or by: adaptor daemon start"
-    )
-    return Crontab(service, "crontab", cron_lines(service), [remark])
-
-
-def scron(service: ServiceUnit, options: tuple[str, ...]) -> Crontab:
-    remark = (
-        "the daemon runs in a job of Slurm, which is queued again when it has ended: give it the partition "
-        "and the time that your centre has for that, for instance --scron '-q workflow' --scron '-t 7-0'"
-    )
-    return Crontab(service, "scrontab", scron_lines(service, options), [remark])
-
-
 def lingers() -> bool:
-    """Whether processes of this user outlive his logout."""
+    """Whether processes of this user outlive the logout."""
     user = getpass.getuser()
     try:
         told = _run(["loginctl", "show-user", user, "--property=Linger", "--value"])

@@ -1,4 +1,4 @@
-"""`adaptor dashboard` and `adaptor metrics`: the live page, and numbers for Prometheus."""
+"""`adaptor dashboard`: the live page, with numbers for Prometheus."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adaptor.cli.options import duration
-from adaptor.cli.printing import write_whole
-from adaptor.errors import AdaptorError, UsageError
+from adaptor.cli.option_sections import SectionedCommand, sectioned
+from adaptor.errors import UsageError
 from adaptor.extras import require_extra
 from adaptor.protocol.state_directory import state_directory
 
@@ -25,13 +24,29 @@ _FORWARDED = 8765
 """The port of the user's own machine in the line that is printed."""
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.option("--socket", "file", metavar="FILE", help="Unix socket, in a folder that only you can enter.")
-@click.option("--port", type=click.IntRange(0, 65535), help="A port in place of the socket; 0: any.")
-@click.option("--bind", metavar="ADDRESS", default="127.0.0.1", help="Of the port (default: 127.0.0.1).")
-@click.option("--host", "hosts", multiple=True, metavar="NAME", help="Another name of the page; repeatable.")
-@click.option("--base-url", metavar="PATH", default="", help="What a proxy leaves before the page's paths.")
-@click.option("--no-token", is_flag=True, help="For a socket behind a proxy that knows its users.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="A port instead of the socket; 0: any."
+)
+@sectioned(
+    "More",
+    "--bind",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    help="Address of the port (default: 127.0.0.1).",
+)
+@sectioned(
+    "More", "--host", "hosts", multiple=True, metavar="NAME", help="Another name of the page; repeatable."
+)
+@sectioned(
+    "More",
+    "--base-url",
+    metavar="PATH",
+    default="",
+    help="What a proxy leaves before the page's paths.",
+)
+@sectioned("More", "--no-token", is_flag=True, help="For a socket behind a proxy that knows its users.")
 def dashboard(
     file: str | None, port: int | None, bind: str, hosts: tuple[str, ...], base_url: str, no_token: bool
 ) -> None:
@@ -55,7 +70,7 @@ def dashboard(
     from adaptor.dashboard import access, listening
 
     if port is not None and access.ANY_HOST in hosts:
-        raise UsageError("--host '*' is for sockets: pages of strangers could lead a browser to a port")
+        raise UsageError("--host '*' is for sockets: other web pages could lead a browser to a port")
 
     directory, base = state_directory(), base_url.strip("/")
     base = f"/{base}" if base else ""
@@ -108,45 +123,3 @@ def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
         hosts=names,
         base=base,
     )
-
-
-_READABLE = 0o644
-"""node_exporter runs as another user."""
-
-
-@click.command(short_help="Print numbers for Prometheus.")
-@click.option(
-    "--textfile", "file", metavar="FILE", help="Write FILE, for node_exporter's textfile collector."
-)
-@click.option("--every", type=duration, metavar="DURATION", help="Write it repeatedly, until Ctrl-C.")
-def metrics(file: str | None, every: float | None) -> None:
-    """Print numbers for Prometheus: tasks, pilots, queues, starts, waste, credits, forecast errors.
-
-    The page's server (adaptor dashboard) has the same under /metrics.
-
-    \b
-    Examples:
-      adaptor metrics
-      adaptor metrics --textfile /var/lib/node_exporter/adaptor.prom --every 30s
-    """
-    require_extra("web", "prometheus_client")
-    if every is not None and file is None:
-        raise UsageError("--every needs --textfile FILE")
-    from adaptor.client.reading import PAGE_TIMEOUT, Reader
-    from adaptor.dashboard.numbers import NumbersReader
-    from adaptor.dashboard.openmetrics import textfile as encode
-
-    reader = NumbersReader(Reader(time.time, PAGE_TIMEOUT), time.time)
-    if file is None:
-        click.echo(encode(reader.read(), reader.ended), nl=False)
-        return
-    while True:
-        try:
-            write_whole(Path(file), encode(reader.read(), reader.ended), _READABLE)
-        except AdaptorError as error:
-            if every is None:
-                raise
-            click.echo(f"adaptor: {error}", err=True)  # the next time may do; the file stays as it was
-        if every is None:
-            return
-        time.sleep(max(1.0, every))

@@ -1,4 +1,4 @@
-"""`adaptor site slots`: what a request could take now, and later, without delaying anyone; with pictures."""
+"""`adaptor site slots`: what a request could take now, and later, without delaying anyone."""
 
 from __future__ import annotations
 
@@ -6,33 +6,25 @@ import math
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from adaptor import api
 from adaptor.cli.options import chosen_task, config_option, json_option, no_such_site, size_options
-from adaptor.cli.printing import Columns, clock, plural, print_json, print_lines, printable, table, writing
+from adaptor.cli.printing import Columns, clock, plural, print_json, print_lines, printable, table
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
-from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.errors import NoDaemonError
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @click.command(short_help="Show free slots: how many processors, from when.")
 @size_options
 @click.argument("names", nargs=-1, metavar="[SITE]...")
-@click.option("--png", metavar="FILE", help="Draw the picture into a file (needs the extra `plots`).")
-@click.option("--svg", metavar="FILE", help="The same as SVG.")
 @config_option
 @json_option
-def slots(
-    names: tuple[str, ...], png: str | None, svg: str | None, config: str | None, as_json: bool, **sizes: Any
-) -> int:
+def slots(names: tuple[str, ...], config: str | None, as_json: bool, **sizes: Any) -> int:
     """Show free slots: how many processors, from when, for how long.
 
     Each line is one hole and the largest request that takes it without delaying anyone. Holes overlap
@@ -42,13 +34,9 @@ def slots(
     \b
     Examples:
       adaptor site slots
-      adaptor site slots hpc --png slots.png
       adaptor site slots hpc --cpus 3 --mem 8G --gpus 1
     """
     found = _read(names, config, chosen_task(**sizes))
-    for file, kind in ((png, "png"), (svg, "svg")):
-        if file is not None:
-            draw_slots(found, Path(file), kind)
     if as_json:
         print_json(found)
     else:
@@ -182,42 +170,3 @@ def _mark() -> str:
     except UnicodeEncodeError:
         return "#"
     return "█"
-
-
-def draw_slots(sites: Sequence[api.SlotsView], path: Path, kind: str) -> None:
-    """One plot per site whose queue could be read: what is in use, what is free, and the requests.
-
-    Raises:
-        AdaptorError: matplotlib is not installed, no queue could be read, or the file cannot be written.
-    """
-    read = [site for site in sites if site.free]
-    if not read:
-        raise AdaptorError(f"{path}: there is nothing to draw: {sites[0].problem if sites else 'no site'}")
-    from adaptor.figures.canvas import sheet
-
-    drawn = sheet(10, 0.6 + 2.8 * len(read))
-    for axes, site in zip(drawn.subplots(len(read), 1, squeeze=False)[:, 0], read, strict=True):
-        _draw(axes, site)
-    with writing(path):
-        drawn.savefig(path, format=kind, dpi=120)
-
-
-def _draw(axes: Axes, site: api.SlotsView) -> None:
-    now = site.free[0].time
-    until = _span(site.free)
-    times = [(step.time - now) / 3600 for step in site.free] + [until / 3600]
-    free = [step.processors for step in site.free]
-    free.append(free[-1])
-    axes.fill_between(times, 0, free, step="post", color="palegreen", label="free")
-    axes.fill_between(
-        times, free, site.processors, step="post", color="0.8", hatch="//", edgecolor="0.6", linewidth=0,
-        label="in use or planned",
-    )  # fmt: skip
-    for slot in site.slots:
-        if slot.p is not None and slot.tr is not None and slot.start < now + until:
-            place = ((slot.start - now) / 3600, slot.processors)
-            text = f"{slot.p} × {format_duration(slot.tr)}"
-            axes.annotate(text, place, (3, -10), textcoords="offset points", fontsize=8)
-    axes.set(title=place_of(site), ylabel="processors", ylim=(0, site.processors), xlim=(0, until / 3600))
-    axes.set_xlabel(f"hours after {clock(now, now)}; in each slot the largest request that takes it")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")

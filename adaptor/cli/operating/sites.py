@@ -13,6 +13,7 @@ from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
 from adaptor.cli.printing import (
     Columns,
+    NumberCell,
     cells,
     clock,
     coloured,
@@ -29,6 +30,7 @@ from adaptor.config.schema import SiteConfig, sites_of
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.plugins import AGENTS
 from adaptor.protocol.state_directory import state_directory
+from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.findings import Finding
 from backends.machines.base import Machine
@@ -89,17 +91,14 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
 
 
 def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
-    """A title and a line for each site, with its problem and its donated nodes below."""
-    columns = dict(_COLUMNS)
-    if not any(site.gpus for site in sites):
-        del columns["gpus"]
-    rows = [cells(site, columns) for site in sites]
+    """A title and a line for each site of at most 80 columns; below it what not every site has."""
+    rows = [cells(site, _COLUMNS) for site in sites]
     places = [
-        [f"{site.name}/{partition.name}", *cells(partition, columns)[1:]]
+        [f"{site.name}/{partition.name}", *cells(partition, _COLUMNS)[1:]]
         for site in sites
         for partition in site.partitions
     ]
-    title, *lines = layout(list(columns), [*rows, *places])
+    title, *lines = layout(list(_COLUMNS), [*rows, *places])
     own = iter(lines[len(rows) :])
     yield title
     for site, line in zip(sites, lines, strict=False):
@@ -111,18 +110,20 @@ def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
         if site.problem:
             since = f" (since {clock(site.since)})" if site.since is not None else ""
             yield f"  problem{since}: {printable(site.problem)}"
+        if site.gpus:
+            yield f"  gpus: {', '.join(f'{each.total} {each.type}'.strip() for each in site.gpus)}"
+        if site.late is not None and site.late >= _LATE:
+            yield f"  requests start {format_duration(site.late)} later than predicted"
         if site.donation is not None:
             yield from (f"  {words}" for words in donation_lines(site.donation))
 
 
-def _gpu_words(site: api.SiteView | api.PartitionView) -> str:
-    """`4 a100, 2`: of a type, and without one."""
-    if isinstance(site, api.PartitionView):
-        return ""
-    return ", ".join(f"{each.total} {each.type}".strip() for each in site.gpus) or "-"
+_LATE = 60.0
+"""Seconds by which requests start late, from which on it is said."""
+_Place = api.SiteView | api.PartitionView
 
 
-def _state(site: api.SiteView | api.PartitionView) -> str:
+def _state(site: _Place) -> str:
     if isinstance(site, api.PartitionView):
         return "closed" if site.closed else ""
     if site.problem:
@@ -130,23 +131,26 @@ def _state(site: api.SiteView | api.PartitionView) -> str:
     return "not asked" if site.observed is None else "answers"
 
 
+def _requests(site: _Place) -> str:
+    """`1+2 of 4`."""
+    most = site.max_pending_requests
+    return NumberCell(f"{site.queued}+{site.running}{'' if most is None else f' of {most}'}")
+
+
+def _processors(site: _Place) -> str:
+    """`12 of 128`: held by own requests, and in service."""
+    return NumberCell(f"{site.held}{'' if site.processors is None else f' of {site.processors}'}")
+
+
 _COLUMNS: Columns = {
     "site": "name",
     "backend": "backend",
-    "heuristic": "heuristic",
-    "max_pending_requests": "max_pending_requests",
+    "queued+running": _requests,
+    "processors": _processors,
     "max_proc": "max_proc",
     "max_tr": "max_tr",
-    "queued": "queued",
-    "running": "running",
-    "held": "held",
-    "processors": "processors",
-    "gpus": _gpu_words,
-    "late": "late",
-    "observed": "observed",
     "state": _state,
 }
-"""`held`: processors of own requests that run; `late`: by how much requests start later than predicted."""
 
 
 @click.command("list")
@@ -228,7 +232,7 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--live", is_flag=True, help="Run one job of a minute, which tells what a pilot would meet.")
+@click.option("--live", is_flag=True, help="Run one job of a minute, to see what a pilot would find.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before the job is submitted.")
 @click.option(
     "--wait",
@@ -243,8 +247,8 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 def check(name: str | None, live: bool, yes: bool, wait: float, config: str | None, as_json: bool) -> int:
     """Compare sites (default: all) with their live schedulers.
 
-    Without a NAME, the file system of the state directory is tested too. Submits nothing but with --live, and
-    then one job of one processor for a minute at each site. Exit code 1: an error was found.
+    Without a NAME, also tests the file system of the state directory. Submits nothing; only --live submits
+    one job of one processor for a minute at each site. Exit code 1: an error was found.
 
     \b
     Examples:

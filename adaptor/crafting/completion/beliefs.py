@@ -16,14 +16,14 @@ MANY = 64
 _SHARE = 1 / 3
 """Of the started tasks, those that must have finished before their runtimes speak for the others."""
 _LEAST_FACTOR = 2.0
-"""The factor within which a foretold mean is expected at best: one standard deviation of its logarithm."""
+"""The factor within which a predicted mean is expected at best: one standard deviation of its logarithm."""
 _UNIFORM = 0.07
 """The share of the weight that stays equal for all runtimes: as many bags of a kind have a mean that is off
 that of the earlier ones by a factor of ten (`tests/campaign/earlier_bags.py`, three traces)."""
 _REACH = 8.0
-"""A foretold mean divided by this is the shortest runtime to consider, where that is shorter than usual."""
+"""A predicted mean divided by this is the shortest runtime to consider, where that is shorter than usual."""
 _OUT_OF_REACH = 1e-3
-"""The sum of the weights of the runtimes still possible, below which a foretold one says nothing of them."""
+"""The sum of the weights of the runtimes still possible, below which a predicted one says nothing of them."""
 USUAL = 64_800.0
 """The max_tr of De Rose et al. (2008, §4.4), with which the times in seconds were found."""
 _FIRST = 60.0

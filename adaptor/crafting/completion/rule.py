@@ -14,6 +14,7 @@ from adaptor.crafting.reasons import (
     nothing_better,
     nothing_left,
     nothing_possible,
+    planned,
     too_short,
 )
 from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
@@ -78,16 +79,22 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
 def _better(kept: Choice, search: Search) -> Withdraw | None:
     """The request without which the bag is done much sooner; None: none.
 
-    Of several queued ones the largest keeps its place: long waits end far sooner than planned.
+    Of several queued ones the largest keeps its place: long waits end far sooner than planned. While no
+    runtime is known, smaller ones make room before others as large, which must be worth twice as much.
     """
     if not kept.set.members or min(kept.set.ends) > FORESEEN * search.rules.limits.max_tr:
         return None
     queued, running = search.in_state(PilotState.QUEUED), search.in_state(PilotState.RUNNING)
+    room = WORTH_WITHDRAWING
     if queued and not search.one_at_a_time:
-        queued.remove(max(queued, key=lambda pilot: (pilot.request.area, -pilot.id)))
+        largest = max(queued, key=lambda pilot: (pilot.request.area, -pilot.id))
+        queued.remove(largest)
+        if len(search.believed) > 1:
+            smaller = [pilot for pilot in queued if pilot.request.area < largest.request.area]
+            queued, room = (smaller, room) if smaller else (queued, 2 * room)
     if search.demand.bag is not None:  # it has paid for what its tasks have run
         running = []
-    for pilots, worth in ((queued, WORTH_WITHDRAWING), (running, WORTH_ENDING)):
+    for pilots, worth in ((queued, room), (running, WORTH_ENDING)):
         best, least = kept, worth
         for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
             found = search.best(pilot, (least, best.set.steps))
@@ -133,14 +140,13 @@ def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
 
 
 def _planned(search: Search, found: Choice) -> str:
-    """`2 × 1h now + 6 × 3h at 14:10:00: done about 16:05:00 (15:20:00 to 17:30:00)`."""
     several, words = len(search.places) > 1, list[str]()
     for new in found.made:
         where = search.places[new.place].name if several else ""
         words.append(asked(search.now, search.request(new, found.set.ends), new.member.start, where))
-    return f"{' + '.join(words) or 'what is there'}: done about {_end(search, found)}"
+    return planned(words, _end(search, found))
 
 
 def _end(search: Search, found: Choice) -> str:
     ends = zip(found.set.ends, (belief.weight for belief in search.believed), strict=True)
-    return end_about(search.now, found.set.cost, ends)
+    return end_about(search.now, found.set.cost, ends) if search.demand.times.known else ""

@@ -1,4 +1,4 @@
-"""Which requests complete a bag first, beside those that are there or instead of one of them. Pure."""
+"""Which requests complete a bag first, besides those that are there or instead of one of them. Pure."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Search:
         return shape.request(made.processors, tr, enough)
 
     def best(self, withdrawn: PilotView | None = None, bar: Bar | None = None) -> Choice:
-        """What is there but for one pilot, and one by one the request that shortens the completion most.
+        """What is there except one pilot, and one by one the request that shortens the completion most.
 
         The first request in the place of the pilot is to bring more than that pilot; where no other one may
         follow, it is to clear the `bar`."""
@@ -173,7 +173,7 @@ class Search:
         """Take the offer that shortens the completion most out of the profiles; the completions with it.
 
         Where one node comes free as another one is taken, the sum of both is no hole: such an offer fits
-        later, and is weighed anew.
+        later, and is weighed again.
         """
         while addition := found.best_addition(
             [offer.member for offer in offers], *bar, alone=self.one_at_a_time
@@ -233,7 +233,7 @@ class Search:
         return [plan.profile(shape.chunk) for plan, shape in zip(free, self.shapes, strict=True)]
 
     def _without(self, withdrawn: PilotView | None = None) -> RequestSet:
-        """What is there, at other sites too, but for one pilot."""
+        """What is there, at other sites too, except one pilot."""
         there = list[Member]()
         for pilot in self.pilots:
             if pilot is not withdrawn:
@@ -248,7 +248,7 @@ class Search:
 
 
 def _bounded(place: Place, wanted: Wanted) -> Place:
-    """A place with the bounds of the demand, but for that on processors: it is one of all requests together,
+    """A place with the bounds of the demand, except that of processors: it is one of all requests together,
     and one that is withdrawn widens it."""
     rules = rules_for(place.rules, msgspec.structs.replace(wanted.demand, most=None))
     allowed = place.allowed if place.name else wanted.allowed

@@ -33,7 +33,7 @@ def drawn(
     by_job: Mapping[str, Sequence[float]] = {},
     plan: Schedule | None = None,
 ) -> Schedule:
-    """As the shares of the limits say that are drawn here, the starts planned anew, counted in processors.
+    """As the shares of the limits say that are drawn here, the starts planned again, counted in processors.
 
     In the order of their planned starts the jobs move forward as others end early: no job starts later than
     planned, as by conservative backfilling, where a job that has a hole to itself keeps it.

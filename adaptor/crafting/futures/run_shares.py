@@ -1,6 +1,6 @@
 """Learns which share of their time limits the local jobs of a site run, by user and limit. Pure.
 
-Users ask for the same multiple of what their jobs need again and again (Tsafrir et al. 2007). What is learned
+Users ask for the same multiple of what their jobs need, repeatedly (Tsafrir et al. 2007). What is learned
 names a user by a salted hash only; the salt stays with whoever calls.
 """
 

@@ -39,7 +39,7 @@ from adaptor.units import counted, format_duration
 
 
 class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks that one site gets, beside those of the other sites."""
+    """The tasks that one site gets, besides those of the other sites."""
 
     site: str
     waiting: int
@@ -80,7 +80,7 @@ def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
 
 def why_all(others: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
     return (
-        f"plans for {counted(waiting, 'waiting task')} beside the pilots of other sites ({_counts(others)})"
+        f"plans for {counted(waiting, 'waiting task')} besides the pilots of other sites ({_counts(others)})"
     )
 
 

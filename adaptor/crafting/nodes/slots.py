@@ -15,7 +15,7 @@ from adaptor.model import FreeSlot
 from adaptor.resources import Need
 
 Steps = tuple[tuple[float, ...], tuple[int, ...]]
-"""Instants, and the units free on a node from each on; neighbours differ."""
+"""Instants, and the units free on a node from each on; adjacent ones differ."""
 
 
 HANDOVERS = 100

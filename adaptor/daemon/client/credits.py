@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from adaptor import api
-from adaptor.api import BagView, CreditsView, ForecastView
+from adaptor.api import BagView, ForecastView
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
-from adaptor.budget.errors import BudgetError
+from adaptor.budget.accounting.entries import Budget
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
@@ -19,7 +19,6 @@ from adaptor.decisions.forecasting.told import OLD
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
 from adaptor.errors import UsageError
 from adaptor.forecast.estimate import Estimate
-from adaptor.journal.credits import bag_line
 from adaptor.units import format_duration
 
 
@@ -50,13 +49,6 @@ def budget_writer(
     return lambda db, bag: core.treasury.give(db, bag, amount)
 
 
-@answers(api.SetBudget)
-def _set_budget(running: RunningDaemon, question: api.SetBudget) -> CreditsView:
-    changed = change_budget(running.core, question.bag, question.credits)
-    running.wake_sites()  # more may be bought now
-    return changed
-
-
 @answers(api.SettleSite)
 async def _settle(running: RunningDaemon, question: api.SettleSite) -> int:
     settled = await settle_site(running.core, question.site, question.ended)
@@ -64,16 +56,18 @@ async def _settle(running: RunningDaemon, question: api.SettleSite) -> int:
     return settled
 
 
-def change_budget(core: Core, bag: int, credits: float) -> CreditsView:
-    """Raises UsageError: there is no such bag, or that much is used and reserved already."""
-    core.journal.bag_spec(bag)
-    try:
-        core.treasury.set_budget(bag, millionths(credits, "a budget"))
-    except BudgetError as error:
-        raise UsageError(str(error)) from error
+def check_budget(core: Core, bags: Iterable[int], credits: float) -> None:
+    """Raises BudgetError: one of the bags has used and reserved more already."""
+    tried = core.treasury.ledger.fork()
+    for bag in bags:
+        tried.set_budget(Budget(amount=millionths(credits, "a budget"), bag=bag), core.now())
+
+
+def change_budget(core: Core, bag: int, credits: float) -> None:
+    """Raises BudgetError: that much is used and reserved already (`check_budget`)."""
+    core.treasury.set_budget(bag, millionths(credits, "a budget"))
     core.broker.keep_apart(bag)
     core.decided = core.decided.without_pause(bag)
-    return CreditsView(sites=[], bags=[bag_line(core.treasury.ledger, bag)], prices=[])
 
 
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:

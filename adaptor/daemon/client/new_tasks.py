@@ -21,7 +21,7 @@ from adaptor.journal.staging import StagedTasks, every, input_of, staged
 from adaptor.kinds.recognising import kinds_by_sample, kinds_of, sample_step
 from adaptor.resources import MOST_GPUS, MOST_LETTERS, OwnNeeds, TaskGpus, TaskSize
 from adaptor.scheduling.dependencies import Dependencies
-from adaptor.units import LARGEST, LONGEST, format_duration, format_size, shortened
+from adaptor.units import LARGEST, LONGEST, SHORTEST_TIME, format_duration, format_size, shortened
 
 _MANY = 2_000
 """Tasks that take some 20 ms."""
@@ -91,14 +91,12 @@ def _prepared(spec: BagSpec, tasks: Sequence[TaskInput]) -> NewTasks:
 
 
 _MOST_REASONS = 5
-_SHORTEST_TIME = 0.001
-"""Seconds."""
 _BOUNDS: dict[str, tuple[str, float, float]] = {
     "cpus": ("cpus", 1, MOST),
     "memory": ("mem", 1, LARGEST),
     "gpus": ("gpus", 0, MOST_GPUS),
     "nodes": ("nodes", 1, MOST),
-    "time": ("time", _SHORTEST_TIME, LONGEST),
+    "time": ("time", SHORTEST_TIME, LONGEST),
 }
 """By field: the word that people write, the least and the most."""
 

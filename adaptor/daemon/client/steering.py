@@ -10,7 +10,7 @@ import msgspec
 from adaptor import api
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.bags import ONE_NODE, check, largest_request, queues_of
-from adaptor.daemon.client.credits import check_deadline
+from adaptor.daemon.client.credits import change_budget, check_budget, check_deadline
 from adaptor.daemon.client.new_tasks import out_of_bounds, own_needs, words_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
@@ -39,15 +39,39 @@ async def _resume(running: RunningDaemon, question: api.Resume) -> list[int]:
 @answers(api.ChangeOptions)
 async def _change(running: RunningDaemon, question: api.ChangeOptions) -> list[int]:
     """Raises UsageError: a value makes no sense for one of the bags; none is changed."""
-    broker, now = running.core.broker, running.core.now()
+    broker, now, needs = running.core.broker, running.core.now(), question.needs
     specs = {bag: changed_spec(running.core.journal.bag_spec(bag), question) for bag in question.bags}
     check_deadline(question.deadline, now)
     running.notifier.check(question.notify or ())
+    if question.budget is not None:
+        check_budget(running.core, question.bags, question.budget)
     for spec in specs.values():
         check(running, spec, own_needs([]))
         check_times(spec, {})
-    changed = [bag for bag, spec in specs.items() if broker.change_options(bag, spec, now)]
+    bags = [found for bag in specs if (found := broker.state.bags.get(bag)) is not None and not found.ended]
+    if needs is not None:
+        for bag in bags:
+            _check_needs(running, bag, bag.not_ended(), needs)
+    changed = [bag.id for bag in bags if broker.change_options(bag.id, specs[bag.id], now)]
+    if question.budget is not None:
+        await running.core.commit()
+        for id in changed:
+            change_budget(running.core, id, question.budget)
+    if needs is not None:
+        for bag in bags:
+            await _change_needs(running.core, bag, needs)
     return await _changed(running, changed)
+
+
+async def _change_needs(core: Core, bag: Bag, needs: OwnNeeds) -> None:
+    """Let the unfinished tasks of a bag need something else. Raises JournalError: not all of them do."""
+    changed = 0
+    for part in _parts(bag.not_ended()):
+        changed += core.broker.change_needs(bag.id, part, needs, core.now())
+        await core.commit()
+        await asyncio.sleep(_PAUSE)
+    text = f"{counted(changed, 'unfinished task')} of bag {bag.id} changed to {words_of(needs)}"
+    core.journal.explain(core.now(), "", "needs", text)
 
 
 async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
@@ -60,8 +84,8 @@ async def _changed(running: RunningDaemon, bags: list[int]) -> list[int]:
 
 def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     """The options of a bag after a change."""
-    changes = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
-    del changes["bags"]
+    options, apart = msgspec.structs.asdict(wanted).items(), ("bags", "needs", "budget")
+    changes = {name: value for name, value in options if value is not None and name not in apart}
     if wanted.max_running == 0:
         changes["max_running"] = None
     return msgspec.structs.replace(spec, **changes)
@@ -179,7 +203,7 @@ def _check_spoilers(bags: Sequence[Bag]) -> None:
 def _check_needs(running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: OwnNeeds) -> None:
     """Raises UsageError: one of these tasks could never run with these needs in place of its own."""
     if problem := out_of_bounds(needs):
-        raise UsageError(f"{problem}; no task is put back")
+        raise UsageError(f"{problem}; nothing is changed")
     if bag.spec.allocation == "transparent" and (needs.nodes or 1) > 1:
         raise UsageError(ONE_NODE)
     if needs.time is not None:
@@ -189,8 +213,8 @@ def _check_needs(running: RunningDaemon, bag: Bag, tasks: Sequence[int], needs: 
         try:
             sizes[task] = needs.over(bag.sizes.of(task))
         except ValueError as error:
-            raise UsageError(f"bag {bag.id}, task {task}: {error}; no task is put back") from None
+            raise UsageError(f"bag {bag.id}, task {task}: {error}; nothing is changed") from None
     refused = impossible_tasks(sizes, queues_of(running, bag.spec), largest_request(running, bag.spec))
     if refused:
         first = min(refused)
-        raise UsageError(f"bag {bag.id}, task {first}: {refused[first]}; no task is put back")
+        raise UsageError(f"bag {bag.id}, task {first}: {refused[first]}; nothing is changed")

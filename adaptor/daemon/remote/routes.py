@@ -9,9 +9,7 @@ listen on the loopback only.
 from __future__ import annotations
 
 import asyncio
-import select
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -116,7 +114,7 @@ _opened_line = msgspec.json.Decoder(Opened)
 
 
 def _opened(relay: Talk, timeout: float) -> Opened:
-    line = _line(relay, timeout)
+    line = relay.read_until(b"\n", timeout)
     try:
         opened = decoded(_opened_line.decode, line)
     except msgspec.DecodeError as error:
@@ -128,15 +126,3 @@ def _opened(relay: Talk, timeout: float) -> Opened:
             "install the same version on both"
         )
     return opened
-
-
-def _line(relay: Talk, timeout: float) -> bytes:
-    """The first line of its output, or all output if it ends or times out before."""
-    output, line, until = relay.process.stdout, b"", time.monotonic() + timeout
-    while output is not None and not line.endswith(b"\n"):
-        ready: Sequence[object] = select.select([output], [], [], max(0.0, until - time.monotonic()))[0]
-        byte = output.read(1) if ready else b""
-        if not byte:
-            break
-        line += byte
-    return line

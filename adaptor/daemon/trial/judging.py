@@ -190,13 +190,14 @@ def _accounting(trial: Trial) -> Iterator[Finding]:
     report = trial.report
     if report is None or report.state.ended is None:
         yield warning(
-            f"the scheduler does not tell how job {trial.job} ended: pilots that end while no daemon runs "
+            f"the scheduler does not report the end of job {trial.job}: pilots that end while no daemon runs "
             "count as vanished; ask for accounting (Slurm: sacct; PBS: job_history_enable)"
         )
     elif report.state.ended is PilotState.COMPLETED:
         ran = report.end - report.start if report.end is not None and report.start is not None else 0.0
         yield ok(
-            f"the scheduler tells how job {trial.job} ended: completed after {counted(round(ran), 'second')}"
+            f"the scheduler reports the end of job {trial.job}:"
+            f" completed after {counted(round(ran), 'second')}"
         )
     else:
         level = warning if trial.told else error

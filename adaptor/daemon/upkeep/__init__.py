@@ -1,1 +1,1 @@
-"""What a daemon does beside its bags: it forgets old ones, tells of others, and measures itself."""
+"""What a daemon does besides its bags: it forgets old ones, tells of others, and measures itself."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.api import BagView
-from adaptor.config.schema import HooksConfig, NotifyConfig
+from adaptor.config.schema import MAIL, ChannelConfig, HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import last_line
 from adaptor.daemon.notices import title_and_body, variables
@@ -31,8 +31,8 @@ from adaptor.journal.notice_rows import (
 )
 from adaptor.journal.views import bags
 from adaptor.model import TaskState
-from adaptor.notify.mail import ME, mail, sendmail
-from adaptor.notify.urls import MARK, read_urls, require_apprise
+from adaptor.notify.mail import mail, sendmail
+from adaptor.notify.urls import read_urls, require_apprise
 from adaptor.private_files import write_private
 from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.bag import Bag
@@ -60,14 +60,13 @@ class Notifier:
     def check(self, names: tuple[str, ...]) -> None:
         """Raises UsageError: a new bag names a channel that is not there, or a file that cannot be read."""
         for name in names:
-            if name.startswith(MARK):
-                require_apprise()
-                read_urls(Path(name[1:]))
-            elif name in self._notify.channels:
-                continue
-            elif name == ME:
+            channel = self._notify.channel(name)
+            if channel is MAIL:
                 sendmail()
-            else:
+            elif channel is not None and name not in self._notify.channels:
+                require_apprise()
+                _urls(channel)
+            elif channel is None:
                 known = ", ".join(self._notify.channels) or "none"
                 raise UsageError(f"there is no channel {name!r} for --notify; the configuration has: {known}")
 
@@ -141,23 +140,18 @@ class Notifier:
                 await run_program(self._hooks.on_bag_end, environment, float(self._hooks.timeout))
             else:
                 title, body = self._core.journal.read(title_and_body, bag, notice)
-                if notice.channel == ME and ME not in self._notify.channels:
+                channel = self._notify.channel(notice.channel)
+                if channel is None:
+                    self.check((notice.channel,))
+                elif channel is MAIL:
                     await run_program(sendmail(), os.environ, SENDING, mail(title, body))
                 else:
-                    await self._post(self._urls(notice.channel), title, body)
+                    await self._post(_urls(channel), title, body)
         except JournalError:
             raise
         except (AdaptorError, OSError) as error:
             return "failed", str(error)
         return "sent", ""
-
-    def _urls(self, channel: str) -> list[str]:
-        """Raises UsageError: the channel, or its file, is not there any more."""
-        if channel.startswith(MARK):
-            return read_urls(Path(channel[1:]))
-        self.check((channel,))
-        known = self._notify.channels[channel]
-        return [known.url] if known.url is not None else read_urls(Path(known.file or "").expanduser())
 
     async def _post(self, urls: list[str], title: str, body: str) -> None:
         """Send a message by a process of its own, which finds the URLs in a private file and removes it."""
@@ -170,6 +164,11 @@ class Notifier:
         except AdaptorError:
             path.unlink(missing_ok=True)
             raise
+
+
+def _urls(channel: ChannelConfig) -> list[str]:
+    """Raises UsageError: its file cannot be read."""
+    return [channel.url] if channel.url is not None else read_urls(Path(channel.file or "").expanduser())
 
 
 def _named(notice: Notice) -> str:

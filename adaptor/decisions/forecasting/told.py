@@ -19,7 +19,7 @@ from adaptor.scheduling.facts import facts_of
 from adaptor.scheduling.state import SchedulingState
 
 INTERVAL = 10.0
-"""Seconds after which a bag is forecast anew."""
+"""Seconds after which a bag is forecast again."""
 SOON = 2.0
 """The same where twice as many tasks have finished, which can change it by far."""
 MOST = 3

@@ -9,7 +9,9 @@ belong to this user (`private_files`).
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Protocol
 
@@ -17,10 +19,11 @@ import msgspec
 
 from adaptor.errors import AdaptorError
 from adaptor.private_files import NotOursError, open_ours, write_private
-from adaptor.protocol.maildir import GONE, is_there, names_in, remove_file, remove_folder
 from adaptor.protocol.state_directory import private_directory
 
 _MOST_BYTES = 64 * 1024 * 1024
+_GONE = frozenset({errno.ENOENT, errno.ESTALE})
+"""The errors of a file that is not there; the second one from a file server that had it."""
 
 
 class FilesError(AdaptorError):
@@ -105,7 +108,7 @@ class LocalFiles:
             _remove(_path(path))
         homeless, held = list[bytes](), list[bytes]()
         for file in work.write:
-            if file.unless and is_there(_path(file.unless)):
+            if file.unless and _is_there(_path(file.unless)):
                 held.append(file.path)
             elif not _write(file):
                 homeless.append(file.path)
@@ -132,12 +135,22 @@ def _make(name: bytes) -> bytes:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        remove_folder(path)
+        shutil.rmtree(path, ignore_errors=True)
         return
     try:
-        remove_file(path)
+        path.unlink()
     except OSError as error:
-        raise _failed(path, "removed", error) from error
+        if error.errno not in _GONE:
+            raise _failed(path, "removed", error) from error
+
+
+def _is_there(path: Path) -> bool:
+    """Asked by opening it: the file server answers that, and no cache."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+    except OSError as error:
+        return error.errno not in _GONE
+    return True
 
 
 def _write(file: NewFile) -> bool:
@@ -146,7 +159,7 @@ def _write(file: NewFile) -> bool:
     try:
         write_private(path, file.data, sync=file.sync)
     except OSError as error:
-        if error.errno in GONE:
+        if error.errno in _GONE:
             return False
         raise _failed(path, "written", error) from error
     return True
@@ -155,8 +168,11 @@ def _write(file: NewFile) -> bool:
 def _names(folder: Path, fresh: bool) -> list[bytes] | None:
     """None: there is no such folder."""
     try:
-        names = names_in(folder) if fresh else [path.name for path in folder.iterdir()]
-        return [os.fsencode(name) for name in names]
+        if fresh:
+            # Setting the mode that it has anyway goes past every cache: the file server's reply carries the
+            # folder's present state, and the client drops an outdated listing.
+            folder.chmod(0o700)
+        return [os.fsencode(path.name) for path in folder.iterdir()]
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -190,7 +206,7 @@ def _end(name: bytes, most: int, whole: bool) -> FileEnd | None:
     except NotOursError as error:
         return FileEnd(name, problem=f"{path}: {error.strerror}", foreign=True)
     except OSError as error:
-        if error.errno in GONE:
+        if error.errno in _GONE:
             return None
         return FileEnd(name, problem=str(_failed(path, "read", error)))
 

@@ -10,7 +10,8 @@ from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
-from adaptor.simulation.pilot_requests import Cluster, reshape
+from adaptor.simulation.cluster import Cluster
+from adaptor.simulation.pilot_requests import reshape
 
 
 def start_cut(

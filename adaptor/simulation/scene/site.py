@@ -13,12 +13,10 @@ from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import QueueState, Request
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize
-from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.cluster import Cluster, Policy, cluster_of_processors
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.machine import Machine, lay_out
-from adaptor.simulation.nodes.queue_view import node_queue
-from adaptor.simulation.pilot_requests import Cluster, among, reshape, submit
+from adaptor.simulation.machine import Machine, lay_out
+from adaptor.simulation.pilot_requests import among, reshape, submit
 from adaptor.simulation.places import Places, place_of
 from adaptor.simulation.queue_view import queue_state
 from adaptor.simulation.scene.shrinking import start_cut
@@ -95,7 +93,7 @@ class SimulatedSite:
         self.place = place
         self.name = place.settings.name
         self._cluster = _cluster_of(place) if cluster is None else cluster
-        self._show = show or (lambda: _queue_of(self._cluster))
+        self._show = show or (lambda: queue_state(self._cluster))
         donates = place.settings.donation is not None
         self._places = (places or Places(self._cluster)) if donates else None
         self._jobs: dict[str, _Job] = {}
@@ -260,7 +258,7 @@ class SimulatedSite:
         assert job.number is not None
         rules = rules_in(self.place.settings.rules, job.partition)
         nodes = self.place.partitions.get(job.partition)
-        queue = among(_queue_of(self._cluster), nodes)
+        queue = among(queue_state(self._cluster), nodes)
         got = start_cut(self._cluster, queue, job.number, job.request, rules, job.task, nodes)
         job.request = got or job.request
 
@@ -294,15 +292,10 @@ def _report(job: _Job) -> JobReport:
     )
 
 
-def _queue_of(cluster: Cluster) -> QueueState:
-    return node_queue(cluster) if isinstance(cluster, NodeCluster) else queue_state(cluster)
-
-
 def _cluster_of(place: ScenePlace) -> Cluster:
-    cluster: Cluster
     if place.machine is None:
-        cluster = Simulation(place.jobs, place.processors, place.policy)
+        cluster = cluster_of_processors(place.jobs, place.processors, place.policy)
     else:
-        cluster = NodeCluster(lay_out(place.jobs, place.machine, place.chunk), place.machine, place.policy)
+        cluster = Cluster(lay_out(place.jobs, place.machine, place.chunk), place.policy)
     cluster.advance(0)
     return cluster

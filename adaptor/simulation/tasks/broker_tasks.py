@@ -11,9 +11,10 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.state import SiteTerms
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.pilot_requests import Cluster, slots_of
+from adaptor.simulation.pilot_requests import slots_of
 from adaptor.simulation.tasks.protocol import BAG, SITE, Served
 from adaptor.simulation.worker import Attempt, PilotPlace
 from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft

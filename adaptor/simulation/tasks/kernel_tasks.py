@@ -19,10 +19,10 @@ from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.scheduling.workers import HeldLease, Worker
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.tasks import kernels as k
 from adaptor.simulation.tasks.broker_tasks import BrokerTasks, site_terms
 from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks
@@ -251,6 +251,7 @@ class KernelTasks(Broker):
         )
         if node is not None:  # where it has no task it leaves in the same second
             worker.held[_SOME_TASK] = HeldLease(leased=float(started), cpus=processors)
+        self._send_home(started)
 
     def _numbered(self, processors: int) -> Array:
         """The slots of a pilot, behind those of the pilots that run."""
@@ -279,10 +280,13 @@ class KernelTasks(Broker):
 
     def end_pilot(self, pilot: int, now: int) -> Served:
         self._demands = self._wanted = self._left_at = None
+        if pilot in self._left:
+            return self._left.pop(pilot)
         row = self._ids.index(pilot)
         near = self._t.pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
         served = self._remove(row, now, learn=bool(near))
         k.fill(self._t, now)
+        self._send_home(now)
         return served
 
     def ahead(self, until: int) -> int:
@@ -305,6 +309,7 @@ class KernelTasks(Broker):
             self._learn()
         self._learn()
         self._time_up(now, k.first_over_or_fill)
+        self._send_home(now)
         self._over_at = now
         return self._learner.estimate != before
 
@@ -314,13 +319,25 @@ class KernelTasks(Broker):
         self._demands = self._wanted = None
         if self._over_at != now:
             self._time_up(now, k.first_over)
+            self._send_home(now)
         timeout = 0 if self.ended else self._idle_timeout
-        lacks_time = self.waiting > 0 and self._learner.mean is not None
-        while (row := k.last_idle(self._t, now, timeout, lacks_time)) >= 0:
-            pilot = self._ids[row]
-            self._left[pilot] = self._remove(row, now, learn=False)
+        while (row := k.last_idle(self._t, now, timeout)) >= 0:
+            self._leaves(row, now)
         left, self._left, self._left_at = self._left, {}, now
         return left
+
+    def _send_home(self, now: int) -> None:
+        """Workers that have no task from this second on leave if they lack the time for all that wait."""
+        if not self.waiting or self._learner.mean is None:
+            return
+        rows = self._rows
+        idle = (rows[:, k.BUSY] == 0) & (rows[:, k.IDLE] == now) & (rows[:, k.SINCE] == NEVER)
+        for row in np.flatnonzero(idle)[::-1].tolist():
+            self._leaves(row, now)
+
+    def _leaves(self, row: int, now: int) -> None:
+        pilot = self._ids[row]
+        self._left[pilot] = self._remove(row, now, learn=False)
 
     def _time_up(self, now: int, first_over: Callable[[k.State, int], int]) -> None:
         """Workers end their tasks as the end of their pilot is near, one after the other."""

@@ -87,7 +87,7 @@ def parse_trace(content: bytes, name: str, *, lenient: bool = False) -> Trace:
 def _beyond_all_measure(
     content: bytes, table: npt.NDArray[np.float64], damaged: list[int], name: str, *, lenient: bool
 ) -> list[int]:
-    """The rows, but for those that are known to be damaged, with a number that no trace can have.
+    """The rows, except those that are known to be damaged, with a number that no trace can have.
 
     Raises:
         TraceError: there is one, and it is not to be skipped.

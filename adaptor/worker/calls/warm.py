@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.bag_spec import Interpreter
+from adaptor.resources import TaskSize
 from adaptor.worker.calls.server import ANSWER, CALL
 from adaptor.worker.execution import Child, start_python
 from adaptor.worker.output import SHORTAGES, CannotStartError, ShortageError, TaskFiles, output_names
@@ -45,8 +46,14 @@ class CallPlace(msgspec.Struct, frozen=True):
     """What a process is started for, and what it keeps."""
 
     bag: int
+    size: TaskSize
+    """Of its calls: it keeps what they have left in memory, and the threads that its variables name."""
     cpus: tuple[int, ...]
     gpus: tuple[int, ...]
+
+    @classmethod
+    def of(cls, held: HeldTask) -> CallPlace:
+        return cls(held.key.bag, held.task, held.cpus, held.gpus)
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
@@ -182,7 +189,7 @@ class WarmProcess:
             with theirs:
                 words = [*interpreter.command, "-c", _BOOT]
                 child = start_python(held, words, own, files, theirs.fileno())
-            made = cls(CallPlace(held.key.bag, held.cpus, held.gpus), child, ours)
+            made = cls(CallPlace.of(held), child, ours)
             made._begin(interpreter, held.bag.output)
         except BaseException:
             ours.close()

@@ -166,7 +166,7 @@ class WarmProcesses:
         self._ending.pop(pid, None)
 
     def make_room(self, now: float, running: int, gpus: Iterable[int] = ()) -> None:
-        """Before a start: end idle processes that would be too many beside the attempts that run then, and
+        """Before a start: end idle processes that would be too many besides the attempts that run then, and
         those that hold memory of its GPUs."""
         taken = set(gpus)
         for pid, (_, process) in list(self._idle.items()):
@@ -180,7 +180,7 @@ class WarmProcesses:
         return [process.place.cpus for _, process in self._idle.values() if process.place.bag == bag]
 
     def would_displace(self, held: HeldTask, running: int) -> float | None:
-        """Since when the process waits that the start of a call, beside so many attempts, would end.
+        """Since when the process waits that the start of a call, besides so many attempts, would end.
 
         None: it would end none, or there is one of its own bag.
         """
@@ -196,7 +196,7 @@ class WarmProcesses:
         return next(iter(self._idle.values()))[0]
 
     def _fits(self, running: int, idle: list[int]) -> bool:
-        """True if these idle processes, the longest idle one first, may stay beside so many attempts."""
+        """True if these idle processes, the longest idle one first, may stay besides so many attempts."""
         beyond = running + len(idle) - self._processors
         if beyond <= 0:
             return True
@@ -260,7 +260,7 @@ class WarmProcesses:
 
     def _take(self, held: HeldTask, *, with_files: bool = False) -> WarmProcess | None:
         """An idle process for a call; `with_files`: that has files for it."""
-        place = CallPlace(held.key.bag, held.cpus, held.gpus)
+        place = CallPlace.of(held)
         for pid, (_, process) in self._idle.items():
             if process.place == place and (not with_files or process.has_files(held)):
                 del self._idle[pid]

@@ -11,7 +11,7 @@ from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.observed.rows import ReservationRow
-from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION
+from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job
 from backends.pbs.openpbs.submitting import (
@@ -152,13 +152,16 @@ _BY_GROUP = "acl_group_enable = True"
 _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
 
 
-class OpenPbs:
+class OpenPbs(PbsDialect):
     name = "OpenPBS"
     time_resolution = TIME_RESOLUTION
     slot_margin = OPENPBS_MARGIN
     shrink_margin: int | None = SHRINK_MARGIN
     can_reshape = can_release = True
     template = Path(__file__).parent / "pilot.template"
+    state_of = staticmethod(job_state)
+    check_changed = staticmethod(check_changed)
+    accepted_id = staticmethod(accepted_id)
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
@@ -219,9 +222,6 @@ class OpenPbs:
             return None
         return next(map(preemption_of, parse_long(printed, "Sched ")), None)
 
-    def state_of(self, job: PbsJob) -> JobState:
-        return job_state(job)
-
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         rerunnable = must_be_rerunnable(self._how_jobs_yield()) if order.node else False
         return arguments_of(
@@ -237,13 +237,6 @@ class OpenPbs:
     def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
         """See Dialect."""
         return changes_of(order, shape, type_resource=self._type_resource)
-
-    def check_changed(self, answer: CommandAnswer) -> None:
-        """See Dialect."""
-        check_changed(answer)
-
-    def accepted_id(self, answer: CommandAnswer) -> str:
-        return accepted_id(answer)
 
     def is_over(self, answer: CommandAnswer) -> bool:
         return only_says(answer.errors, _GONE_WORDS)

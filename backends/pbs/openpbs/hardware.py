@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Mapping
 
-from backends.base import SchedulerError
 from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
@@ -22,10 +20,8 @@ from backends.pbs.fields import (
     parse_vnodes,
 )
 from backends.pbs.openpbs.jobs import AMOUNT, gpu_type
-from backends.pbs.records import PbsRecord, comma_list
+from backends.pbs.records import PbsRecord, comma_list, record_understood
 from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
-
-Row = TypeVar("Row")
 
 _WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exclhost"})
 """Values of `sharing` with which jobs get the node whole (pbs_node_attributes(7B))."""
@@ -38,7 +34,7 @@ _HISTORY = "336:00:00"
 
 def nodes_of(records: Iterable[PbsRecord]) -> list[PbsNode]:
     """Of `pbsnodes -a -v`: vnodes one by one."""
-    return [_understood("node", record, _node) for record in records]
+    return [record_understood("node", record, _node) for record in records]
 
 
 def queues_of(
@@ -49,7 +45,7 @@ def queues_of(
     Args:
         groups: all of the user's; None: not known, and not judged.
     """
-    return [_understood("queue", record, lambda each: _queue(each, user, groups)) for record in records]
+    return [record_understood("queue", record, lambda each: _queue(each, user, groups)) for record in records]
 
 
 def preemption_of(record: PbsRecord) -> Preemption | None:
@@ -57,7 +53,7 @@ def preemption_of(record: PbsRecord) -> Preemption | None:
     values = record.values
     if "preempt_order" not in values:
         return None
-    return _understood(
+    return record_understood(
         "scheduler",
         record,
         lambda _: Preemption(
@@ -69,22 +65,13 @@ def preemption_of(record: PbsRecord) -> Preemption | None:
 
 def server_of(record: PbsRecord, user: str) -> PbsServer:
     """Of `qstat -B -f`, with the limits for this user."""
-    return _understood("server", record, lambda each: _server(each, user))
+    return record_understood("server", record, lambda each: _server(each, user))
 
 
 def reservations_of(records: Iterable[PbsRecord]) -> list[ReservationRow]:
     """Of `pbs_rstat -f`; those that hold no nodes (yet, or any more) are left out."""
-    found = [_understood("reservation", record, _reservation) for record in records]
+    found = [record_understood("reservation", record, _reservation) for record in records]
     return [reservation for reservation in found if reservation.nodes]
-
-
-def _understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], Row]) -> Row:
-    try:
-        return make(record)
-    except (ValueError, KeyError) as error:
-        raise SchedulerError(
-            f"PBS says of {kind} {record.id[:100]} what the adaptor cannot read: {str(error)[:200]}"
-        ) from error
 
 
 def _node(record: PbsRecord) -> PbsNode:

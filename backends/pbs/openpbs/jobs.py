@@ -12,10 +12,9 @@ from typing import Literal
 import msgspec
 
 from adaptor.model import Request
-from backends.base import SchedulerError
 from backends.numbers import clock_seconds, whole
 from backends.pbs.fields import parse_amounts, parse_hosts, parse_time, parse_vnodes
-from backends.pbs.records import PbsRecord, variables
+from backends.pbs.records import PbsRecord, record_understood, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob
 
 AMOUNT = re.compile(r"\d+(\.\d+)?([kmgtp]?[bw])?", re.IGNORECASE)
@@ -78,11 +77,7 @@ _ENDED = frozenset("FX")
 
 def own_job(record: PbsRecord) -> PbsJob:
     """Raises SchedulerError: it is not what PBS prints of a job."""
-    try:
-        return _job(record)
-    except (ValueError, KeyError) as error:
-        what = f"PBS says of job {record.id[:100]} what the adaptor cannot read"
-        raise SchedulerError(f"{what}: {str(error)[:200]}") from error
+    return record_understood("job", record, _job)
 
 
 def has_tag(record: PbsRecord) -> bool:

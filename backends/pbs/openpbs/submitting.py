@@ -103,13 +103,13 @@ def check_changed(answer: CommandAnswer) -> None:
 
 def _select(shape: PbsShape, type_resource: str) -> str:
     """mpiprocs: the file of nodes gets one line for each processor, as Torque's has."""
-    words = [f"select={shape.chunks}", f"ncpus={shape.processors}", f"mpiprocs={shape.processors}"]
-    if shape.memory is not None:
-        words.append(f"mem={math.ceil(shape.memory / 1024)}kb")
-    if shape.gpus:
-        words.append(f"ngpus={shape.gpus}")
-    if shape.gpus and shape.gpu_type:
-        words.append(f"{type_resource}={shape.gpu_type}")
+    words = [f"select={shape.count}", f"ncpus={shape.part.processors}", f"mpiprocs={shape.part.processors}"]
+    if shape.part.memory is not None:
+        words.append(f"mem={math.ceil(shape.part.memory / 1024)}kb")
+    if shape.part.whole_gpus:
+        words.append(f"ngpus={shape.part.whole_gpus}")
+    if shape.part.whole_gpus and shape.part.gpu_type:
+        words.append(f"{type_resource}={shape.part.gpu_type}")
     words += [f"{name}={value}" for name, value in shape.traits]
     if shape.node:
         words.append(f"host={shape.node}")

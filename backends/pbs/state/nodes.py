@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Gpus, Node
 from backends.base import PartitionClosed, SchedulerError
 from backends.describing import size_in_words
@@ -63,30 +62,22 @@ def misfit(shape: PbsShape, machines: Iterable[Node], queue: str) -> str:
     ours = [node for node in machines if node.ours]
     if not ours or shape.node:
         return ""
-    wanted = size_in_words(
-        shape.processors, shape.memory, [(shape.gpu_type, shape.gpus)] if shape.gpus else []
-    )
-    held = sum(_chunks(node, shape) for node in ours)
-    if held >= shape.chunks:
+    held = shape.held_by(ours)
+    if held >= shape.count:
         return ""
     if held == 0:
         sizes = sorted({(node.processors, node.memory, node.gpus) for node in ours}, key=_largest_first)
-        there = " or ".join(size_in_words(processors, memory, gpus) for processors, memory, gpus in sizes)
-        return f"no node of queue {queue} has {wanted}: its nodes have {there}; ask for less per task"
+        there = " or ".join(size_in_words(*size) for size in sizes)
+        return f"no node of queue {queue} has {shape.wanted}: its nodes have {there}; ask for less per task"
     return (
-        f"{shape.chunks} × {wanted} were asked for, each on one node, but all nodes of queue {queue} "
-        f"together hold {held}: lower `limits.max_proc` of this site to {held * shape.processors}"
+        f"{shape.count} × {shape.wanted} were asked for, each on one node, but all nodes of queue {queue} "
+        f"together hold {held}: lower `limits.max_proc` of this site to {held * shape.part.processors}"
     )
 
 
 def _largest_first(size: tuple[int, int | None, Gpus]) -> tuple[int, int, bool, Gpus]:
     processors, memory, gpus = size
     return -processors, -(memory or 0), memory is None, gpus
-
-
-def _chunks(node: Node, shape: PbsShape) -> int:
-    held = tasks_on(node, shape.size)
-    return min(1, held) if shape.whole_nodes else held
 
 
 _FULL = frozenset({"job-exclusive", "job-busy"})

@@ -97,30 +97,26 @@ _STATES: Mapping[str, _State] = {
 }
 
 
-class PbsSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was read at the instant `now`."""
-
-    now: float
-    site: QueueNodes
-    jobs: Sequence[PbsJob]
-    queues: Mapping[str, PbsQueue] = {}
-    reservations: Sequence[ReservationRow] = ()
-    """Other than the one that the site itself uses."""
-    whole_nodes: bool = False
-    loses_age: bool = True
-
-
-def queue_state(seen: PbsSeen) -> QueueState:
-    """What a planner needs to know."""
-    needs = PbsNeeds(seen.site, whole_nodes=seen.whole_nodes)
+def queue_state(
+    now: float,
+    site: QueueNodes,
+    jobs: Sequence[PbsJob],
+    queues: Mapping[str, PbsQueue],
+    reservations: Sequence[ReservationRow] = (),
+    *,
+    whole_nodes: bool = False,
+    loses_age: bool = True,
+) -> QueueState:
+    """What a planner needs to know at `now`. `reservations`: other than the one that the site itself uses."""
+    needs = PbsNeeds(site, whole_nodes=whole_nodes)
     return state_of(
         Observation(
-            now=seen.now,
-            site=seen.site,
-            jobs=[_wanting(job_row(job, seen.now, seen.queues), job, needs) for job in seen.jobs],
-            reservations=seen.reservations,
-            whole_nodes=seen.whole_nodes,
-            loses_age=seen.loses_age,
+            now=now,
+            site=site,
+            jobs=[_wanting(job_row(job, now, queues), job, needs) for job in jobs],
+            reservations=reservations,
+            whole_nodes=whole_nodes,
+            loses_age=loses_age,
         )
     )
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from adaptor.resources import Gpus
-from backends.base import SchedulerError
-from backends.numbers import whole
+from backends.numbers import understood, whole
 from backends.observed.rows import as_gpus
 from backends.slurm.fields import parse_count
 
@@ -26,19 +25,14 @@ def parse_license_rows(text: str) -> dict[str, License]:
     Raises:
         SchedulerError: a line is not what that command prints.
     """
-    found = {}
-    for line in text.splitlines():
-        if not line.strip() or "No licenses" in line:
-            continue
-        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        try:
-            total, free = whole(values["Total"]), whole(values["Free"])
-            found[values["LicenseName"]] = License(total=total, free=max(0, free))
-        except (ValueError, KeyError) as error:
-            raise SchedulerError(
-                f"scontrol show license printed a line that the adaptor cannot read: {line[:200]!r}"
-            ) from error
-    return found
+    lines = [line for line in text.splitlines() if line.strip() and "No licenses" not in line]
+    return dict(understood("scontrol show license", _license, line) for line in lines)
+
+
+def _license(line: str) -> tuple[str, License]:
+    values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+    total, free = whole(values["Total"]), whole(values["Free"])
+    return values["LicenseName"], License(total=total, free=max(0, free))
 
 
 def free_from(

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from adaptor.resources import Gpus, Part
-from backends.base import SchedulerError
-from backends.numbers import whole
+from backends.numbers import not_understood, whole
 from backends.slurm.fields import expand, parse_count
 from backends.slurm.placing.exclusivity import NOTHING, of_job
 from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
@@ -98,9 +97,7 @@ def parse_job_details(text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
         SchedulerError: there is text, and it does not begin as what that command prints.
     """
     if not text.startswith("JobId=") and text.strip() and "No jobs" not in text:
-        raise SchedulerError(
-            f"scontrol show job printed lines that the adaptor cannot read: {text.strip()[:200]!r}"
-        )
+        raise not_understood("scontrol show job", text.strip())
     found: dict[str, JobDetail] = {}
     disputed: set[str] = set()
     unread: set[str] = set()

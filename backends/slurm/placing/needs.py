@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Gpus, Need, TaskSize
 from backends.slurm.fields import expand
@@ -46,11 +48,11 @@ class SlurmNeeds:
         by_node = alone or wish.fixed or told
         chunk = self._by_node(row, wish, alone=alone) if by_node else self._by_task(row, wish)
         nodes = self.nodes_for(row, wish)
-        found = _with(chunk, chunk.chunks, None if nodes == self._all else nodes)
+        found = replace(chunk, nodes=None if nodes == self._all else nodes)
         if self._site.name in row.partitions:
             return found
         # Others may run beside our nodes too: no more is counted than ours can hold.
-        return _with(found, min(found.chunks, self._capacity(found)), found.nodes)
+        return replace(found, chunks=min(found.chunks, self._capacity(found)))
 
     def nodes_for(self, row: QueueRow, wish: JobWish) -> _Nodes:
         """The machines of the site on which it may run."""
@@ -137,16 +139,3 @@ class SlurmNeeds:
                 if node.in_service and (need.nodes is None or node.name in need.nodes)
             )
         return self._capacities[key]
-
-
-def _with(need: Need, chunks: int, nodes: _Nodes | None) -> Need:
-    return Need(
-        chunks=chunks,
-        processors=need.processors,
-        memory=need.memory,
-        gpus=need.gpus,
-        gpu_type=need.gpu_type,
-        scatter=need.scatter,
-        whole_nodes=need.whole_nodes,
-        nodes=nodes,
-    )

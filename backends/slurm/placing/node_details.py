@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.resources import Gpus
-from backends.base import SchedulerError
-from backends.numbers import whole
+from backends.numbers import not_understood, understood, whole
 from backends.observed.rows import total, without
 from backends.slurm.placing.gres import GresCounts, gpus_of, gres_counts, parse_gpus, sharded_gpus
 
@@ -53,17 +52,15 @@ def parse_node_details(text: str) -> dict[str, NodeDetail]:
     for line in text.splitlines():
         if not line.strip() or "No nodes" in line:
             continue
-        name, _, rest = line.partition(" ")
+        name = line.partition(" ")[0]
         if not name.startswith("NodeName="):
-            raise _not_understood(line)
-        try:
-            found[name.removeprefix("NodeName=")] = _detail(f" {rest}", len(found))
-        except (ValueError, KeyError) as error:
-            raise _not_understood(line) from error
+            raise not_understood("scontrol show node", line)
+        detail = understood("scontrol show node", _detail, line)
+        found[name.removeprefix("NodeName=")] = msgspec.structs.replace(detail, place=len(found))
     return found
 
 
-def _detail(line: str, place: int) -> NodeDetail:
+def _detail(line: str) -> NodeDetail:
     values: dict[str, str] = {}
     for key, value in _VALUE.findall(line):
         values.setdefault(key, value)  # what stands later may be part of a comment
@@ -79,13 +76,9 @@ def _detail(line: str, place: int) -> NodeDetail:
         gpus_used=total([parse_gpus(used), sharded_gpus(used)]),
         features=(frozenset() if text == "(null)" else frozenset(filter(None, text.split(",")))),
         weight=whole(values.get("Weight", "1")),
-        place=place,
+        place=0,
     )
 
 
 def _mebibytes(values: Mapping[str, str], key: str) -> int:
     return whole(values.get(key, "0").rstrip("M")) * 2**20
-
-
-def _not_understood(line: str) -> SchedulerError:
-    return SchedulerError(f"scontrol show node printed a line that the adaptor cannot read: {line[:200]!r}")

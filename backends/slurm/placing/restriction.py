@@ -126,7 +126,7 @@ def odd_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
         if name == "nodelist":
             yield (
                 "--nodelist",
-                "Slurm gives each request parts of all these nodes, and others beside them; write the "
+                "Slurm gives each request parts of all these nodes, and others too; write the "
                 "key `nodelist` of the site, which keeps its requests to these nodes",
             )
         elif name in _SHAPING:

@@ -11,7 +11,7 @@ from adaptor.crafting.fits import tasks_on, why_no_node_holds, width
 from adaptor.model import QueueState
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
-from backends.describing import size_in_words
+from backends.shape import RequestParts
 
 MEBIBYTE = 2**20
 _KEPT_AWAY = (
@@ -19,13 +19,9 @@ _KEPT_AWAY = (
 )
 
 
-class SlurmShape(msgspec.Struct, frozen=True, kw_only=True):
-    """`count` equal parts: each on one node, or whole nodes."""
+class SlurmShape(RequestParts, frozen=True, kw_only=True):
+    """The part of whole nodes is the least that each must have."""
 
-    count: int
-    part: TaskSize
-    """Of whole nodes: the least that each must have."""
-    whole_nodes: bool = False
     spread: int = 0
     """Nodes on which the parts lie evenly; 0: wherever they fit."""
 
@@ -113,27 +109,19 @@ def misfit(shape: SlurmShape, task: TaskSize, nodes: Sequence[Node], partition: 
         nodes: of `partition`; without any, nothing is known.
     """
     if not any(node.ours for node in nodes):
-        return f"{_KEPT_AWAY} of partition {partition}; `adaptor site check` tells more" if nodes else ""
+        return f"{_KEPT_AWAY} of partition {partition}; `adaptor site check` shows more" if nodes else ""
     reason = why_no_node_holds(_queue(nodes), task)
     if reason:
         return f"no node of partition {partition} can run its tasks: {reason}"
-    held = [_parts_on(node, shape) for node in nodes if node.ours]
-    if sum(held) >= shape.count:
+    held = shape.held_by(nodes)
+    if held >= shape.count:
         return ""
-    part = shape.part
-    gpus = [(part.gpu_type, part.whole_gpus)] if part.gpus else []
-    size = size_in_words(part.processors, part.memory or None, gpus)
-    wanted = "whole nodes" if shape.whole_nodes else "parts, each on one node,"
+    kind = "whole nodes" if shape.whole_nodes else "parts, each on one node,"
     return (
-        f"{shape.count} {wanted} with {size} were asked for, but all nodes of partition "
-        f"{partition} together hold {sum(held)}: lower `limits.max_proc` of this site, or ask for less per "
+        f"{shape.count} {kind} with {shape.wanted} were asked for, but all nodes of partition "
+        f"{partition} together hold {held}: lower `limits.max_proc` of this site, or ask for less per "
         "task"
     )
-
-
-def _parts_on(node: Node, shape: SlurmShape) -> int:
-    held = tasks_on(node, shape.part)
-    return min(1, held) if shape.whole_nodes else held
 
 
 def _queue(nodes: Sequence[Node]) -> QueueState:

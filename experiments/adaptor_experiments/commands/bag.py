@@ -111,7 +111,7 @@ def _holes(found: WhatIf, loaded: BagCluster) -> list[str]:
     """On nodes, whether requests that were made to start at once did."""
     if not loaded.nodes:
         return []
-    from adaptor.simulation.nodes.holes import TWO_CYCLES
+    from adaptor.simulation.holes import TWO_CYCLES
 
     holes, started = found.result.holes(TWO_CYCLES)
     return [f"{started} of {holes} ({started / holes:.0%})" if holes else "-"]

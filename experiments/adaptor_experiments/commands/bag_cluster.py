@@ -7,11 +7,9 @@ from pathlib import Path
 import msgspec
 
 from adaptor.errors import UsageError
-from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.cluster import Cluster, Policy, cluster_of_processors
 from adaptor.simulation.errors import TraceError
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.machine import Machine, lay_out, parse_machine
-from adaptor.simulation.pilot_requests import Cluster
+from adaptor.simulation.machine import Machine, lay_out, parse_machine
 from adaptor.simulation.trace_run import load_jobs
 from adaptor.simulation.traces.repairs import Choices
 
@@ -40,7 +38,7 @@ class BagCluster(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     @property
     def nodes(self) -> bool:
         """Whether jobs hold parts of nodes; else processors are all that is counted."""
-        return isinstance(self.cluster, NodeCluster)
+        return self.cluster.machine.shown
 
 
 def load_cluster(
@@ -57,12 +55,12 @@ def load_cluster(
     size = machine.processors if machine else processors
     loaded = load_jobs(trace, processors=size, choices=choices, lenient=lenient)
     if machine is None:
-        return BagCluster(name=loaded.name, cluster=Simulation(loaded.jobs, loaded.processors, policy))
+        cluster = cluster_of_processors(loaded.jobs, loaded.processors, policy)
+        return BagCluster(name=loaded.name, cluster=cluster)
     laid_out = lay_out(loaded.jobs, machine, options.chunk)
     if laid_out.left_out and choices.larger == "refuse":
         raise TraceError(f"{loaded.name}: the nodes never hold {laid_out.left_out:,} of its jobs")
-    cluster = NodeCluster(laid_out, machine, policy)
-    return BagCluster(name=loaded.name, cluster=cluster, left_out=laid_out.left_out)
+    return BagCluster(name=loaded.name, cluster=Cluster(laid_out, policy), left_out=laid_out.left_out)
 
 
 def _machine(options: NodesOptions) -> Machine | None:

@@ -38,7 +38,7 @@ def forecast(traces: Path, bags: int, seed: int, processes: int) -> None:
     """
     from adaptor.cli.printing import layout
     from adaptor_experiments.forecasts.campaign import on_queues
-    from adaptor_experiments.forecasts.tables import HEADINGS, table
+    from adaptor_experiments.forecasts.coverage import HEADINGS, table
 
     there = sorted(traces.glob("*.swf*"))
     files = [path for name in _TRACES for path in there if path.name.startswith(name)]

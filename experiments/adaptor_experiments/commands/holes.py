@@ -15,7 +15,7 @@ from adaptor_experiments.commands.bag_terms import terms_of_bag
 from adaptor_experiments.commands.running import count_option
 
 if TYPE_CHECKING:
-    from adaptor.simulation.nodes.holes import HolesFound
+    from adaptor.simulation.holes import HolesFound
 
 _BOTH = (False, True)
 
@@ -35,11 +35,10 @@ def holes(asked: AskedBag, samples: int, as_json: bool, **limits: Any) -> None:
     """
     import numpy as np
 
-    from adaptor.simulation.nodes.cluster import NodeCluster
-    from adaptor.simulation.nodes.holes import find_holes
+    from adaptor.simulation.holes import find_holes
 
     cluster = asked.loaded.cluster
-    if not isinstance(cluster, NodeCluster):
+    if not asked.loaded.nodes:
         raise UsageError("on which nodes? Say --nodes, such as 128x4")
     (terms,) = terms_of_bag(asked.loaded, asked.task, heuristic="adaptive", **limits)
     first, last = int(cluster.jobs.submit[0]), int(cluster.jobs.submit[-1])

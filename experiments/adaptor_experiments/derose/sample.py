@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import functools
+import time
 from pathlib import Path
 
 import msgspec
 
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
+from adaptor.decisions.decide import Decision, decide
+from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Limits
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.local_jobs import LocalJobs
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
 from adaptor.simulation.yardstick import Yardstick
 from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
-from adaptor_experiments.derose.local_waits import LocalWaits
-from adaptor_experiments.derose.planning_time import TimedDecider
+
+AFTERWARDS = 3 * 86_400
+"""Seconds after a bag's end for which the local jobs are followed."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,11 +51,27 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     held: int
     work: int
     local_wait: int
-    """Seconds by which the local jobs waited longer in all (see `LocalWaits`)."""
+    """Seconds by which the local jobs waited longer in all (see `added_wait`)."""
     decisions: int
     """How often the planner was asked."""
     planning: float
     """Seconds of processor time that it took for all of them."""
+
+
+class TimedDecider:
+    """Decides for a site, and takes the time."""
+
+    def __init__(self) -> None:
+        self.decisions = 0
+        self.seconds = 0.0
+        """Of processor time."""
+
+    def __call__(self, snapshot: Snapshot) -> Decision:
+        begin = time.process_time()
+        decision = decide(snapshot)
+        self.seconds += time.process_time() - begin
+        self.decisions += 1
+        return decision
 
 
 @functools.lru_cache(maxsize=2)
@@ -68,7 +89,7 @@ def run_sample(
     """
     base = cluster_at(workload, jobs, settings, sample)
     at = base.now
-    yardstick, waits = Yardstick(base), LocalWaits(base)
+    yardstick, local = Yardstick(base), LocalJobs(base)
     outcomes = []
     for kind in settings.job_types:
         runtimes = kind.runtimes(settings.seed, sample)
@@ -94,7 +115,7 @@ def run_sample(
                         reshaped=sum(each.reshaped for each in result.requests),
                         held=result.held,
                         work=result.work,
-                        local_wait=waits.added(cluster, at + result.turnaround),
+                        local_wait=added_wait(local, cluster, at + result.turnaround),
                         decisions=decider.decisions,
                         planning=round(decider.seconds, 6),
                     )
@@ -102,9 +123,23 @@ def run_sample(
     return outcomes
 
 
-def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Simulation:
+def added_wait(local: LocalJobs, cluster: Cluster, end: int, afterwards: int = AFTERWARDS) -> int:
+    """Seconds by which the local jobs wait longer in all, often below 0; the cluster's clock moves on.
+
+    A job counts as far as it has waited by the end of the time for which they are followed, so that the sum
+    is the same whether it has started by then or not.
+
+    Args:
+        end: of the bag's last task.
+    """
+    until = max(cluster.now, end + afterwards)
+    _, without, with_us = local.starts(cluster, until, came=until)
+    return int((with_us - without).sum())
+
+
+def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Cluster:
     """The cluster at the submission time of a sample."""
-    base = Simulation(jobs, workload.processors, settings.scheduler)
+    base = cluster_of_processors(jobs, workload.processors, settings.scheduler)
     base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
     return base
 

@@ -15,7 +15,7 @@ from adaptor_experiments.derose.claims import relative_error
 from adaptor_experiments.derose.comparison import BIGGEST, CLEARLY_SLOWER, Comparison, Profile, Ratio
 from adaptor_experiments.derose.design import CELLS, Settings, Workload
 from adaptor_experiments.derose.goals import REFERENCES, goals
-from adaptor_experiments.derose.local_waits import AFTERWARDS
+from adaptor_experiments.derose.sample import AFTERWARDS
 from adaptor_experiments.tables import Number, listed, texts
 
 _DAY = 86_400

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.forecast.estimate import Estimate
 from adaptor.model import Limits
 from adaptor_experiments.forecasts import paid_bags, queue_bags
 from adaptor_experiments.forecasts.row import Row
-from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, Submitted, submitted
+from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
 from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
 from adaptor_experiments.parallel import in_processes
 
@@ -93,27 +93,13 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
         jobs=piece.queue.jobs,
         shares=piece.queue.shares,
     )
-    spec = BagSpec(name="", cwd="", output="", environment={}, time=bag.hint, order="file", replicas=0)
-    run = Submitted(site, bag.runtimes, spec)
-    run.submit(pays=False)
+    run = submitted(bag.runtimes, site, time=bag.hint, pays=False, replicas=0)
     moments = {math.ceil(share * len(bag.runtimes)): f"{share:.0%}" for share in queue_bags.MOMENTS}
     outcome = run.run(list(moments), _GIVEN_UP)
     if not outcome.ended:
         return []
-    first = Row(
-        where=piece.trace,
-        bag=bag.kind,
-        number=piece.number,
-        tasks=len(bag.runtimes),
-        hint=bag.hint is not None,
-        moment="",
-        at=0.0,
-        end=outcome.end,
-        end_low=math.nan,
-        end_value=math.nan,
-        end_high=math.nan,
-    )
-    return _rows(first, outcome, list(moments.values()))
+    known = {"where": piece.trace, "bag": bag.kind, "number": piece.number, "tasks": len(bag.runtimes)}
+    return _rows(outcome, moments, hint=bag.hint is not None, **known)
 
 
 def paid_for(settings: paid_bags.Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
@@ -144,31 +130,20 @@ def run_order(key: str, settings: paid_bags.Settings, order: int) -> list[Row]:
     moments = paid_bags.moments(len(runtimes))
     run = submitted(runtimes, way.site, prefer=way.prefer, number=order + 1, order=paid_bags.BAG[key].order)
     outcome = run.run(list(moments))
-    first = Row(
-        where=way.title,
-        bag=key,
-        number=order,
-        tasks=len(runtimes),
-        moment="",
-        at=0.0,
-        end=outcome.end,
-        end_low=math.nan,
-        end_value=math.nan,
-        end_high=math.nan,
-        cost=outcome.cost,
-    )
-    return _rows(first, outcome, list(moments.values()))
+    known = {"where": way.title, "bag": key, "number": order, "tasks": len(runtimes)}
+    return _rows(outcome, moments, cost=outcome.cost, **known)
 
 
-def _rows(first: Row, outcome: Outcome, moments: Sequence[str]) -> list[Row]:
+def _rows(outcome: Outcome, moments: Mapping[int, str], **bag: Any) -> list[Row]:
     found = []
-    for told, moment in zip(outcome.told, moments, strict=False):
+    for told, moment in zip(outcome.told, moments.values(), strict=False):
         end, cost = told.forecast.end or _NONE, told.forecast.cost or _NONE
         found.append(
-            msgspec.structs.replace(
-                first,
+            Row(
+                **bag,
                 moment=moment,
                 at=told.at,
+                end=outcome.end,
                 end_low=end.low,
                 end_value=end.value,
                 end_high=end.high,

@@ -1,18 +1,19 @@
-"""How often the intervals of the forecasts held."""
+"""How often the intervals of the forecasts held, how wide they were, and how far off other forecasts."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
 
-from adaptor_experiments.bootstrap import Interval
+from adaptor.forecast.record import wilson
+from adaptor_experiments.bootstrap import Interval, share_interval
 from adaptor_experiments.forecasts.paid_bags import BAG
-from adaptor_experiments.forecasts.row import Row, What
-from adaptor_experiments.proportions import share_interval
+from adaptor_experiments.forecasts.row import Row, What, median
+from adaptor_experiments.tables import Runs
 
 LEAST = 0.85
 """The share of the forecasts whose 90 % interval is to hold in each kind of bag."""
@@ -49,10 +50,8 @@ def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
 
 def _by_order(rows: Sequence[Row], what: What) -> list[list[bool]]:
     """Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes."""
-    found: dict[tuple[str, str, int], list[bool]] = defaultdict(list)
-    for row in rows:
-        found[row.where, row.bag, row.number].append(row.holds(what))
-    return list(found.values())
+    orders = Runs(rows).by("where", "bag", "number").values()
+    return [[row.holds(what) for row in order] for order in orders]
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,19 +81,43 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 
 def promises(rows: Sequence[Row]) -> list[Promise]:
     """That the intervals hold for each kind of bag of which they claim it, over all ways and moments."""
-    bags = [key for key in dict.fromkeys(row.bag for row in rows) if BAG[key].promised]
+    bags = {key: some for key, some in Runs(rows).by("bag").items() if BAG[key].promised}
     whats: tuple[What, ...] = ("cost", "end")
     return [
         Promise(
             what=what,
             text=f"the {what} is in its 90 % interval in {LEAST:.0%} at least of the forecasts for each kind",
             together=coverage([row for row in rows if row.bag in bags], what),
-            by_bag={key: coverage(of_bag(rows, key), what, 2 * len(bags)) for key in bags},
+            by_bag={key: coverage(some, what, 2 * len(bags)) for key, some in bags.items()},
         )
         for what in whats
         if bags
     ]
 
 
-def of_bag(rows: Sequence[Row], bag: str) -> list[Row]:
-    return [row for row in rows if row.bag == bag]
+HEADINGS = (
+    *("bags", "progress", "n", "held", "95 %", "width", "error"),
+    *("planned error", "pace error", "pace missing"),
+)
+
+
+def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    """One line for each moment, of all bags, then by kind, by hint and by trace."""
+    runs = Runs(rows)
+    hints = {"with a hint": runs.where(hint=True), "without a hint": runs.where(hint=False)}
+    for name, group in {"all": runs, **runs.by("bag"), **hints, **runs.by("where")}.items():
+        for moment, some in group.by("moment").items():
+            yield (name, moment, *_beside_others(some))
+
+
+def _beside_others(rows: Sequence[Row]) -> Iterator[str]:
+    """Widths and errors as shares of the time that was left, medians."""
+    held = sum(row.holds("end") for row in rows)
+    low, high = wilson(held / len(rows), len(rows))
+    yield str(len(rows))
+    yield f"{held / len(rows):.0%}"
+    yield f"{low:.0%} to {high:.0%}"
+    yield f"{median([(row.end_high - row.end_low) / row.left for row in rows]):.2f}"
+    for told in ("end_value", "planned", "pace"):
+        yield f"{median([abs(getattr(row, told) - row.end) / row.left for row in rows]):.2f}"
+    yield f"{sum(math.isnan(row.pace) for row in rows) / len(rows):.0%}"

@@ -10,9 +10,10 @@ from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
 from adaptor.figures.exhibits import Exhibit
 from adaptor.forecast.estimate import CONFIDENCE
-from adaptor_experiments.forecasts.coverage import LEAST, Promise, coverage, of_bag, promises
+from adaptor_experiments.forecasts.coverage import LEAST, Promise, coverage, promises
 from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings
 from adaptor_experiments.forecasts.row import Row, What
+from adaptor_experiments.tables import Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +31,12 @@ def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> exhib
     Raises:
         ReplayError: something cannot be written.
     """
-    found = promises(rows)
-    exhibits.write_runs(rows, folder / "runs.csv")
+    runs, found = Runs(rows), promises(rows)
+    exhibits.write_runs(runs, folder / "runs.csv")
     report = exhibits.Report(
         title="How often the forecasts of adaptor status hold",
         conclusion=conclusion(found),
-        drawings=[_figure(rows, folder / "figures/coverage.svg")],
+        drawings=[_figure(runs, folder / "figures/coverage.svg")],
         setting=(
             f"Bags of {len(settings.bags)} kinds, {settings.orders} orders of each, of seed {settings.seed},"
             " are run at a simulated site by the broker, the planner and the ledger of the daemon, in the"
@@ -44,7 +45,7 @@ def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> exhib
             " of the function that adaptor status prints, compared with what the bag costs in the end and"
             " when it ends."
         ),
-        exhibits=tables(rows),
+        exhibits=tables(runs),
     )
     exhibits.write_report(report, folder)
     return report
@@ -54,21 +55,21 @@ def conclusion(found: Sequence[Promise]) -> tuple[str, ...]:
     return tuple(f"{each.verdict:8}  {each.text}: {each.found}" for each in found)
 
 
-def tables(rows: Sequence[Row]) -> list[Exhibit]:
-    return [_by_bag(rows), _by_way(rows, "coverage"), _by_way(rows, "width")]
+def tables(runs: Runs[Row]) -> list[Exhibit]:
+    return [_by_bag(runs), _by_way(runs, "coverage"), _by_way(runs, "width")]
 
 
 _WHATS: tuple[What, ...] = ("cost", "end")
 
 
-def _by_bag(rows: Sequence[Row]) -> Exhibit:
+def _by_bag(runs: Runs[Row]) -> Exhibit:
     """A line for each kind of bag: how often the intervals hold, and how wide they are."""
-    bags = _bags(rows)
+    bags = runs.by("bag")
     lines = []
-    for key in bags:
+    for key, some in bags.items():
         line = [BAG[key].title]
         for what in _WHATS:
-            each = coverage(of_bag(rows, key), what, 2 * len(bags))
+            each = coverage(some, what, 2 * len(bags))
             line += [str(each), f"{each.width:.0%}", f"{each.wide:.0%}"]
         lines.append(line)
     return Exhibit(
@@ -88,12 +89,12 @@ def _by_bag(rows: Sequence[Row]) -> Exhibit:
     )
 
 
-def _by_way(rows: Sequence[Row], name: str) -> Exhibit:
+def _by_way(runs: Runs[Row], name: str) -> Exhibit:
     """A line for each kind of bag and way of buying, by moment: shares that hold, or median widths."""
     lines = []
-    for key in _bags(rows):
+    for key, of_bag in runs.by("bag").items():
         for way in WAYS:
-            some = [row for row in of_bag(rows, key) if row.where == way.title]
+            some = of_bag.where(where=way.title)
             shown = _shares(some, name == "width") if some else []
             lines.append([BAG[key].title, way.title, *shown])
     return Exhibit(
@@ -107,24 +108,18 @@ def _by_way(rows: Sequence[Row], name: str) -> Exhibit:
     )
 
 
-def _shares(rows: Sequence[Row], width: bool) -> list[str]:
-    made = [
-        coverage([row for row in rows if row.moment == when], what) for when in MOMENTS for what in _WHATS
-    ]
+def _shares(runs: Runs[Row], width: bool) -> list[str]:
+    made = [coverage(runs.where(moment=when), what) for when in MOMENTS for what in _WHATS]
     return [f"{each.width if width else each.share.value:.0%}" for each in made]
 
 
-def _bags(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.bag for row in rows))
-
-
-def _figure(rows: Sequence[Row], path: Path) -> Drawing:
-    bags = _bags(rows)
+def _figure(runs: Runs[Row], path: Path) -> Drawing:
+    bags = runs.by("bag")
     places = range(len(bags))
 
     def draw(plots: Sequence[Axes]) -> None:
         for axes, what in zip(plots, _WHATS, strict=True):
-            found = [coverage(of_bag(rows, key), what, 2 * len(bags)) for key in bags]
+            found = [coverage(some, what, 2 * len(bags)) for some in bags.values()]
             shares = [each.share for each in found]
             bars = list(zip(*(share.bars for share in shares), strict=True))
             axes.errorbar([share.value for share in shares], places, xerr=bars, fmt="o", elinewidth=1)

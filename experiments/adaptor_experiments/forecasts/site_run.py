@@ -211,6 +211,7 @@ def submitted(
     earlier: EarlierTasks | None = None,
     number: int = 1,
     order: Literal["random", "file"] | None = "file",
+    replicas: int = 1,
     pays: bool = True,
     foresees: bool = True,
 ) -> Submitted:
@@ -222,12 +223,21 @@ def submitted(
         time: seconds that a task takes, as its user says.
         earlier: what is known of bags of its kind.
         number: what a random order follows from.
+        replicas: extra attempts of a running task at the end of the bag.
         pays: whether its pilots serve it alone, as those of a bag with a budget or an aim.
         foresees: whether forecasts are made. Decisions depend on them only if the bag has both a budget and a
             deadline; they take most of the time of a run.
     """
     spec = BagSpec(
-        name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline, time=time, order=order
+        name="",
+        cwd="",
+        output="",
+        environment={},
+        prefer=prefer,
+        deadline=deadline,
+        time=time,
+        order=order,
+        replicas=replicas,
     ).with_order(budget=True)
     found = Submitted(site, runtimes, spec, number, foresees=foresees)
     if budget is not None:

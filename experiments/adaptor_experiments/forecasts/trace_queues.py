@@ -9,7 +9,7 @@ import numpy as np
 
 from adaptor.crafting.futures.run_shares import MOST, RunShares
 from adaptor.simulation import kernels as k
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.trace_run import load_jobs
 
@@ -37,7 +37,7 @@ def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]
     """
     loaded = load_jobs(trace)
     jobs = loaded.jobs
-    cluster = Simulation(jobs, loaded.processors, "conservative")
+    cluster = cluster_of_processors(jobs, loaded.processors, "conservative")
     first, last = int(jobs.submit[0]), int(jobs.submit[-1])
     draw = np.random.default_rng(seed)
     times = np.sort(draw.integers(first + (last - first) // 10, last - (last - first) // 10, instants))
@@ -48,7 +48,7 @@ def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]
     return loaded.processors, found
 
 
-def _queue_at(cluster: Simulation) -> QueueAt:
+def _queue_at(cluster: Cluster) -> QueueAt:
     jobs, now = cluster.jobs, cluster.now
     running = cluster.running_rows()[:, k.RUN_JOB].tolist()
     waiting = cluster.waiting_rows()[:, k.W_JOB].tolist()

@@ -10,8 +10,7 @@ import msgspec
 
 from adaptor.resources import TaskSize
 from adaptor.simulation.distributions import draw_runtimes
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.holes import find_holes
+from adaptor.simulation.holes import find_holes
 from adaptor.simulation.traces.repairs import Choices
 from adaptor_experiments.commands.bag_cluster import NodesOptions, load_cluster
 from adaptor_experiments.commands.bag_terms import terms_of_bag
@@ -105,7 +104,6 @@ def _holes(traces: Path, _: int) -> Rows:
     nodes = NodesOptions(nodes="32x4", memory=None, chunk=1, profiles=())
     trace = traces / f"{SDSC_SP2.file}.swf.gz"
     loaded = load_cluster(trace, "conservative", None, nodes, Choices(), lenient=False)
-    assert isinstance(loaded.cluster, NodeCluster)
     limits: dict[str, Any] = {"max_pending": 3, "max_proc": None, "max_tr": None}
     (terms,) = terms_of_bag(loaded, TaskSize(processors=3), heuristic="adaptive", **limits)
     jobs = loaded.cluster.jobs.submit

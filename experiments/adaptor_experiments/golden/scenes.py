@@ -22,7 +22,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.driver import SimulatedDriver
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.nodes.machine import parse_machine
+from adaptor.simulation.machine import parse_machine
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-
 import msgspec
-import numpy as np
 
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import GridResult
 from adaptor.simulation.grid_run import Watched, run_grid_job
-from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
+from adaptor.simulation.local_jobs import LocalJobs
 from adaptor.simulation.places import Places
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks
@@ -67,19 +63,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds by which all started later, less those by which they started earlier."""
 
 
-@functools.lru_cache(maxsize=9)
-def trace(path: Path, processors: int, factor: float) -> tuple[Jobs, Array]:
-    """The jobs under a load, and when each starts without us.
-
-    Raises:
-        TraceError: the trace cannot be read or leaves no job.
-    """
-    jobs = load(path, processors).stretched(factor)
-    alone = Simulation(jobs, processors, "conservative")
-    alone.finish()
-    return jobs, alone.starts()
-
-
 def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
     """Every bag by every strategy.
 
@@ -91,10 +74,10 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
         ReplayError: a task fits into no request.
     """
     processors = piece.workload.processors
-    jobs, untouched = trace(piece.path, processors, piece.load)
+    jobs = load(piece.path, processors).stretched(piece.load)
     at = submission(jobs, piece)
-    base = Simulation(jobs, processors, "conservative")
-    seen = watched(base, at)
+    base = cluster_of_processors(jobs, processors, "conservative")
+    seen, local = watched(base, at), LocalJobs(base)
     outcomes = []
     for kind in piece.settings.kinds:
         runtimes = kind.runtimes(piece.settings.seed, piece.sample)
@@ -112,13 +95,13 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
                     submitted=at,
                     work=int(runtimes.sum()),
                     **_figures(result),
-                    **delays(base, cluster, untouched, at + result.turnaround),
+                    **delays(local, cluster, at + result.turnaround),
                 )
             )
     return outcomes
 
 
-def watched(cluster: Simulation, at: int) -> Watched:
+def watched(cluster: Cluster, at: int) -> Watched:
     """The cluster goes on to a second, its nodes watched for some time before."""
     cluster.advance(max(0, at - WATCHED))
     places, seen = Places(cluster), SeenNodes()
@@ -132,7 +115,7 @@ def watched(cluster: Simulation, at: int) -> Watched:
 
 
 def _run(
-    piece: Piece, cluster: Simulation, seen: Watched, runtimes: Array, strategy: Strategy, make: MakeTasks
+    piece: Piece, cluster: Cluster, seen: Watched, runtimes: Array, strategy: Strategy, make: MakeTasks
 ) -> GridResult:
     settings = piece.settings
     if strategy == "static" or strategy == "adaptive":
@@ -159,18 +142,12 @@ def _figures(result: GridResult) -> dict[str, int]:
     }
 
 
-def delays(base: Simulation, cluster: Simulation, untouched: Array, until: int) -> dict[str, int]:
-    """What became of the local jobs that waited or came until a second, against the untouched schedule.
-
-    They are followed for a week; one that still waits then counts as if it started at that instant.
-    """
-    there = np.flatnonzero((base.starts() < 0) & (base.jobs.submit <= until))
-    last = max(cluster.now, until + _FOLLOWED)
-    cluster.advance(last)
-    starts = cluster.starts()[there]
-    shift = np.where(starts < 0, last, np.minimum(starts, last)) - np.minimum(untouched[there], last)
+def delays(local: LocalJobs, cluster: Cluster, end: int) -> dict[str, int]:
+    """What became of the local jobs that waited or came until the bag's end."""
+    _, without, with_us = local.starts(cluster, max(cluster.now, end + _FOLLOWED), came=end)
+    shift = with_us - without
     return {
-        "local_jobs": len(there),
+        "local_jobs": len(shift),
         "later": int((shift > 0).sum()),
         "delay": int(shift[shift > 0].sum()),
         "change": int(shift.sum()),

@@ -11,12 +11,11 @@ from pathlib import Path
 
 from adaptor.config.donation import NODE, DonationConfig
 from adaptor.config.schema import SiteConfig
-from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.processes.python_commands import isolated_command
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor_donation_agents.notes import AgentEnd, Notes, report
 from adaptor_donation_agents.records import NOTHING, REFUSED, Order, check_name
-from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import Backend, InFront, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandHung, Commands
 from backends.donation import agent_id, is_agent, node_and_tag, nodes_at_once
 from backends.machines.base import Machine
@@ -194,32 +193,21 @@ def command_on(launcher: Sequence[str], node: str, words: Sequence[str]) -> list
     return [*(word.replace(NODE, node) for word in launcher), *words]
 
 
-class WithAgents:
-    """Implements `backends.base.Backend`: orders with a node go to the agents, others to the scheduler."""
+class WithAgents(InFront):
+    """Orders with a node go to the agents, others to the scheduler."""
 
     def __init__(self, scheduler: Backend, agents: Agents) -> None:
-        self._scheduler = scheduler
+        super().__init__(scheduler)
         self._agents = agents
-        self.time_resolution = scheduler.time_resolution
-        self.slot_margin = scheduler.slot_margin
-        self.shrink_margin = scheduler.shrink_margin
-
-    def queue_state(self) -> QueueState:
-        state = self._scheduler.queue_state()
-        # Some learn them when they are first asked.
-        self.time_resolution = self._scheduler.time_resolution
-        self.slot_margin = self._scheduler.slot_margin
-        self.shrink_margin = self._scheduler.shrink_margin
-        return state
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
-        return self._scheduler.nodes([id for id in donated if not is_agent(id)])
+        return self._behind.nodes([id for id in donated if not is_agent(id)])
 
     def submit(self, order: PilotOrder) -> str:
-        return self._agents.start(order) if order.node else self._scheduler.submit(order)
+        return self._agents.start(order) if order.node else self._behind.submit(order)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        requests = self._scheduler.jobs([id for id in ids if not is_agent(id)], tag_prefix)
+        requests = self._behind.jobs([id for id in ids if not is_agent(id)], tag_prefix)
         return [*requests, *self._agents.reports([id for id in ids if is_agent(id)], tag_prefix)]
 
     def cancel(self, ids: Collection[str]) -> None:
@@ -228,29 +216,12 @@ class WithAgents:
         if agents:
             self._agents.end(agents)
         if requests:
-            self._scheduler.cancel(requests)
-
-    @property
-    def can_release(self) -> bool:
-        return self._scheduler.can_release
-
-    @property
-    def can_reshape(self) -> bool:
-        return self._scheduler.can_reshape
-
-    def reshape(self, id: str, order: PilotOrder) -> None:
-        self._scheduler.reshape(id, order)
+            self._behind.cancel(requests)
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         if is_agent(id):
             raise SchedulerError(f"{id}: an agent holds one node and gives it back when it ends")
-        self._scheduler.release(id, nodes)
-
-    def ended_jobs(self) -> list[EndedJob]:
-        return self._scheduler.ended_jobs()
-
-    def advertised_limits(self) -> Limits:
-        return self._scheduler.advertised_limits()
+        self._behind.release(id, nodes)
 
 
 def with_agents(

@@ -76,7 +76,7 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
         folder.remove(use_file(node))
     problems = _problems(tag, clean, rest, doubt)
     if foreign:
-        problems = (f"the record of {tag} names a process that is not its keeper's", *problems)
+        problems = (f"the record of {tag} names a process that is not its agent's", *problems)
     return Freed(tag, not (rest or doubt), problems, None if rest or _elsewhere(use) else unclosed)
 
 
@@ -125,7 +125,7 @@ def _problems(tag: str, clean: bool, rest: list[Process], doubt: str) -> tuple[s
         pids = ", ".join(str(process.pid) for process in rest)
         found.append(f"processes of {name} cannot be killed: {pids}")
     elif not clean:
-        found.append(f"the keeper of {name} did not end it; its processes were killed")
+        found.append(f"the agent of {name} did not end it; its processes were killed")
     if doubt:
         found.append(f"{name} may not have left: {doubt}")
     return tuple(found)

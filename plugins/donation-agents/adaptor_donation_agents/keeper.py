@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
     if answer.startswith(_CLAIMED):
         print(answer)
         return 0
-    sys.stderr.write(f"{answer or 'the keeper died before it claimed the node'}\n")
+    sys.stderr.write(f"{answer or 'the agent died before it claimed the node'}\n")
     return REFUSED if answer else 1
 
 
@@ -123,7 +123,7 @@ def _run_worker(order: Order, claimed: Claim, started: float) -> dict[str, Any]:
     if cause == WALLTIME:
         return end("walltime", f"its time limit of {order['tr']} s", exit_code=code)
     if cause == TOLD:
-        return end("preempted", "its keeper got SIGTERM", exit_code=code)
+        return end("preempted", "its agent got SIGTERM", exit_code=code)
     if code == 0:
         return end("completed", exit_code=code)
     how = f"exit code {code}" if code > 0 else f"signal {-code}"
@@ -192,7 +192,7 @@ def _clean_up(folder: UserFolder, node: str, sign: str) -> None:
         return
     end_trees(sign)
     if use is not None:
-        close(folder, node, use, end("node_failed", "its keeper was killed"))
+        close(folder, node, use, end("node_failed", "its agent was killed"))
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def read_use(folder: UserFolder, node: str) -> UseRecord | None:
     if _wrong(content, UseRecord) or _wrong(content["keeper"], Identity):
         raise ValueError(f"{use_file(node)}: incomplete")
     if content["keeper"]["pid"] <= 1:
-        raise ValueError(f"{use_file(node)}: names no keeper")
+        raise ValueError(f"{use_file(node)}: names no agent")
     check_name(content["tag"])
     use: UseRecord = content  # type: ignore[assignment]
     return use

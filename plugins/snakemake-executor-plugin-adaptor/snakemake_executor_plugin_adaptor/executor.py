@@ -238,7 +238,7 @@ class Executor(RemoteExecutor):
             try:
                 self._client.close_bag(bag)
             except AdaptorError as error:
-                self.logger.warning(f"bag {bag} stays open: {error}; close it: adaptor close {bag}")
+                self.logger.warning(f"bag {bag} stays open: {error}; close it: adaptor append {bag} --close")
         self._client.close()
 
 

@@ -17,7 +17,7 @@ from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import HOST
-from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION
+from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.pbs.shape import PbsShape
@@ -49,8 +49,8 @@ def arguments_of(
         *("-l", f"walltime={order.request.tr}"),
         *("-v", f"{TAG}={order.tag}"),
     ]
-    if shape.memory is not None:
-        options += ["-l", f"mem={shape.memory * shape.chunks}b"]
+    if shape.part.memory is not None:
+        options += ["-l", f"mem={shape.part.memory * shape.count}b"]
     for option, value in (("-q", site.partition), ("-A", site.account)):
         if value is not None:
             options += [option, value]
@@ -67,17 +67,17 @@ def nodes_wanted(shape: PbsShape, per_node: int) -> str:
     """
     if shape.node:
         return _part(shape.node, 1, shape)
-    each = 1 if shape.whole_nodes else max(1, min(shape.chunks, per_node))
-    full, rest = divmod(shape.chunks, each)
+    each = 1 if shape.whole_nodes else max(1, min(shape.count, per_node))
+    full, rest = divmod(shape.count, each)
     host = dict(shape.traits).get(HOST)
     return "+".join([_part(host or str(full), each, shape), *([_part("1", rest, shape)] if rest else [])])
 
 
 def _part(nodes: str, chunks: int, shape: PbsShape) -> str:
     """Args: chunks: on each of these nodes."""
-    gpus = f":gpus={chunks * shape.gpus}" if shape.gpus else ""
+    gpus = f":gpus={chunks * shape.part.whole_gpus}" if shape.part.whole_gpus else ""
     properties = "".join(f":{value}" for name, value in shape.traits if name != HOST)
-    return f"{nodes}:ppn={chunks * shape.processors}{gpus}{properties}"
+    return f"{nodes}:ppn={chunks * shape.part.processors}{gpus}{properties}"
 
 
 def short_name(tag: str) -> str:
@@ -109,14 +109,10 @@ _OVER = ("Unknown Job", "nonexistent job", "already in exit state", "Request inv
 """What qstat and qdel say of jobs that are gone, or on their way."""
 
 
-class Torque:
-    """Implements `backends.pbs.dialect.PbsDialect`."""
-
+class Torque(PbsDialect):
     name = "Torque"
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
-    shrink_margin: int | None = None
-    can_reshape = can_release = False
     template = Path(__file__).with_name("pilot.template")
 
     def __init__(self, commands: Commands) -> None:
@@ -193,7 +189,7 @@ class Torque:
         """As many as most of the nodes hold that hold any."""
         if self._machines is None:
             self.nodes()
-        held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.size)))
+        held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.part)))
         return held.most_common(1)[0][0] if held else 1
 
 

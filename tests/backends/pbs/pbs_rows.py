@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from adaptor.resources import TaskSize
 from backends.observed.rows import Amounts, ReservationRow
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
+from backends.pbs.shape import PbsShape
 
 NOW = 1795241278.0
 QUEUES = {
@@ -55,3 +57,18 @@ def reservation(
     name: str, queue: str, start: float, end: float, nodes: Mapping[str, Amounts]
 ) -> ReservationRow:
     return ReservationRow(name=name, queue=queue, start=start, end=end, nodes=nodes, reported=True)
+
+
+def pbs_shape(
+    count: int,
+    processors: int,
+    memory: int | None = None,
+    whole_nodes: bool = False,
+    node: str = "",
+    *,
+    gpus: int = 0,
+    gpu_type: str = "",
+    traits: tuple[tuple[str, str], ...] = (),
+) -> PbsShape:
+    part = TaskSize(processors=processors, memory=memory, gpus=gpus, gpu_type=gpu_type)
+    return PbsShape(count=count, part=part, whole_nodes=whole_nodes, node=node, traits=traits)

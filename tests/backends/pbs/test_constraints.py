@@ -14,7 +14,7 @@ from adaptor_torque.dialect import nodes_wanted
 from backends.base import SchedulerError
 from backends.pbs.constraints import in_words, openpbs_traits, torque_traits
 from backends.pbs.openpbs.submitting import arguments_of
-from backends.pbs.shape import PbsShape
+from tests.backends.pbs.pbs_rows import pbs_shape
 from tests.backends.pbs.test_shape import order
 
 
@@ -66,7 +66,7 @@ def test_what_pbs_cannot_be_asked_for_is_told_with_the_way_out(
 
 
 def test_requests_ask_for_them() -> None:
-    shape = PbsShape(6, 1, traits=(("fast", "True"), ("host", "n3")))
+    shape = pbs_shape(6, 1, traits=(("fast", "True"), ("host", "n3")))
     found = arguments_of(
         order(6, TaskSize()), SiteConfig(backend="pbs"), shape, order(6, TaskSize()).directory
     )
@@ -75,8 +75,8 @@ def test_requests_ask_for_them() -> None:
 
 
 def test_node_specifications_of_torque_name_them() -> None:
-    assert nodes_wanted(PbsShape(6, 1, traits=(("neednodes", "fast"),)), 4) == "1:ppn=4:fast+1:ppn=2:fast"
-    assert nodes_wanted(PbsShape(4, 1, traits=(("host", "n3"), ("neednodes", "fast"))), 4) == "n3:ppn=4:fast"
+    assert nodes_wanted(pbs_shape(6, 1, traits=(("neednodes", "fast"),)), 4) == "1:ppn=4:fast+1:ppn=2:fast"
+    assert nodes_wanted(pbs_shape(4, 1, traits=(("host", "n3"), ("neednodes", "fast"))), 4) == "n3:ppn=4:fast"
 
 
 def test_without_the_package_for_torque_the_key_is_an_error_that_names_it(

@@ -18,6 +18,7 @@ from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.shape import PbsShape, shape_of
 from backends.pbs.state.nodes import misfit
 from backends.rules import site_rules
+from tests.backends.pbs.pbs_rows import pbs_shape
 
 GB = 2**30
 LIMITS = Limits(max_pending_requests=4, max_proc=10**6, max_tr=10**6)
@@ -44,15 +45,15 @@ def order(p: int, task: TaskSize, node: str = "") -> PilotOrder:
 @pytest.mark.parametrize(
     ("p", "task", "shape"),
     [
-        (6, TaskSize(), PbsShape(6, 1)),
-        (6, TaskSize(processors=3, memory=GB), PbsShape(2, 3, GB)),
-        (4, TaskSize(processors=2, gpus=1, gpu_type="a100"), PbsShape(2, 2, gpus=1, gpu_type="a100")),
-        (8, TaskSize(gpus=0.25, memory=GB), PbsShape(2, 4, 4 * GB, gpus=1)),
-        (2, TaskSize(gpu_type="a100"), PbsShape(2, 1)),  # a type alone asks for nothing
-        (4, TaskSize(processors=2, gpus=2), PbsShape(2, 2, gpus=2)),
+        (6, TaskSize(), pbs_shape(6, 1)),
+        (6, TaskSize(processors=3, memory=GB), pbs_shape(2, 3, GB)),
+        (4, TaskSize(processors=2, gpus=1, gpu_type="a100"), pbs_shape(2, 2, gpus=1, gpu_type="a100")),
+        (8, TaskSize(gpus=0.25, memory=GB), pbs_shape(2, 4, 4 * GB, gpus=1)),
+        (2, TaskSize(gpu_type="a100"), pbs_shape(2, 1)),  # a type alone asks for nothing
+        (4, TaskSize(processors=2, gpus=2), pbs_shape(2, 2, gpus=2)),
         # Tasks of two nodes: 8 processors have most of those that hold one.
-        (32, TaskSize(processors=2, nodes=2), PbsShape(4, 8, whole_nodes=True)),
-        (16, TaskSize(nodes=2, gpus=1, memory=GB), PbsShape(2, 8, GB, whole_nodes=True, gpus=1)),
+        (32, TaskSize(processors=2, nodes=2), pbs_shape(4, 8, whole_nodes=True)),
+        (16, TaskSize(nodes=2, gpus=1, memory=GB), pbs_shape(2, 8, GB, whole_nodes=True, gpus=1)),
     ],
 )
 def test_chunks_hold_whole_tasks(p: int, task: TaskSize, shape: PbsShape) -> None:
@@ -62,26 +63,26 @@ def test_chunks_hold_whole_tasks(p: int, task: TaskSize, shape: PbsShape) -> Non
 def test_a_whole_node_is_asked_for_what_its_tasks_need() -> None:
     task = TaskSize(processors=2, memory=3 * GB, gpus=1)
     # Of the nodes that hold any, n3 holds but one task.
-    assert shape_of(order(16, task), 8, SITE) == PbsShape(2, 8, 3 * GB, whole_nodes=True, gpus=1)
-    assert shape_of(order(16, TaskSize()), 8, SITE) == PbsShape(2, 8, whole_nodes=True)
+    assert shape_of(order(16, task), 8, SITE) == pbs_shape(2, 8, 3 * GB, whole_nodes=True, gpus=1)
+    assert shape_of(order(16, TaskSize()), 8, SITE) == pbs_shape(2, 8, whole_nodes=True)
 
 
 def test_a_donated_node_gives_all_gpus_that_its_tasks_can_use() -> None:
     found = shape_of(order(8, TaskSize(gpus=1, gpu_type="a100"), node="n2"), None, SITE)
-    assert found == PbsShape(1, 8, None, whole_nodes=True, node="n2", gpus=4, gpu_type="a100")
-    assert shape_of(order(8, TaskSize(), node="n2"), None, SITE).gpus == 0
+    assert found == pbs_shape(1, 8, None, whole_nodes=True, node="n2", gpus=4, gpu_type="a100")
+    assert shape_of(order(8, TaskSize(), node="n2"), None, SITE).part.gpus == 0
 
 
 @pytest.mark.parametrize(
     ("shape", "resource", "select"),
     [
-        (PbsShape(2, 3, GB, gpus=1), "gpu_type", "select=2:ncpus=3:mpiprocs=3:mem=1048576kb:ngpus=1"),
+        (pbs_shape(2, 3, GB, gpus=1), "gpu_type", "select=2:ncpus=3:mpiprocs=3:mem=1048576kb:ngpus=1"),
         (
-            PbsShape(1, 4, gpus=2, gpu_type="a100"),
+            pbs_shape(1, 4, gpus=2, gpu_type="a100"),
             "gpu_model",
             "select=1:ncpus=4:mpiprocs=4:ngpus=2:gpu_model=a100",
         ),
-        (PbsShape(3, 4, whole_nodes=True), "gpu_type", "select=3:ncpus=4:mpiprocs=4"),
+        (pbs_shape(3, 4, whole_nodes=True), "gpu_type", "select=3:ncpus=4:mpiprocs=4"),
     ],
 )
 def test_what_qsub_is_told(shape: PbsShape, resource: str, select: str) -> None:
@@ -119,10 +120,15 @@ def test_the_chunks_of_a_unit_hold_its_tasks(
     if whole is not None and task.processors > whole:
         return  # no whole node holds a task
     shape = shape_of(order(units * unit.processors, task), whole, nodes)
-    chunk = Node(name="", processors=shape.processors, memory=shape.memory, gpus=(("", shape.gpus),))
-    held = shape.chunks * tasks_on(chunk, task) // task.nodes
+    chunk = Node(
+        name="",
+        processors=shape.part.processors,
+        memory=shape.part.memory,
+        gpus=(("", shape.part.whole_gpus),),
+    )
+    held = shape.count * tasks_on(chunk, task) // task.nodes
     assert held >= units * unit.tasks
-    assert shape.chunks * shape.processors == units * unit.processors
+    assert shape.count * shape.part.processors == units * unit.processors
     assert shape.whole_nodes == (whole is not None or task.nodes > 1)
     if why_no_node_holds(queue, task):
         assert misfit(shape, nodes, "q") or task.nodes > 1 or whole is not None

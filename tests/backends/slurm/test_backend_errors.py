@@ -123,7 +123,7 @@ def test_a_release_that_refuses_a_new_state_is_asked_without_it(
     """Before 26.05; once, and not again."""
     refused = "[[ $* == *EXPEDITING* ]] && { echo 'squeue: error: Invalid job state specified' >&2; exit 1; }"
     fake_squeue(f'echo "$4" >> {tmp_path}/asked; {refused}; cat {FIXTURES}/plain/queue.txt')
-    questions = backend()._cluster.questions
+    questions = backend()._shared.questions
     assert len(questions.queue()) == len(questions.queue()) == 14
     states = (tmp_path / "asked").read_text().split()
     assert [state.endswith(",EXPEDITING") for state in states] == [True, False, False]

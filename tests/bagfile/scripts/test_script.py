@@ -206,7 +206,7 @@ def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
     [
         ("#SBATCH --dependency=singleton", "a bag waits by afterok and afterany, not by singleton"),
         ("#SBATCH --dependency=afterok:7?afterok:8", "--ignore dependency submits it without"),
-        ("#SBATCH -N 4", "-N 4: a script has one node; for several see"),
+        ("#SBATCH -N 4", "-N 4: a script has one node; for several: adaptor submit --nodes N"),
         ("#SBATCH --mem=0", "--mem=0: all memory of a node"),
         ("#SBATCH --exclusive", "--ignore exclusive submits it without"),
         ("#SBATCH --gres=fpga:1", "only gpu is divided"),
@@ -296,7 +296,7 @@ def test_ignoring_a_resource_of_pbs_drops_it_alone() -> None:
         ("#SBATCH --time-min=5", "--time-min=5: the walltime of requests is crafted"),
         ("#SBATCH --wait", "--wait: the command does not wait for the bag"),
         ("#SBATCH -d afterok:7:8", "-d afterok:7:8: the bag waits for bags 7, 8, not for jobs"),
-        ("sbatch next.sh", "sbatch: jobs that a script submits go to the scheduler as ever"),
+        ("sbatch next.sh", "sbatch: jobs that a script submits go to the scheduler as usual"),
         (
             "if true; then scontrol show job $SLURM_JOB_ID; fi",
             "scontrol show job: the scheduler does not know",

@@ -84,7 +84,7 @@ def test_where_there_is_one_site_its_configuration_counts(line: str, remark: str
 
 def test_who_would_get_mail_is_notified_or_a_remark_says_so() -> None:
     (remark,) = bag_of("#SBATCH --mail-type=END --mail-user=ada@x").remarks
-    assert remark.text == "--mail-type=END: nobody is notified; --notify says who is"
+    assert remark.text == "--mail-type=END: no message is sent; --notify sends one"
     assert bag_of("#SBATCH --mail-type=END", notified=True).remarks == []
     assert bag_of("#SBATCH --mail-type=END", options={"notify": ("me",)}).remarks == []
     assert bag_of("#SBATCH --mail-type=NONE").remarks == bag_of("#PBS -m n").remarks == []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from adaptor import api
 from adaptor.guard_rails import MostFails
+from adaptor.resources import OwnNeeds
 from tests.cli.fake_control import bag_view
 from tests.cli.invoking import Cli, Serve
 
@@ -54,10 +57,16 @@ def test_what_is_changed(cli: Cli, serve: Serve) -> None:
         "me",
         "--deadline",
         "12h",
+        "--budget",
+        "7.5",
     )
     asked = server.asked(api.ChangeOptions)[-1]
     assert (asked.time, asked.sites, asked.notify) == (1200.0, ("a", "b"), ("me",))
-    assert asked.deadline is not None
+    assert asked.deadline == pytest.approx(time.time() + 12 * 3600, abs=300)
+    assert asked.budget == 7.5
     assert asked.timeout is not None
+    cli("change", "3", "--mem", "8G", "--cpus", "2")
+    assert server.asked(api.ChangeOptions)[-1].needs == OwnNeeds(cpus=2, memory=8 << 30)
+    assert "--mem" in cli("change", "3", "--mem", "auto").err
     assert "nothing to change" in cli("change", "3").err
     assert "--max-fails" in cli("change", "3", "--max-fails", "0%").err

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from adaptor import extras as extra
+from adaptor.cli.bags.sampling import SampledBag
 from tests.cli.invoking import Cli
 
 
@@ -20,17 +21,25 @@ def nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("tasks.bag").write_text("true\n" * 20)
 
 
-def test_a_picture_that_could_not_be_written(cli: Cli) -> None:
-    done = cli("quote", "tasks.bag", "--png", "nowhere/menu.png")
-    assert done.code == 2
-    assert "--png: nowhere/menu.png: no folder nowhere" in done.err
-
-
-def test_a_picture_without_matplotlib(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quote_without_scipy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     known = extra.importlib.util.find_spec
     monkeypatch.setattr(
-        extra.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else known(name)
+        extra.importlib.util, "find_spec", lambda name: None if name == "scipy" else known(name)
     )
-    done = cli("quote", "tasks.bag", "--png", "menu.png")
+    done = cli("quote", "tasks.bag")
     assert done.code == 1
-    assert "drawing pictures needs matplotlib" in done.err
+    assert "choosing between sites needs scipy" in done.err
+
+
+def test_what_is_submitted_names_the_sample_that_belongs_to_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("scipy", reason="needs the extra `quotes`")
+    quote = "adaptor.cli.bags.quote"
+    monkeypatch.setattr(f"{quote}.ensure_daemon", lambda *_, **__: False)
+    monkeypatch.setattr("adaptor.cli.bags.sampling.take_samples", lambda bag: SampledBag([], bag, [1, 2]))
+    monkeypatch.setattr(f"{quote}._go_on", lambda *_: 3)
+    assert cli("quote", "tasks.bag", "--choose", "1").lines[-2:] == [
+        "bag 3: 20 tasks",
+        "with the sample these are all tasks: adaptor results 1,2,3",
+    ]

@@ -1,4 +1,4 @@
-"""`pilot list`: one line for each pilot."""
+"""`status --pilots`: one line for each pilot."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from tests.cli.fake_control import pilot_view
 from tests.cli.invoking import Cli, Serve
 
 
-def test_pilot_list(cli: Cli, serve: Serve) -> None:
+def test_pilots_are_listed(cli: Cli, serve: Serve) -> None:
     server = serve({api.GetPilots: [pilot_view(state="running", note="slow")]})
-    outcome = cli("pilot", "list", "--all")
+    outcome = cli("status", "--pilots", "--all")
     assert outcome.lines[1].split()[:4] == ["1", "hpc", "4711", "running"]
     assert outcome.lines[2].strip() == "note: slow"
     assert server.asked(api.GetPilots) == [api.GetPilots(ended=True)]
     server.answers[api.GetPilots] = []
-    assert "no pilots" in cli("pilot", "list").out
+    assert "no pilots" in cli("status", "--pilots").out
+    assert "adaptor status all" in cli("status", "--all").err

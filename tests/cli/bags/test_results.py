@@ -84,22 +84,6 @@ def test_a_list_is_short_unless_all_tasks_are_asked_for(cli: Cli, serve: Serve) 
     assert len(cli("results", "--all").lines) == 2 + 30
 
 
-def test_the_columns_of_gnu_parallels_joblog(cli: Cli, serve: Serve) -> None:
-    tasks = [
-        task_view(0, command="printf 'a\tb\n'\nsecond line\twith a tab"),
-        task_view(1, state="failed", exit_code=None, signal=9),
-        task_view(2, state="waiting", started=None),
-    ]
-    serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks})
-    titles, first, second = (line.split("\t") for line in cli("results", "--tsv").lines)
-    assert titles == [
-        *("Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command")
-    ]
-    assert len(first) == len(second) == 9
-    assert first[:7] == ["1", "n1", "1700000000.000", "     2.500", "0", "0", "0"]
-    assert second[6:8] == ["-1", "9"]
-
-
 def test_csv_holds_what_json_holds(cli: Cli, serve: Serve) -> None:
     tasks = [task_view(0, command='echo "a, b"'), task_view(1, error="two\nlines")]
     serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks})
@@ -109,7 +93,7 @@ def test_csv_holds_what_json_holds(cli: Cli, serve: Serve) -> None:
     assert rows == told
 
 
-@pytest.mark.parametrize("forms", [("--json", "--stdout"), ("--csv", "--json"), ("--tsv", "--follow")])
+@pytest.mark.parametrize("forms", [("--json", "--stdout"), ("--csv", "--json"), ("--csv", "--follow")])
 def test_one_form_at_a_time(cli: Cli, forms: tuple[str, str]) -> None:
     outcome = cli("results", *forms)
     assert outcome.code == 2
@@ -260,3 +244,29 @@ def test_gpu_memory_has_a_column_where_a_task_has_any(cli: Cli, serve: Serve) ->
     assert " 3G " not in without
     serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks[:1]})
     assert "gpu" not in cli("results").lines[1]
+
+
+@pytest.mark.parametrize(
+    ("wall", "peak", "shown"),
+    [
+        (0.01, 22 << 20, "<22M"),
+        (0.5, 100 << 20, "100M"),
+        (5.0, 22 << 20, "22M"),
+        (None, None, "-"),
+    ],
+)
+def test_memory_of_a_task_too_short_to_be_sampled_is_a_bound(
+    cli: Cli, serve: Serve, wall: float | None, peak: int | None, shown: str
+) -> None:
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: [task_view(0, wall=wall, peak_memory=peak)]})
+    _, titles, row = cli("results").lines
+    at = titles.index("memory")
+    assert row[: at + len("memory")].split()[-1] == shown
+
+
+def test_replicas_are_told_from_tries(cli: Cli, serve: Serve) -> None:
+    tasks = [task_view(0, attempts=2, replicas=1), task_view(1, attempts=2, retries=1)]
+    serve({api.GetBags: api.Bags([bag_view()]), api.GetTasks: tasks})
+    _, _, replicated, again = cli("results").lines
+    assert "1 (+1 replica)" in replicated
+    assert "replica" not in again

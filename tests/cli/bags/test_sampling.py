@@ -64,7 +64,7 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Daemon:
 
 
 def quoted(bag: api.BagInput = BAG) -> SampledBag:
-    return take_samples(bag, seed=1)
+    return take_samples(bag)
 
 
 def test_the_same_bag_is_sampled_once_and_says_so(daemon: Daemon, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +73,7 @@ def test_the_same_bag_is_sampled_once_and_says_so(daemon: Daemon, capsys: pytest
     later = msgspec.structs.replace(SPEC, environment={"SHLVL": "2"})
     assert quoted(msgspec.structs.replace(BAG, spec=later)).samples == first.samples == [1]
     assert capsys.readouterr().err == (
-        "bag 1: 30 tasks as a sample at here, run by an earlier quote (to sample anew: adaptor forget 1)\n"
+        "bag 1: 30 tasks as a sample at here, run by an earlier quote (to sample again: adaptor forget 1)\n"
     )
     assert len(quoted().rest.tasks) == len(BAG.tasks) - TASKS
     assert quoted().lines == first.lines

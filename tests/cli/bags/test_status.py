@@ -103,7 +103,7 @@ def test_status_where_nothing_was_ever_submitted(cli: Cli) -> None:
     assert "no daemon is running" in outcome.err
     nothing = {"bags": [], "forecast_record": None, "daemon": None, "pilots": []}
     assert cli("status", "--json").value == nothing
-    assert cli("pilot", "list", "--json").value == []
+    assert cli("status", "--pilots", "--json").value == []
     assert cli("why", "--json").value == []
 
 

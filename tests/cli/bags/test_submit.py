@@ -34,6 +34,33 @@ def submitted(server: FakeControl) -> BagInput:
     return bag
 
 
+def test_a_bag_is_named_after_a_file_whose_name_is_no_utf_8(cli: Cli, serve: Serve, here: Path) -> None:
+    name = os.fsdecode(b"a\xff.bag")
+    (here / name).write_text("echo hi\n")
+    server = serve({api.Submit: api.Submitted(7)})
+    assert cli("submit", name).out == "bag 7: 1 task\n"
+    assert submitted(server).spec.name == "a\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "options", "says"),
+    [
+        (999, [], False),
+        (1000, [], True),
+        (1000, ["--output-files", "packed"], False),
+        (1000, ["--output-files", "none"], False),
+    ],
+)
+def test_a_large_bag_says_how_many_files_it_makes(
+    cli: Cli, serve: Serve, here: Path, tasks: int, options: list[str], says: bool
+) -> None:
+    (here / "mine.bag").write_text("echo a\n" * tasks)
+    serve({api.Submit: api.Submitted(7)})
+    outcome = cli("submit", "mine.bag", "--output", "out/{bag}", *options)
+    assert (outcome.code, outcome.out) == (0, f"bag 7: {tasks:,} tasks\n")
+    assert (f"each task makes up to 2 files in {here}/out/7; --output-files packed" in outcome.err) is says
+
+
 def test_a_bag_reaches_the_daemon(
     cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,7 +415,7 @@ def test_what_a_script_asks_for_and_does_not_get_is_said(cli: Cli, serve: Serve,
     outcome = cli("submit", "job.sh")
     assert outcome.out == "bag 7: 2 tasks\n"
     assert outcome.err.splitlines() == [
-        "adaptor: job.sh:2: --mail-type=END: nobody is notified; --notify says who is",
+        "adaptor: job.sh:2: --mail-type=END: no message is sent; --notify sends one",
         "adaptor: job.sh:2: -p gpu: the configuration of local counts, which has none",
     ]
 

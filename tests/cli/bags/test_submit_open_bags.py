@@ -1,4 +1,4 @@
-"""`open`, `append` and `close`: what reaches the daemon, and what is told."""
+"""`submit --open` and `append`: what reaches the daemon, and what is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import TaskInput
-from tests.cli.fake_control import bag_view, running_bag
+from tests.cli.fake_control import running_bag
 from tests.cli.invoking import Cli, Serve
 
 
@@ -21,8 +21,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_bag_opens_with_or_without_tasks(cli: Cli, serve: Serve) -> None:
     server = serve({api.Submit: api.Submitted(7)})
-    assert cli("open", "--name", "sweep", "--cpus", "2", "--no-env").out == "bag 7: open, 0 tasks\n"
-    assert cli("open", "more.bag", "--json").value == {"bag": 7, "tasks": 2}
+    assert (
+        cli("submit", "--open", "--name", "sweep", "--cpus", "2", "--no-env").out == "bag 7: open, 0 tasks\n"
+    )
+    assert cli("submit", "--open", "more.bag", "--json").value == {"bag": 7, "tasks": 2}
     empty, filled = server.asked(api.Submit)
     assert (empty.bag.spec.name, empty.bag.spec.cpus, empty.bag.tasks) == ("sweep", 2, [])
     assert (filled.bag.spec.name, filled.bag.tasks[1]) == ("more", TaskInput("echo b"))
@@ -55,7 +57,7 @@ def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve) -> None:
     assert outcome.out == "bag 7: 2 tasks appended (tasks 5 to 6)\n"
     assert outcome.err.splitlines()[1:] == ["  task 6: no node can run it"]
     assert cli("append", "last", "more.bag", "--json").err == outcome.err
-    assert cli("open", "more.bag").err.splitlines()[1:] == ["  line 1: no node can run it"]
+    assert cli("submit", "--open", "more.bag").err.splitlines()[1:] == ["  line 1: no node can run it"]
 
 
 def test_options_of_a_bag_do_not_come_with_more_tasks(cli: Cli, serve: Serve, here: Path) -> None:
@@ -67,14 +69,19 @@ def test_options_of_a_bag_do_not_come_with_more_tasks(cli: Cli, serve: Serve, he
 
 
 def test_bags_are_closed(cli: Cli, serve: Serve) -> None:
-    serve(
+    server = serve(
         {
-            api.GetBags: api.Bags([running_bag(7, open=True), bag_view(8)]),
+            api.GetBags: api.Bags([running_bag(7, open=True)]),
+            api.Append: api.Appended(5, 2),
             api.Close: [7],
         }
     )
-    assert cli("close", "7,8").lines == ["bag 7: closed", "bag 8: was closed already"]
-    assert cli("close", "7,8", "--json").value == {"bags": [7]}
+    assert cli("append", "7", "--close").lines == ["bag 7: closed"]
+    assert cli("append", "7", "more.bag", "--close").lines[1] == "bag 7: closed"
+    assert cli("append", "7", "--close", "--json").value == {"bag": 7, "tasks": [], "closed": True}
+    server.answers[api.Close] = []
+    assert cli("append", "7", "--close").lines == ["bag 7: was closed already"]
+    assert "no tasks; give a FILE" in cli("append", "7").err
 
 
 def test_some_tasks_are_cancelled_or_tried_again(cli: Cli, serve: Serve) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import pytest
 
 from adaptor import api
 from adaptor.api.fields import Estimate
+from adaptor.cli.bags import watch
 from adaptor.cli.bags.watch import display
 from adaptor.cli.follow import Overview
 from tests.cli.fake_control import pilot_view, running_bag
@@ -19,7 +22,7 @@ def shown(capsys: pytest.CaptureFixture[str], *snapshots: Overview) -> list[str]
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("columns", ["112", "80", "50"])
+@pytest.mark.parametrize("columns", ["112", "80", "50", "40"])
 def test_a_forecast_leaves_room_for_the_bar(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str
 ) -> None:
@@ -27,6 +30,27 @@ def test_a_forecast_leaves_room_for_the_bar(
     lines = shown(capsys, Overview(1000.0, [running_bag(8, forecast=AHEAD)], []))
     assert any("━━━━" in line and "%" in line for line in lines)
     assert any(line.startswith("bag 8: done ") for line in lines)
+
+
+@pytest.mark.parametrize(("term", "redraws"), [("xterm", True), ("dumb", False)])
+def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, term: str, redraws: bool) -> None:
+    chosen: list[str] = []
+
+    def show(name: str) -> Callable[[Iterable[Overview]], Iterator[Overview]]:
+        def shown(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+            chosen.append(name)
+            yield from snapshots
+
+        return shown
+
+    ended = Overview(1000.0, [running_bag(8, state="done", ended=1000.0, running=0)], [])
+    monkeypatch.setattr(watch, "follow", lambda _: iter([ended]))
+    monkeypatch.setattr(watch, "display", show("bar"))
+    monkeypatch.setattr(watch, "_narrated", show("lines"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", term)
+    assert watch.watch_bags([8], as_json=False) == 0
+    assert chosen == ["bar" if redraws else "lines"]
 
 
 def test_a_bag_of_which_nothing_runs_says_why(capsys: pytest.CaptureFixture[str]) -> None:

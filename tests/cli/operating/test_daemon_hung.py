@@ -51,7 +51,8 @@ def test_a_stopped_daemon_is_told_and_ended_by_force(cli: Cli, daemon: psutil.Pr
     ):
         outcome = cli(*words)
         assert outcome.code == 1, words
-        assert f"(process {daemon.pid} on {socket.gethostname()}) lives but does not answer" in outcome.err
+        where = f"(process {daemon.pid} on {socket.gethostname()})"
+        assert f"{where} exists but does not answer" in outcome.err
         assert "adaptor daemon stop --force" in outcome.err
     assert daemon.is_running()
     assert cli("daemon", "stop", "--force").out == f"stopped: process {daemon.pid}\n"

@@ -1,4 +1,4 @@
-"""What systemd and cron are told."""
+"""The unit of systemd, and the line for cron."""
 
 from __future__ import annotations
 
@@ -11,14 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.cli.operating.daemon_install import (
-    ServiceUnit,
-    cron_lines,
-    scron_lines,
-    unit,
-    unit_in,
-    with_block,
-)
+from adaptor.cli.operating.daemon_install import ServiceUnit, cron_line, unit, unit_in
 
 
 def service(**environment: str) -> ServiceUnit:
@@ -59,31 +52,10 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1), min_size=1))
 def test_a_line_of_cron_means_the_words_that_it_was_made_of(words: list[str]) -> None:
     made = ServiceUnit(name="a", program=tuple(words), environment={}, host="h")
-    (line,) = cron_lines(made)
+    line = cron_line(made)
     assert "%" not in line.replace("\\%", "")
     command = line.removeprefix("@reboot ").replace("\\%", "%").removesuffix(" >/dev/null 2>&1")
     assert shlex.split(command) == ["env", *words, "daemon", "start"]
-
-
-def test_scrontab_gets_the_options_of_its_job() -> None:
-    first, second, third = scron_lines(service(), ("-q workflow",))
-    assert (first, second) == ("#SCRON --job-name=adaptor", "#SCRON -q workflow")
-    assert third.startswith("*/10 * * * * env ")
-    assert third.endswith(" daemon run")
-
-
-TEXTS = st.lists(st.sampled_from(["0 1 * * * mine", "# a remark", "", "# end other"]), max_size=6)
-
-
-@given(TEXTS, TEXTS)
-def test_other_lines_of_a_crontab_stay(before: list[str], lines: list[str]) -> None:
-    text = "".join(f"{line}\n" for line in before)
-    once = with_block(text, "adaptor", [*lines, "@reboot one"])
-    assert with_block(once, "adaptor", [*lines, "@reboot one"]) == once
-    assert with_block(once, "adaptor", []) == text
-    assert with_block(with_block(once, "adaptor-2", ["x"]), "adaptor", []) == with_block(
-        text, "adaptor-2", ["x"]
-    )
 
 
 @pytest.mark.parametrize(

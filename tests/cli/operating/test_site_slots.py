@@ -107,24 +107,6 @@ def test_a_site_whose_queue_could_not_be_read(cli: Cli, serve: Serve) -> None:
     assert any(line.startswith("hpc: 16 of 64") for line in outcome.lines), "the others are shown"
 
 
-def test_figures(cli: Cli, serve: Serve, tmp_path: Path) -> None:
-    serve({api.GetSlots: [HPC, DOWN]})
-    png, svg = tmp_path / "a.png", tmp_path / "b"
-    cli("site", "slots", "--png", str(png), "--svg", str(svg))
-    assert png.read_bytes().startswith(b"\x89PNG")
-    assert "16 × 18m" in svg.read_text() or "<svg" in svg.read_text()
-    outcome = cli("site", "slots", "--png", str(tmp_path / "no" / "a.png"))
-    assert outcome.code == 1
-    assert "cannot be written" in outcome.err
-
-
-def test_nothing_to_draw(cli: Cli, serve: Serve, tmp_path: Path) -> None:
-    serve({api.GetSlots: [DOWN]})
-    outcome = cli("site", "slots", "--png", str(tmp_path / "a.png"))
-    assert outcome.code == 1
-    assert "nothing to draw" in outcome.err
-
-
 def test_without_a_daemon_the_schedulers_are_asked_from_here(cli: Cli, tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
     config.write_text("sites:\n  here:\n    backend: local\n    processors: 3\n    limits: {max_tr: 1h}\n")

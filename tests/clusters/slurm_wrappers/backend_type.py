@@ -10,6 +10,8 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.pbs.backend import PbsBackend
 from backends.pbs.backend_type import PbsType
+from backends.pbs.dialect import PbsDialect
+from backends.pbs.reading import SharedServer
 from tests.backends.distribution import installed
 from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
 
@@ -30,11 +32,13 @@ TYPE = WrappersType()
 
 
 def backend(site: SiteConfig, machine: Machine = HERE) -> PbsBackend:
-    return PbsBackend(site, machine, choose=_wrappers)
+    return PbsBackend(site, machine, _WrappersServer(site, machine))
 
 
-def _wrappers(site: SiteConfig, commands: Commands) -> SlurmWrappers:
-    return SlurmWrappers(commands)
+class _WrappersServer(SharedServer):
+    @staticmethod
+    def choose(site: SiteConfig, commands: Commands) -> PbsDialect:
+        return SlurmWrappers(commands)
 
 
 def python_path(folder: Path) -> str:

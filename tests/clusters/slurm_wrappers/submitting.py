@@ -43,15 +43,15 @@ def arguments_of(
 def _resources(shape: PbsShape, per_node: int) -> str:
     """Whole nodes, or tasks wherever they find room: `nodes=N:ppn=C` would ask for N nodes at least."""
     if shape.node:
-        return f"nodes={shlex.quote(shape.node)}:ppn={shape.processors}"
+        return f"nodes={shlex.quote(shape.node)}:ppn={shape.part.processors}"
     if shape.whole_nodes:
-        return f"nodes={shape.chunks}:ppn={shape.processors}"
-    wanted = f"mppwidth={shape.chunks},mppdepth={shape.processors}"
-    if shape.memory is None:
+        return f"nodes={shape.count}:ppn={shape.part.processors}"
+    wanted = f"mppwidth={shape.count},mppdepth={shape.part.processors}"
+    if shape.part.memory is None:
         return wanted
     # It can only be said for each node: enough for as many tasks as may come to lie on one.
-    most = max(1, min(shape.chunks, per_node))
-    return f"{wanted},mem={math.ceil(shape.memory * most / 2**20)}M"
+    most = max(1, min(shape.count, per_node))
+    return f"{wanted},mem={math.ceil(shape.part.memory * most / 2**20)}M"
 
 
 def accepted_id(answer: CommandAnswer) -> str:

@@ -18,7 +18,7 @@ from backends.commands import CommandAnswer, Commands
 from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
 from backends.pbs.shape import PbsShape
-from tests.backends.pbs.pbs_rows import held
+from tests.backends.pbs.pbs_rows import held, pbs_shape
 from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
 from tests.clusters.slurm_wrappers.parse import parse_held_counts, parse_jobs, parse_nodes, parse_queues
 from tests.clusters.slurm_wrappers.submitting import accepted_id, arguments_of
@@ -135,38 +135,38 @@ def order(directory: str = "/home/ada/pilots/7") -> PilotOrder:
 
 def arguments(shape: PbsShape, site: SiteConfig = SITE, directory: str = "/home/ada/pilots/7") -> str:
     script = Path(directory) / "pilot.sh"
-    return " ".join(arguments_of(order(directory), site, shape, script, per_node=4 // shape.processors))
+    return " ".join(arguments_of(order(directory), site, shape, script, per_node=4 // shape.part.processors))
 
 
 def test_tasks_lie_wherever_there_is_room() -> None:
-    assert arguments(PbsShape(3, 2, None, whole_nodes=False)) == (
+    assert arguments(pbs_shape(3, 2, None, whole_nodes=False)) == (
         "-N adaptor-abc.hpc.7 -r n -j oe -o /home/ada/pilots/7/pbs-pilot.out "
         "-l mppwidth=3,mppdepth=2,walltime=600 -q batch /home/ada/pilots/7/pilot.sh"
     )
 
 
 def test_whole_nodes_are_asked_for_as_nodes() -> None:
-    assert "-l nodes=2:ppn=4,walltime=600" in arguments(PbsShape(2, 4, None, whole_nodes=True))
+    assert "-l nodes=2:ppn=4,walltime=600" in arguments(pbs_shape(2, 4, None, whole_nodes=True))
 
 
 def test_memory_is_enough_for_all_tasks_that_a_node_may_get() -> None:
-    assert "mem=600M," in arguments(PbsShape(3, 2, 300 * 2**20, whole_nodes=False))
-    assert "mem=300M," in arguments(PbsShape(1, 2, 300 * 2**20, whole_nodes=False))
+    assert "mem=600M," in arguments(pbs_shape(3, 2, 300 * 2**20, whole_nodes=False))
+    assert "mem=300M," in arguments(pbs_shape(1, 2, 300 * 2**20, whole_nodes=False))
 
 
 def test_a_shell_will_read_the_paths() -> None:
-    found = arguments(PbsShape(1, 1, None, whole_nodes=False), directory="/home/ada/my $(files) 5%")
+    found = arguments(pbs_shape(1, 1, None, whole_nodes=False), directory="/home/ada/my $(files) 5%")
     assert "-o '/home/ada/my $(files) 5%%/pbs-pilot.out'" in found
     assert found.endswith("'/home/ada/my $(files) 5%/pilot.sh'")
 
 
 def test_a_qos_cannot_be_said() -> None:
     with pytest.raises(SubmitRefused, match="backend: slurm"):
-        arguments(PbsShape(1, 1, None, whole_nodes=False), SiteConfig(backend="pbs", qos="low"))
+        arguments(pbs_shape(1, 1, None, whole_nodes=False), SiteConfig(backend="pbs", qos="low"))
 
 
 def test_a_donated_node_is_asked_for_by_name() -> None:
-    assert "-l nodes=n3:ppn=4,walltime=600" in arguments(PbsShape(1, 4, None, whole_nodes=False, node="n3"))
+    assert "-l nodes=n3:ppn=4,walltime=600" in arguments(pbs_shape(1, 4, None, whole_nodes=False, node="n3"))
 
 
 def test_the_id_is_what_qsub_prints() -> None:

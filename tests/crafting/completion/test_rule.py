@@ -100,7 +100,29 @@ def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
     issued = plan(view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),)))
     lengths = {each.crafted.request.tr for each in issued if isinstance(each, Issue)}
     assert len(lengths) > 1
-    assert all("to" in each.crafted.reason for each in issued if isinstance(each, Issue))
+
+
+def unknown_reasons() -> list[str]:
+    """Of all that is planned where nothing is known of the runtimes, and for a request given up there."""
+    fresh = view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),))
+    issued = [each.crafted.reason for each in plan(fresh) if isinstance(each, Issue)]
+    waits = msgspec.structs.replace(freed(), demands=(Demand(waiting=10, runtime=60.0, shortest=60.0),))
+    return [*issued, *(each.reason for each in plan(waits) if isinstance(each, Withdraw))]
+
+
+def test_no_end_is_named_where_nothing_is_known_of_the_runtimes() -> None:
+    said = unknown_reasons()
+    assert any("no end is known before a task has ended" in reason for reason in said)
+    assert any("keeping the queued 64 × 1h 40m would take longer" in reason for reason in said)
+    assert not any("about" in reason for reason in said)
+
+
+@pytest.mark.parametrize("known", [{"told": 600.0}, {"finished": 3, "mean": 600.0, "longest": 900.0}])
+def test_an_end_is_named_once_a_runtime_is_known(known: dict[str, float]) -> None:
+    times = msgspec.convert(known, TaskTimes)
+    issued = [each for each in plan(view(times=times)) if isinstance(each, Issue)]
+    assert issued
+    assert all("done about" in each.crafted.reason for each in issued)
 
 
 def freed() -> PlanningView:
@@ -143,6 +165,13 @@ def test_of_several_queued_requests_the_largest_keeps_its_place() -> None:
     rules = msgspec.structs.replace(RULES, limits=limits)
     withdrawn = plan(msgspec.structs.replace(seen, rules=rules))
     assert [each.pilot for each in withdrawn if isinstance(each, Withdraw)] == [8]
+
+
+def test_while_no_runtime_is_known_a_smaller_request_makes_room_before_one_of_the_largest() -> None:
+    own = ((8, 64, 6000, 30_000), (7, 32, 6000, 36_000), (9, 64, 6000, 42_000))
+    late = tuple(PendingJob(f"ours{id}", p, tr, start) for id, p, tr, start in own)
+    found = plan(view(*(queued(id, p, tr) for id, p, tr, _ in own), pending=late, times=TaskTimes()))
+    assert [each.pilot for each in found if isinstance(each, Withdraw)] == [7]
 
 
 def test_a_request_that_never_starts_is_told_so() -> None:

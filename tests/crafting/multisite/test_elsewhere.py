@@ -89,7 +89,7 @@ def test_a_site_plans_for_all_tasks_beside_the_others_pilots_and_says_so() -> No
         decisions = plan(msgspec.structs.replace(sites["near"].view, demands=(demand,)), part)
         assert any(isinstance(decision, Issue) for decision in decisions) is asks
         there = len(far.view.pilots)
-        assert part.reason == f"plans for 16 waiting tasks beside the pilots of other sites ({there} at far)"
+        assert part.reason == f"plans for 16 waiting tasks besides the pilots of other sites ({there} at far)"
 
 
 def test_tasks_that_are_divided_by_cost_are_not_planned_by_all_sites() -> None:

@@ -341,7 +341,7 @@ def test_needs_that_no_node_holds_put_no_task_back(daemon: Daemon) -> None:
         failure = await daemon.failure(api.Retry([bag], None, OwnNeeds(cpus=100_000)))
         assert failure.usage
         assert "task 0" in failure.message
-        assert "no task is put back" in failure.message
+        assert "nothing is changed" in failure.message
         mixed = api.Retry([bag], None, OwnNeeds(nodes=2, gpus=0.5))
         assert "whole number" in (await daemon.failure(mixed)).message
         known = daemon.core.broker.state.bags[bag]

@@ -47,7 +47,7 @@ def test_a_sound_site_on_this_machine(lab: Lab) -> None:
     assert levels(told, "sees and writes") == ["ok"]
     assert levels(told, "is reached from") == ["ok"]
     assert levels(told, "the clock of") == ["ok"]
-    assert levels(told, "ended: completed") == ["ok"]
+    assert levels(told, ": completed after") == ["ok"]
     assert not list(lab.state.glob("check-*"))
 
 
@@ -84,7 +84,7 @@ def test_a_sound_slurm(lab: Lab, slurm: Throwaway) -> None:
     assert levels(told, "sees and writes") == ["ok", "ok"]
     assert levels(told, "this machine, at the port of the daemon, is reached from n") == ["ok", "ok"]
     assert levels(told, "the clock of n") == ["ok", "ok"]
-    assert levels(told, "ended: completed") == ["ok"]
+    assert levels(told, ": completed after") == ["ok"]
     assert levels(told, "memory of") in (["ok"] * 2, ["warning"] * 2), "as the cgroups of this machine are"
     until(lambda: not queued("%i"), "nothing of it is left in the queue")
 
@@ -147,4 +147,4 @@ def test_a_sound_openpbs(lab: Lab, openpbs: Throwaway) -> None:
     assert levels(told, "starts on") == ["ok", "ok"]
     assert levels(told, "sees and writes") == ["ok", "ok"]
     assert levels(told, "is reached from") == ["ok", "ok"]
-    assert levels(told, "how job") in (["ok"], ["warning"]), "as job_history_enable is"
+    assert levels(told, "end of job") in (["ok"], ["warning"]), "as job_history_enable is"

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.grid_job import GridResult
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
@@ -34,7 +34,7 @@ def on_machine(heuristic, tasks, seconds, *, settings=WHOLE, held=1, of=CTC_512,
         number=np.array([1]), submit=np.array([0]), run=np.array([86_400]),
         estimate=np.array([86_400]), processors=np.array([held]),
     )  # fmt: skip
-    cluster = Simulation(local, of.processors, settings.scheduler)
+    cluster = cluster_of_processors(local, of.processors, settings.scheduler)
     cluster.advance(3600 if held < of.processors else 2 * 86_400)
     return run_grid_job(cluster, np.full(tasks, seconds), terms_of(of, settings, limit, heuristic))
 
@@ -48,7 +48,7 @@ def test_only_a_static_request_for_the_whole_machine_waits_on_an_almost_empty_on
 
 def waits_of(workload: Workload) -> tuple[float, float]:
     jobs = load(SHARED / f"{workload.file}.swf.gz", workload.processors)
-    cluster = Simulation(jobs, workload.processors, "conservative")
+    cluster = cluster_of_processors(jobs, workload.processors, "conservative")
     cluster.advance(int(jobs.submit[-1]) + 10**8)
     return jobs.offered_load(workload.processors), float((cluster.starts() - jobs.submit).mean())
 

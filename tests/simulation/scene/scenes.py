@@ -26,14 +26,13 @@ from adaptor.decisions.pilots import Arrival
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState
-from adaptor.protocol.messages import AttemptKey
+from adaptor.protocol.messages import AttemptKey, Orders
 from adaptor.reports import JobReport, NodeReport
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
-from adaptor.scheduling.orders import DraftOrders
 from adaptor.simulation.driver import Decided, SimulatedDriver
-from adaptor.simulation.nodes.machine import Machine, parse_machine
+from adaptor.simulation.machine import Machine, parse_machine
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
@@ -338,7 +337,7 @@ class DaemonDriver:
         """The workers of the world drain the broker in the same second."""
         return Changes()
 
-    def _drain_into_journal(self) -> tuple[Changes, dict[str, DraftOrders]]:
+    def _drain_into_journal(self) -> tuple[Changes, dict[str, Orders]]:
         changes, drafts = self._drain()
         self.core.journal.write(changes, self._clock(), self.core.treasury.late_results(changes))
         return changes, drafts

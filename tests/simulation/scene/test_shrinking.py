@@ -17,10 +17,10 @@ from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import Limits, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.nodes.machine import Machine, parse_machine
+from adaptor.simulation.machine import Machine, parse_machine
 from adaptor.simulation.queue_view import queue_state
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from tests.simulation.grid_strategies import bags, cluster_of, scenes
@@ -134,7 +134,7 @@ def test_the_simulation_and_the_daemon_take_in_the_same_times(tmp_path: Path) ->
 def test_replay_tells_what_the_margin_costs(shrink_margin: int | None, tr: int) -> None:
     """Tasks of 50 s in the hole of 500 s."""
     jobs = jobs_from([(0, 4, 600, 600), (1, 8, 900, 900)])
-    cluster = Simulation(jobs, 8, "conservative")
+    cluster = cluster_of_processors(jobs, 8, "conservative")
     cluster.advance(100)
     rules = msgspec.structs.replace(RULES, shrink_margin=shrink_margin)
     terms = GridTerms(rules=rules, heuristic="adaptive", workers=INSTANT_WORKERS, initial_tr=50.0)

@@ -16,7 +16,7 @@ from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules, Hours
 from adaptor.model import Limits
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from adaptor.simulation.grid_run import Watched, run_grid_job
@@ -139,8 +139,8 @@ class Life:
         del self._here[id]
 
 
-def empty_cluster() -> Simulation:
-    return Simulation(jobs_from([]), PROCESSORS, "conservative")
+def empty_cluster() -> Cluster:
+    return cluster_of_processors(jobs_from([]), PROCESSORS, "conservative")
 
 
 def ends(pilot: Pilot) -> int:
@@ -306,6 +306,23 @@ def test_a_pilot_that_ends_in_the_same_second_is_heeded_before_idle_slots_get_ta
     life = Life([30, 30, 1, 1, 1, 1, 2, 36, 30], by_completion(2, pad=1, workers=workers), drawn)
     life.live([])
     assert ("left", 33, 3, Served()) in life.seen  # the task that is cut at 34 had 32 s, and needs more
+
+
+def test_a_pilot_too_short_for_what_waits_leaves_before_the_next_one_takes_it():
+    """The task that was cut at 1 needs 2 s: the third pilot lacks the time, the fourth has it."""
+    limits = Limits(max_pending_requests=1, max_proc=1, max_tr=MAX_TR)
+    terms = GridTerms(
+        rules=SiteRules(limits=limits),
+        heuristic="static",
+        workers=msgspec.structs.replace(INSTANT_WORKERS, idle_timeout=3),
+        initial_tr=1.0,
+        growth_factor=2,
+    )
+    drawn = [Pilot(0, 1, 1, None), Pilot(0, 1, 1, None), Pilot(1, 1, 1, None), Pilot(1, 1, 2, None)]
+    life = Life([1, 2], terms, drawn)
+    life.live([])
+    assert ("left", 1, 2, Served()) in life.seen
+    assert ("left", 3, 3, Served(1, 2)) in life.seen
 
 
 # --- what the kernel does not know -------------------------------------------------------------------

@@ -209,6 +209,25 @@ def test_where_the_memory_is_needed_a_slot_goes_on_with_one_bag(harness: Harness
     assert [len(pids) for pids in seen] == [1, 1]
 
 
+def test_calls_of_different_sizes_have_processes_of_their_own(harness: Harness) -> None:
+    """What one has left in memory, and the threads that its variables name, are no matter of the other."""
+    harness.started()
+    calls, large = Calls(harness, 1), TaskSize(processors=2, memory=1 << 20)
+
+    def seen() -> tuple[int, str]:
+        return os.getpid(), os.environ["ADAPTOR_CPUS"]
+
+    found = []
+    for number in range(1, 7, 2):
+        calls.lease((seen,), first=number)
+        found.append(calls.value(number))
+        calls.lease((seen,), first=number + 1, task=large)
+        found.append(calls.value(number + 1))
+    narrow, wide = ({pid for pid, cpus in found if cpus == size} for size in ("1", "2"))
+    assert len(narrow) == len(wide) == 1
+    assert narrow != wide
+
+
 def initialized(function: object, *args: object) -> Interpreter:
     call = b"v" + cloudpickle.dumps((function, args, {}))
     return Interpreter(HERE.command, HERE.version, HERE.path, call)

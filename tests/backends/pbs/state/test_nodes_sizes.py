@@ -13,7 +13,7 @@ from backends.pbs.records import parse_long
 from backends.pbs.shape import PbsShape
 from backends.pbs.state.nodes import find_site, machines_of, misfit
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
-from tests.backends.pbs.pbs_rows import QUEUES, node
+from tests.backends.pbs.pbs_rows import QUEUES, node, pbs_shape
 from tests.backends.pbs.state.test_queue import BUSY, recorded_state
 
 GB = 2**30
@@ -55,34 +55,34 @@ def test_vnodes_count_together_and_memory_that_is_not_told_is_not_known() -> Non
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
-        (PbsShape(16, 1, None, whole_nodes=False), ""),
-        (PbsShape(8, 1, 2 * GB, whole_nodes=False), ""),
+        (pbs_shape(16, 1, None, whole_nodes=False), ""),
+        (pbs_shape(8, 1, 2 * GB, whole_nodes=False), ""),
         (
-            PbsShape(16, 1, 2 * GB, whole_nodes=False),
+            pbs_shape(16, 1, 2 * GB, whole_nodes=False),
             "16 × 1 processor and 2G of memory were asked for, each on one node, but all nodes of queue "
             "workq together hold 8: lower `limits.max_proc` of this site to 8",
         ),
-        (PbsShape(4, 3, None, whole_nodes=False), ""),
+        (pbs_shape(4, 3, None, whole_nodes=False), ""),
         (
-            PbsShape(5, 3, None, whole_nodes=False),
+            pbs_shape(5, 3, None, whole_nodes=False),
             "together hold 4: lower `limits.max_proc` of this site to 12",
         ),
         (
-            PbsShape(1, 1, 5 * GB, whole_nodes=False),
+            pbs_shape(1, 1, 5 * GB, whole_nodes=False),
             "no node of queue workq has 1 processor and 5G of memory: its nodes have 4 processors and 4G of "
             "memory or 4 processors, 4G of memory and 2 GPUs; ask for less per task",
         ),
-        (PbsShape(4, 1, GB, gpus=1), ""),
-        (PbsShape(5, 1, GB, gpus=1), "5 × 1 processor, 1G of memory and 1 GPU were asked for"),
-        (PbsShape(1, 4, None, gpus=3), "no node of queue workq has 4 processors and 3 GPUs"),
+        (pbs_shape(4, 1, GB, gpus=1), ""),
+        (pbs_shape(5, 1, GB, gpus=1), "5 × 1 processor, 1G of memory and 1 GPU were asked for"),
+        (pbs_shape(1, 4, None, gpus=3), "no node of queue workq has 4 processors and 3 GPUs"),
         (
-            PbsShape(1, 1, None, gpus=1, gpu_type="a100"),
+            pbs_shape(1, 1, None, gpus=1, gpu_type="a100"),
             "has 1 processor and 1 a100 GPU: its nodes have 4 proc",
         ),
-        (PbsShape(1, 6, None, whole_nodes=False), "no node of queue workq has 6 processors"),
-        (PbsShape(4, 2, None, whole_nodes=True), ""),
-        (PbsShape(5, 2, None, whole_nodes=True), "together hold 4"),
-        (PbsShape(1, 9, None, True, "node01"), ""),
+        (pbs_shape(1, 6, None, whole_nodes=False), "no node of queue workq has 6 processors"),
+        (pbs_shape(4, 2, None, whole_nodes=True), ""),
+        (pbs_shape(5, 2, None, whole_nodes=True), "together hold 4"),
+        (pbs_shape(1, 9, None, True, "node01"), ""),
     ],
 )
 def test_what_never_fits_is_told(shape: PbsShape, words: str) -> None:
@@ -93,8 +93,8 @@ def test_what_never_fits_is_told(shape: PbsShape, words: str) -> None:
 
 def test_machines_of_others_do_not_count() -> None:
     others = tuple(msgspec.structs.replace(each, ours=each.name == "node01") for each in SITE)
-    assert not misfit(PbsShape(4, 1), others, "workq")
-    assert "together hold 4" in misfit(PbsShape(5, 1), others, "workq")
+    assert not misfit(pbs_shape(4, 1), others, "workq")
+    assert "together hold 4" in misfit(pbs_shape(5, 1), others, "workq")
 
 
 def test_gpus_count_by_type_and_vnodes_out_of_service_do_not() -> None:
@@ -111,7 +111,7 @@ def test_gpus_count_by_type_and_vnodes_out_of_service_do_not() -> None:
 
 
 def test_where_no_node_is_known_nothing_is_refused() -> None:
-    assert misfit(PbsShape(99, 9, None, whole_nodes=False), (), "workq") == ""
+    assert misfit(pbs_shape(99, 9, None, whole_nodes=False), (), "workq") == ""
 
 
 @given(
@@ -125,6 +125,6 @@ def test_chunks_fit_as_often_as_machines_hold_them(
     nodes = [node(f"n{n}", processors=each, memory=size) for n, (each, size) in enumerate(machines)]
     held = sum(min(each // processors, size // memory) for each, size in machines)
     sizes = machines_of(nodes)
-    assert misfit(PbsShape(held + 1, processors, memory, whole_nodes=False), sizes, "q")
+    assert misfit(pbs_shape(held + 1, processors, memory, whole_nodes=False), sizes, "q")
     if held:
-        assert not misfit(PbsShape(held, processors, memory, whole_nodes=False), sizes, "q")
+        assert not misfit(pbs_shape(held, processors, memory, whole_nodes=False), sizes, "q")

@@ -19,7 +19,7 @@ from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from backends.pbs.state.nodes import find_site, serves
-from backends.pbs.state.queue import PbsSeen, queue_state
+from backends.pbs.state.queue import queue_state
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
 
@@ -29,9 +29,7 @@ DOWN = 1795241491.0
 
 def look(nodes: list[PbsNode], jobs: list[PbsJob], queue: str = "workq", **given: object) -> QueueState:
     site = find_site(nodes, QUEUES, queue)
-    return queue_state(
-        msgspec.structs.replace(PbsSeen(now=NOW, site=site, jobs=jobs, queues=QUEUES), **given)
-    )
+    return queue_state(**{"now": NOW, "site": site, "jobs": jobs, "queues": QUEUES, **given})  # type: ignore[arg-type]
 
 
 def bare(jobs: Iterable[RunningJob]) -> list[RunningJob]:
@@ -49,7 +47,7 @@ def recorded_state(situation: str, now: float, elements: str | None = None) -> Q
         for each in queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
     }
     site = find_site(nodes, queues, "workq")
-    return queue_state(PbsSeen(now=now, site=site, jobs=jobs, queues=queues))
+    return queue_state(now, site, jobs, queues)
 
 
 def test_the_recorded_busy_cluster() -> None:

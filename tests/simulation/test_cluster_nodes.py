@@ -1,8 +1,6 @@
-"""The cluster on nodes: on one node it is the cluster of processors; on several, the slow one."""
+"""The cluster on nodes against the slow one."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -11,75 +9,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adaptor.resources import Need
-from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import TraceError
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.machine import lay_out, one_node, parse_machine
-from adaptor.simulation.trace_run import load_jobs
-from tests.simulation.nodes.naive_nodes import NaiveNodes
-from tests.simulation.nodes.node_scenes import GIB, machines, on_one_node, with_memory
-from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
+from adaptor.simulation.machine import lay_out, parse_machine
+from tests.simulation.naive_nodes import NaiveNodes
+from tests.simulation.node_scenes import GIB, machines, with_memory
+from tests.simulation.trace_strategies import jobs_from, policies
 
 pytestmark = pytest.mark.compiles
-
-SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
-actions = st.sampled_from(["submit", "end", "cancel", "reshape", "fork"])
-steps = st.lists(
-    st.tuples(st.integers(0, 25), actions, st.integers(1, PROCESSORS), st.integers(1, 30)), max_size=12
-)
 
 
 def waits(cluster, job):
     known = cluster.outside_job(job)
     return known.started is None and known.ended is None
-
-
-def driven(cluster, script):
-    """Drive a cluster from outside; all that can be seen of it on the way."""
-    seen, ours = [], []
-    for pause, what, processors, tr in script:
-        cluster.advance_to_change(cluster.now + pause)
-        running = [
-            job
-            for job in ours
-            if (told := cluster.outside_job(job)).started is not None and told.ended is None
-        ]
-        if what == "submit":
-            ours.append(cluster.submit(processors, tr))
-        elif what == "end" and running:
-            cluster.end(running[0], cluster.now)
-        elif what == "cancel" and ours:
-            cluster.cancel(ours[-1])
-        elif what == "reshape" and (waiting := [job for job in ours if waits(cluster, job)]):
-            cluster.reshape(waiting[0], processors, tr)
-        elif what == "fork":
-            origin, cluster = cluster, cluster.fork()
-            origin.submit(PROCESSORS, 17)
-            origin.finish()
-        seen.append((cluster.now, cluster.changes, cluster.next_event(), cluster.starts().tolist()))
-        seen.append(tuple(each.tolist() for each in cluster.profile()))
-        seen.append([cluster.outside_job(job) for job in ours])
-        seen.append(cluster.running_rows()[:, :3].tolist())
-        seen.append(cluster.waiting_rows()[:, :2].tolist())
-    cluster.finish()
-    return [*seen, cluster.starts().tolist(), [cluster.outside_job(job) for job in ours]]
-
-
-@given(traces(), policies, steps)
-@settings(max_examples=300, deadline=None)
-def test_one_node_of_all_processors_is_the_cluster_of_processors(jobs, policy, script):
-    assert driven(on_one_node(jobs, policy), script) == driven(Simulation(jobs, PROCESSORS, policy), script)
-
-
-@pytest.mark.parametrize("policy", ["conservative", "easy"])
-def test_one_node_starts_every_job_of_a_trace_when_the_cluster_of_processors_does(policy):
-    loaded = load_jobs(SMALL)
-    machine = one_node(loaded.processors)
-    cluster = NodeCluster(lay_out(loaded.jobs, machine, 1), machine, policy)
-    whole = Simulation(loaded.jobs, loaded.processors, policy)
-    cluster.finish()
-    whole.finish()
-    assert cluster.starts().tolist() == whole.starts().tolist()
 
 
 @given(with_memory(), machines(), policies, st.integers(1, 4), st.integers(0, 90), st.data())
@@ -91,7 +33,7 @@ def test_every_start_on_nodes_equals_that_of_the_slow_cluster(jobs, machine, pol
         laid_out = lay_out(jobs, machine, chunk)
     except TraceError:
         assume(False)
-    fast, slow = NodeCluster(laid_out, machine, policy), NaiveNodes(machine.capacity(), policy)
+    fast, slow = Cluster(laid_out, policy), NaiveNodes(machine.capacity(), policy)
     for (submit, run, limit, _), chunks, each in zip(
         laid_out.jobs.table().tolist(), laid_out.chunks.tolist(), laid_out.each.tolist(), strict=True
     ):
@@ -134,7 +76,7 @@ def test_no_node_ever_gives_more_than_it_has(jobs, machine, policy, at):
         return
     assume((jobs.memory == 0).any())
     laid_out = lay_out(jobs, machine, 1)
-    cluster = NodeCluster(laid_out, machine, policy)
+    cluster = Cluster(laid_out, policy)
     cluster.advance(at)
     held = {node.name: [0, 0] for node in machine.nodes}
     for row in cluster.running_rows():
@@ -152,7 +94,7 @@ def test_a_hole_of_single_processors_is_none_for_chunks():
     """One processor of each of 4 nodes is free: 4 in all, and no chunk of 2 fits before the others end."""
     machine = parse_machine("4x4")
     jobs = jobs_from([(0, 3, 100, 100)] * 4)
-    cluster = NodeCluster(lay_out(jobs, machine, 3), machine, "conservative")
+    cluster = Cluster(lay_out(jobs, machine, 3), "conservative")
     cluster.advance(0)
     assert cluster.profile()[1][0] == 4
     single, pair = cluster.submit(1, 10), cluster.submit(2, 10, need=Need(chunks=1, processors=2))
@@ -164,7 +106,7 @@ def test_a_hole_of_single_processors_is_none_for_chunks():
 def test_a_node_with_idle_processors_and_no_idle_memory_is_no_hole():
     machine = parse_machine("2x8", "16G")
     jobs = msgspec.structs.replace(jobs_from([(0, 2, 100, 100)]), memory=np.array([8 * GIB]))
-    cluster = NodeCluster(lay_out(jobs, machine, 2), machine, "easy")
+    cluster = Cluster(lay_out(jobs, machine, 2), "easy")
     cluster.advance(0)
     need = Need(chunks=2, processors=1, memory=12 * GIB)
     job = cluster.submit(2, 10, need=need)
@@ -175,12 +117,12 @@ def test_a_node_with_idle_processors_and_no_idle_memory_is_no_hole():
 
 def test_arrays_grow_with_the_queue():
     machine = parse_machine("4x2")
-    cluster = NodeCluster(lay_out(jobs_from([(0, 8, 5, 5)] * 1000), machine, 1), machine, "conservative")
+    cluster = Cluster(lay_out(jobs_from([(0, 8, 5, 5)] * 1000), machine, 1), "conservative")
     cluster.advance(0)
     ours = [cluster.submit(8, 10) for _ in range(300)]
     cluster.finish()
     assert cluster.starts().tolist() == [5 * i for i in range(1000)]
-    assert cluster.outside_job(ours[-1]).reached_limit
+    assert cluster.outside_job(ours[-1]).ended == 8000
 
 
 @pytest.mark.parametrize(
@@ -195,23 +137,6 @@ def test_arrays_grow_with_the_queue():
 )
 def test_a_request_that_can_never_be_packed_is_refused(processors, tr, need, says):
     machine = parse_machine("4x4")
-    cluster = NodeCluster(lay_out(jobs_from([]), machine, 1), machine, "easy")
+    cluster = Cluster(lay_out(jobs_from([]), machine, 1), "easy")
     with pytest.raises(ValueError, match=says):
         cluster.submit(processors, tr, need=need)
-
-
-def test_unknown_jobs_impossible_ends_and_a_clock_that_goes_back():
-    machine = parse_machine("2x4")
-    cluster = NodeCluster(lay_out(jobs_from([(50, 1, 1, 1)]), machine, 1), machine, "easy")
-    cluster.submit(8, 10)
-    waiting = cluster.submit(1, 10)
-    for call in (cluster.cancel, cluster.outside_job):
-        with pytest.raises(KeyError):
-            call(0)
-    with pytest.raises(ValueError, match="does not run"):
-        cluster.end(waiting, 5)
-    with pytest.raises(ValueError, match="its limit"):
-        cluster.end(waiting - 1, 11)
-    cluster.advance(5)
-    with pytest.raises(ValueError, match="does not go back"):
-        cluster.advance(4)

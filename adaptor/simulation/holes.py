@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.grid_job import GridResult, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.nodes.cluster import NodeCluster
 
 TWO_CYCLES = 60
 """Seconds of two scheduling cycles, by Slurm's default `bf_interval` of 30 s."""
@@ -35,7 +35,7 @@ class HolesFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_holes(
-    cluster: NodeCluster, instants: Iterable[int], runtimes: Array, every: Sequence[GridTerms]
+    cluster: Cluster, instants: Iterable[int], runtimes: Array, every: Sequence[GridTerms]
 ) -> list[HolesFound]:
     """Run the bag at each of these seconds, on each of these terms; the cluster's clock moves on.
 

@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import availability
 from adaptor.crafting.nodes.schedule import node_schedule
 from adaptor.resources import Need
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import TraceError
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.machine import lay_out, parse_machine
-from adaptor.simulation.nodes.queue_view import node_queue, processor_queue
-from tests.simulation.nodes.node_scenes import machines, with_memory
+from adaptor.simulation.machine import lay_out, parse_machine
+from adaptor.simulation.queue_view import queue_state
+from tests.simulation.node_scenes import machines, with_memory
 from tests.simulation.trace_strategies import jobs_from, policies
 
 
 @st.composite
-def clusters(draw: st.DrawFn, policy: st.SearchStrategy[str] = policies) -> NodeCluster:
+def clusters(draw: st.DrawFn, policy: st.SearchStrategy[str] = policies) -> Cluster:
     jobs, machine = draw(with_memory()), draw(machines())
     assume(len(jobs))
     try:
         laid_out = lay_out(jobs, machine, draw(st.integers(1, 4)))
     except TraceError:
         assume(False)
-    cluster = NodeCluster(laid_out, machine, draw(policy))
+    cluster = Cluster(laid_out, draw(policy))
     cluster.advance(draw(st.integers(0, 90)))
     return cluster
 
@@ -34,7 +34,7 @@ def clusters(draw: st.DrawFn, policy: st.SearchStrategy[str] = policies) -> Node
 @given(clusters())
 @settings(max_examples=100, deadline=None)
 def test_parts_are_those_of_the_jobs_and_fit_on_their_nodes(cluster):
-    queue = node_queue(cluster)
+    queue = queue_state(cluster)
     for job in [*queue.running, *(job for job in queue.pending if job.parts)]:
         assert sum(part.processors for part in job.parts) == job.processors
     assert all(job.need.chunks * job.need.processors == job.processors for job in queue.pending)
@@ -49,9 +49,9 @@ def test_parts_are_those_of_the_jobs_and_fit_on_their_nodes(cluster):
 def test_both_views_count_the_processors_that_the_cluster_plans_to_have_free(cluster):
     times, free = cluster.profile()
     steps = list(zip(times.tolist(), free.tolist(), strict=True))
-    assert availability(processor_queue(cluster)).steps() == steps
+    assert availability(queue_state(cluster, shown=False)).steps() == steps
     if not cluster.machine.by_memory:
-        assert availability(node_queue(cluster)).steps() == steps
+        assert availability(queue_state(cluster)).steps() == steps
 
 
 @given(clusters(), st.integers(1, 3), st.integers(1, 30))
@@ -59,7 +59,7 @@ def test_both_views_count_the_processors_that_the_cluster_plans_to_have_free(clu
 def test_what_the_profile_of_nodes_promises_is_what_the_cluster_gives(cluster, processors, tr):
     """One request, of the most chunks that are promised now: it starts now, and one more chunk does not."""
     need = Need(chunks=1, processors=processors)
-    profile = availability(node_queue(cluster), need)
+    profile = availability(queue_state(cluster), need)
     promised = profile.minimum(cluster.now, cluster.now + tr) // processors
     if promised:
         job = (taken := cluster.fork()).submit(
@@ -77,11 +77,11 @@ def test_what_the_profile_of_nodes_promises_is_what_the_cluster_gives(cluster, p
 def test_the_head_of_easy_is_planned_on_its_nodes():
     machine = parse_machine("2x4")
     jobs = jobs_from([(0, 3, 100, 100), (0, 3, 50, 50), (0, 4, 10, 10), (0, 4, 10, 10)])
-    cluster = NodeCluster(lay_out(jobs, machine, 4), machine, "easy")
+    cluster = Cluster(lay_out(jobs, machine, 4), "easy")
     cluster.advance(0)
-    head, other = node_queue(cluster).pending
+    head, other = queue_state(cluster).pending
     assert (head.planned_start, [part.node for part in head.parts]) == (50.0, ["n2"])
     assert (other.planned_start, other.parts) == (None, ())
-    assert processor_queue(cluster).pending[0].planned_start == 50.0
+    assert queue_state(cluster, shown=False).pending[0].planned_start == 50.0
     cluster.finish()
     assert cluster.starts().tolist() == [0, 0, 50, 60]

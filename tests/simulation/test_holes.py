@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.resources import TaskSize
+from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
+from adaptor.simulation.holes import find_holes
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.holes import find_holes
-from adaptor.simulation.nodes.machine import Machine, lay_out, parse_machine
-from tests.simulation.nodes.node_scenes import GIB
-from tests.simulation.nodes.test_queue_view import clusters
+from adaptor.simulation.machine import Machine, lay_out, parse_machine
+from tests.simulation.node_scenes import GIB
+from tests.simulation.test_queue_view import clusters
 from tests.simulation.trace_strategies import jobs_from
 
 MACHINE = parse_machine("8x4", "16G")
@@ -51,8 +51,8 @@ def both(task: TaskSize, **limits: int) -> list[GridTerms]:
     return [msgspec.structs.replace(terms, sees_nodes=sees) for sees in (False, True)]
 
 
-def cluster_of(jobs: Jobs, machine: Machine = MACHINE, chunk: int = 4) -> NodeCluster:
-    return NodeCluster(lay_out(jobs, machine, chunk), machine, "conservative")
+def cluster_of(jobs: Jobs, machine: Machine = MACHINE, chunk: int = 4) -> Cluster:
+    return Cluster(lay_out(jobs, machine, chunk), "conservative")
 
 
 @pytest.mark.parametrize(

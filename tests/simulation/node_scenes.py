@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from adaptor.resources import Node
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.nodes.cluster import NodeCluster
-from adaptor.simulation.nodes.machine import Machine, lay_out, one_node
+from adaptor.simulation.machine import Machine
 from tests.simulation.trace_strategies import PROCESSORS, traces
 
 GIB = 2**30
@@ -32,8 +31,3 @@ def with_memory(draw: st.DrawFn, most: int = 30) -> Jobs:
     jobs = draw(traces(most))
     memory = draw(st.lists(st.integers(0, 3), min_size=len(jobs), max_size=len(jobs)))
     return msgspec.structs.replace(jobs, memory=np.array(memory, np.int64) * GIB)
-
-
-def on_one_node(jobs: Jobs, policy) -> NodeCluster:
-    machine = one_node(PROCESSORS)
-    return NodeCluster(lay_out(jobs, machine, 1), machine, policy)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor_experiments.proportions import share_interval
+from adaptor_experiments.bootstrap import share_interval
 
 trials = st.integers(1, 6).flatmap(
     lambda each: st.lists(st.lists(st.booleans(), min_size=each, max_size=each), min_size=1, max_size=20)

@@ -9,7 +9,7 @@ import pytest
 from adaptor.resources import Need
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.nodes.machine import lay_out, parse_machine
+from adaptor.simulation.machine import lay_out, parse_machine
 from tests.simulation.trace_strategies import jobs_from
 
 GIB = 2**30

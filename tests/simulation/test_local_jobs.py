@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.simulation.grid_run import run_grid_job
-from adaptor_experiments.derose.local_waits import LocalWaits
+from adaptor.simulation.local_jobs import LocalJobs
+from adaptor_experiments.derose.sample import added_wait
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 
 
@@ -15,11 +16,11 @@ from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 @settings(max_examples=60, deadline=None)
 def test_it_is_the_sum_over_the_jobs_however_far_the_reference_has_gone(scene, runs, afterwards):
     base = cluster_of(scene)
-    waits = LocalWaits(base, afterwards)
+    local = LocalJobs(base)
     for runtimes, term in runs:
         cluster, alone = base.fork(), base.fork()
         end = base.now + run_grid_job(cluster, np.array(runtimes), term).turnaround
-        added = waits.added(cluster, end)
+        added = added_wait(local, cluster, end, afterwards)
         alone.advance(cluster.now)
         assert cluster.now == end + afterwards
         assert added == waited(cluster) - waited(alone)

@@ -22,8 +22,10 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes in the order in which they are filled."""
 
     nodes: tuple[Node, ...]
-    by_memory: bool
+    by_memory: bool = False
     """Whether memory is counted: every node then says how much it has."""
+    shown: bool = True
+    """Whether the scheduler says where jobs run; no: the cluster counts processors, as one node of all."""
 
     @property
     def processors(self) -> int:
@@ -70,14 +72,10 @@ def parse_machine(text: str, memory: str | None = None) -> Machine:
     return Machine(nodes=tuple(nodes), by_memory=known > 0)
 
 
-def one_node(processors: int) -> Machine:
-    """The machine of a trace replayed by processors alone, as nodes."""
-    return Machine(nodes=(Node(name="n1", processors=processors),), by_memory=False)
-
-
 class LaidOut(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The jobs that fit on the nodes, in chunks."""
 
+    machine: Machine
     jobs: Jobs
     chunks: Array
     each: Array
@@ -105,10 +103,24 @@ def lay_out(jobs: Jobs, machine: Machine, chunk: int | None = None) -> LaidOut:
         raise TraceError("the nodes hold none of the trace's jobs; say other --nodes or a smaller --chunk")
     held = chunks[fits] * sizes[fits, 0]
     return LaidOut(
+        machine=machine,
         jobs=msgspec.structs.replace(jobs.only(fits), processors=held),
         chunks=chunks[fits],
         each=sizes[fits],
         left_out=int((~fits).sum()),
+    )
+
+
+def on_one_node(jobs: Jobs, processors: int) -> LaidOut:
+    """All jobs of a cluster that counts processors. Raises ValueError: it has none."""
+    if processors < 1:
+        raise ValueError(f"a cluster of {processors} processors runs nothing")
+    return LaidOut(
+        machine=Machine(nodes=(Node(name="", processors=processors),), shown=False),
+        jobs=jobs,
+        chunks=np.ones(len(jobs), np.int64),
+        each=jobs.processors.astype(np.int64)[:, None],
+        left_out=0,
     )
 
 

@@ -1,0 +1,48 @@
+"""What single calls need in place of what their executor says, and what their environment has besides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import msgspec
+
+from adaptor.bagfile.own_options import OwnOptions, explained
+from adaptor.resources import OwnNeeds
+
+
+class Resources(TypedDict, total=False):
+    """Of a call, as for the executor; what is not named is as the executor says."""
+
+    cpus: int
+    mem: str | int
+    gpus: str | float
+    time: str | float
+    env: Mapping[str, str]
+    """Variables besides those of the program."""
+
+
+class CallTerms(msgspec.Struct, frozen=True):
+    """What the calls of one executor, or of one view of it, have of their own."""
+
+    needs: OwnNeeds = OwnNeeds()
+    environment: dict[str, str] = {}
+
+    def but(self, resources: Mapping[str, Any]) -> CallTerms:
+        """These terms with what is named in its place. Raises ValueError: a key or a value cannot be."""
+        try:
+            own = msgspec.convert(resources, OwnOptions)
+            needs, environment = own.needs, own.environment or {}
+        except (msgspec.ValidationError, ValueError) as error:
+            raise ValueError(_told(explained(str(error), OwnOptions))) from None
+        return CallTerms(needs.before(self.needs), {**self.environment, **environment})
+
+
+_PLACE = re.compile(r"(.*) - at `\$\.(\w+).*`")
+
+
+def _told(problem: str) -> str:
+    """A message of msgspec with the key first."""
+    placed = _PLACE.fullmatch(problem)
+    return f"{placed[2]}: {placed[1]}" if placed else problem

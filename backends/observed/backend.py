@@ -1,0 +1,106 @@
+"""What the backends of batch schedulers share: their commands, and one reading for all queues of a site."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from adaptor.config.schema import SiteConfig
+from adaptor.model import Limits, QueueState
+from backends.base import Backend, SchedulerError
+from backends.ceilings import Ceilings, limits_of
+from backends.commands import ChosenVariables, CommandAnswer, Commands, chunks
+from backends.machines.base import Machine
+from backends.machines.here import HERE
+from backends.observed.state import SecondLook
+from backends.scripts import submit
+from backends.sharing import SharedLook
+from backends.traits import Traits
+
+Seen = TypeVar("Seen")
+
+
+class Reading(Traits, Generic[Seen]):
+    """A scheduler as one site sees it, in whatever queue. Every method may raise SchedulerError."""
+
+    def __init__(
+        self,
+        site: SiteConfig,
+        machine: Machine,
+        asking: ChosenVariables,
+        submitting: ChosenVariables | None = None,
+    ) -> None:
+        """Asks nothing yet. `asking`, `submitting`: choose the variables of commands; None: the same."""
+        self.site = site
+        self.commands = Commands(asking, site.command_timeout, machine)
+        self.submitting = Commands(submitting or asking, site.command_timeout, machine)
+        self.look = SharedLook(self.see)
+
+    @abc.abstractmethod
+    def see(self) -> Seen:
+        """Everything, of everyone."""
+
+
+Shared = TypeVar("Shared", bound=Reading[Any])
+
+
+class BatchBackend(Backend, Generic[Shared]):
+    """One queue or partition. Subclasses say what differs."""
+
+    reading: type[Shared]
+
+    def __init__(self, site: SiteConfig, machine: Machine = HERE, shared: Shared | None = None) -> None:
+        """Asks nothing yet.
+
+        Args:
+            machine: where the commands are run and the scripts lie.
+            shared: with the backends of the site's other queues.
+        """
+        self._site, self._machine = site, machine
+        self._shared = self.reading(site, machine) if shared is None else shared  # type: ignore[call-arg]
+        self._asker = f"queue of {site.partition} {site.account} {site.qos}"
+        self._second_look = SecondLook()
+        self.learn(self._shared)
+
+    def queue_state(self) -> QueueState:
+        """See `backends.base.Backend`.
+
+        Raises:
+            SchedulerError: no answer, no such queue, or no job starts from it at the moment.
+        """
+        try:
+            return self._second_look.state(self._observe)
+        finally:
+            self.learn(self._shared)
+
+    @abc.abstractmethod
+    def _observe(self) -> QueueState:
+        """As `queue_state`, by one look."""
+
+    def advertised_limits(self) -> Limits:
+        """See `backends.base.Backend`; the module `limits` or `state` says where each comes from."""
+        return limits_of(self._ceilings(), self._site.limits.max_pending_requests)
+
+    @abc.abstractmethod
+    def _ceilings(self) -> Ceilings: ...
+
+    def _submit(self, command: Sequence[str], script: Path, text: str) -> CommandAnswer:
+        """As `backends.scripts.submit`."""
+        self._shared.look.forget()
+        return submit(self._machine, self._shared.submitting, command, script, text)
+
+    def _cancel(
+        self, program: str, ids: Collection[str], is_over: Callable[[CommandAnswer], bool]
+    ) -> list[CommandAnswer]:
+        """The answers of a command that ends jobs.
+
+        `is_over`: whether one that failed only says that there is nothing left to end.
+        """
+        self._shared.look.forget()
+        answers = [self._shared.commands.run(program, *part) for part in chunks(ids)]
+        for answer in answers:
+            if answer.status and not is_over(answer):
+                raise SchedulerError(f"{program} failed with status {answer.status}: {answer.complaint}")
+        return answers
