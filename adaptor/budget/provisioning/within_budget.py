@@ -1,7 +1,7 @@
 """How many hosts a budget pays for, and for how long: the most speed within it. Pure.
 
 A host loses its start-up, and at its end as long as it idles until the last task of its pilot ends. The
-budget pays for that with what it leaves beside the work. So few hosts are bought where it leaves little, and
+budget pays for that with what it leaves after the work. So few hosts are bought where it leaves little, and
 all that the site has where it leaves much (Silva et al. 2011, abstract: the most speedup within a budget).
 """
 
