@@ -13,7 +13,7 @@ from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of, terms_for
 from adaptor.budget.provisioning.presets import preset_of
-from adaptor.budget.provisioning.within_budget import hosts_within
+from adaptor.budget.provisioning.within_budget import cheaper_anew, hosts_within
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
@@ -76,7 +76,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     if bag is None or not demand.waiting:
         return Aimed(demand)
     if not bag.spec.aims:
-        return Aimed(_within_money(snapshot, bag, demand))
+        return Aimed(_within_money(snapshot, bag, _for_a_unit(snapshot, bag, demand)))
     site, memory = snapshot.here, draft.memory
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
@@ -85,7 +85,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand))
     if not bag.spec.paced:
-        return Aimed(_within_money(snapshot, bag, demand))
+        return Aimed(_within_money(snapshot, bag, _for_a_unit(snapshot, bag, demand)))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
@@ -110,11 +110,21 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
         return demand
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     hosts = hosts_within(course, purse)
-    most = shape_of(snapshot.here, demand).processors_for(hosts)
+    shape = shape_of(snapshot.here, demand)
+    most, widest = shape.processors_for(hosts), shape.processors_for(hosts / max(1, course.requests))
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
         return demand
     why = f"what its budget leaves after the work pays for {counted(hosts, 'more host')}"
-    return msgspec.structs.replace(demand, most=most, why_most=why)
+    return msgspec.structs.replace(demand, most=most, widest=widest, why_most=why)
+
+
+def _for_a_unit(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> Demand:
+    """Within a budget each request lasts for a charging unit at least, which is paid anyway."""
+    site = snapshot.here
+    if purse_of(snapshot.ledger, site, bag) is None or not charges_whole_units(snapshot.ledger, site):
+        return demand
+    unit = host_terms(snapshot.ledger, site).unit
+    return msgspec.structs.replace(demand, whole=round_up(math.ceil(unit), site.rules.time_resolution))
 
 
 def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
@@ -208,7 +218,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         needed=needed,
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,
-        last_request=site.rules.limits.max_pending_requests - len(site.requests) == 1,
+        requests=max(0, site.rules.limits.max_pending_requests - len(site.requests)),
     )
 
 
@@ -278,6 +288,27 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
     return (
         f"its charging unit ends, and of its {counted(slots, 'slot')} {going} should go on: "
         "the other tasks cost less if they start again elsewhere"
+    )
+
+
+def why_tasks_start_anew(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> str:
+    """Why a pilot with few tasks ends, although they still run; empty: it goes on.
+
+    What its idle slots cost pays for tasks that wait for money.
+    """
+    bag = snapshot.bags.get(pilot.bag) if pilot.bag is not None else None
+    if bag is None or pilot.node or pilot.leaving or pilot.started is None or not pilot.processors:
+        return ""
+    purse = purse_of(snapshot.ledger, site, bag)
+    if purse is None or charges_whole_units(snapshot.ledger, site):
+        return ""
+    ages = [snapshot.now - start for start in bag.by_pilot.get(pilot.id, ())]
+    slots, course = slots_of(site, pilot, bag), course_of(snapshot, bag, but=pilot.id)
+    if not cheaper_anew(course, purse, slots, ages, time_left(pilot, snapshot.now)):
+        return ""
+    return (
+        f"tasks wait for which no credits are left, and of its {counted(slots, 'slot')} {len(ages)} run a "
+        "task: these cost less where they start anew"
     )
 
 

@@ -10,7 +10,7 @@ from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.queues import queue_in
 from adaptor.decisions.actions import NODES, Action, End, LengthenPad, Remark, WithdrawStuck
-from adaptor.decisions.aims import why_not_another_unit
+from adaptor.decisions.aims import why_not_another_unit, why_tasks_start_anew
 from adaptor.decisions.giving_back import why_given_back
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -55,6 +55,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
         if why := (
             why_forsaken(site, pilot, now)
             or why_not_another_unit(snapshot, site, pilot)
+            or why_tasks_start_anew(snapshot, site, pilot)
             or why_given_back(snapshot, site, pilot)
         ):
             yield End(pilot.id, why)

@@ -72,6 +72,15 @@ def test_a_budget_that_pays_for_far_more_than_the_bag_changes_nothing(tasks: lis
     assert found.end <= 1.05 * plain.end + 60
 
 
+@pytest.mark.parametrize(("budget", "later"), [(1.1, 4.5), (1.5, 1.05)])
+def test_equal_tasks_of_known_time_are_done_within_a_tight_budget(budget: float, later: float) -> None:
+    tasks = [200.0] * 256
+    plain = run(tasks, site_of(1))
+    found = run(tasks, site_of(1), budget=budget * sum(tasks) / 3600, time=200.0)
+    assert found.ended
+    assert found.end <= later * plain.end
+
+
 @settings(max_examples=8, deadline=None)
 @given(bags, units, st.floats(2.0, 6.0), st.floats(2.0, 4.0))
 def test_a_later_deadline_is_not_dearer(tasks: list[float], unit: int, deadline: float, later: float) -> None:
@@ -138,7 +147,6 @@ def test_the_donated_nodes_of_a_budget_work_side_by_side(unit: int) -> None:
     assert found.end <= 1200, "one node after another takes hours"
 
 
-@pytest.mark.xfail(strict=True, reason="at several sites a request ends amid a charging unit that is paid")
 def test_a_budget_at_several_sites_buys_whole_units() -> None:
     sites = sites_of("two", 3600)
     found = submitted([200.0] * 256, *sites, budget=32.0, order="random", foresees=False).run(

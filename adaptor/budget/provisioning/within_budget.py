@@ -1,11 +1,14 @@
 """How many hosts a budget pays for, and for how long: the most speed within it. Pure.
 
 A host loses its start-up, and at its end as long as it idles until the last task of its pilot ends. The
-budget pays for that with what it leaves beside the work. So few hosts are bought where it leaves little, and
+budget pays for that with what it leaves after the work. So few hosts are bought where it leaves little, and
 all that the site has where it leaves much (Silva et al. 2011, abstract: the most speedup within a budget).
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -20,6 +23,11 @@ KEPT = 0.5
 """The part of the money that is kept until a runtime is known, unless the budget is ample."""
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
+HINTED = 0.5
+"""The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
+
+Exponential ones (1) would make equal tasks take twice as long; with 0.5 a heavy tail leaves a few tasks over.
+"""
 AMPLE = 4
 """A budget that pays for this many times the first estimate of each task bounds no hosts."""
 FIRST_TASKS = 8
@@ -59,8 +67,30 @@ def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -
     if course.blind:
         enough = course.terms.startup + max(FIRST_TASKS * mean, 2 * longest)
         return enough if _ample(course, mean) else min((1 - KEPT) * purse.whole / hosts, enough)
-    last = max(longest, mean * (1 + LONGER * variation(course.sums)))
+    last = max(longest, mean * (1 + LONGER * _spread(course)))
     return SLACK * (course.terms.startup + course.waiting * mean / (hosts + course.there) + last)
+
+
+def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float], left: float) -> bool:
+    """Whether the few tasks of a pilot, whose other slots idle, cost less where they start anew.
+
+    Only where tasks wait that the pilot has no time for, and no money is left for them.
+
+    Args:
+        course: without the pilot.
+        slots: of the pilot.
+        ages: seconds for which its tasks have run.
+        left: seconds until its end.
+    """
+    running, startup = len(ages), course.terms.startup
+    if course.blind or not course.waiting or not 0 < 2 * running <= slots or min(ages) < startup:
+        return False
+    mean = task_time(course, purse)
+    spread = _spread(course)
+    if left > mean * (1 + LONGER * spread) or purse.left >= _uncovered(course, mean) + startup:
+        return False
+    last = mean * (1 + spread**2) / 2 * (1 + math.log(running))  # as of an exponential distribution
+    return sum(ages) + running * startup < (slots - running) * min(left, last)
 
 
 def _ample(course: Course, mean: float) -> bool:
@@ -84,12 +114,17 @@ def task_time(course: Course, purse: Purse) -> float:
 def _lost_at_end(course: Course, mean: float) -> float:
     """Seconds that a host idles in the mean until its pilot ends. Of 8 kinds of bags on 64 hosts in pilots of
     16, from equal tasks to Lévy's tails, it is right within a seventh."""
-    return mean * (0.5 + LONGER * variation(course.sums))
+    return mean * (0.5 + LONGER * _spread(course))
+
+
+def _spread(course: Course) -> float:
+    """The coefficient of variation of the runtimes, as far as it is known."""
+    return variation(course.sums, 1.0 if course.hint is None else HINTED)
 
 
 def _uncovered(course: Course, mean: float) -> float:
     """Seconds of work for which the hosts that are there have no time."""
-    residual = mean * (1 + variation(course.sums) ** 2) / 2
+    residual = mean * (1 + _spread(course) ** 2) / 2
     work = course.waiting * mean + course.sums.running * residual
     lost = _lost_at_end(course, mean)
     able = sum(host.count * max(0.0, host.time_left(course.now) - lost) for host in course.until_requests_end)

@@ -45,11 +45,14 @@ def lower_bound(runtimes: RuntimeSums, waiting: int, now: float, certainty: floa
     return waiting * runtimes.corrected_mean(now) * math.exp(-away)
 
 
-def variation(runtimes: RuntimeSums) -> float:
-    """The coefficient of variation, mixed with that of the exponential distribution while few are known."""
+def variation(runtimes: RuntimeSums, assumed: float = 1.0) -> float:
+    """The coefficient of variation, mixed with an assumed one while few are known.
+
+    That of the exponential distribution is 1.
+    """
     known = max(1, runtimes.finished)
     found = runtimes.deviation / runtimes.mean if runtimes.mean else 0.0
-    return math.sqrt((PRIOR + (known - 1) * found * found) / (PRIOR + known - 1))
+    return math.sqrt((PRIOR * assumed * assumed + (known - 1) * found * found) / (PRIOR + known - 1))
 
 
 def capacity(time_left: float, runtimes: RuntimeSums) -> float:
