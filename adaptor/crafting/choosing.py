@@ -280,9 +280,8 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
 def rules_for(rules: SiteRules, demand: Demand) -> SiteRules:
     """The rules with the demand's own bounds on p and tr."""
     limits = rules.limits
-    for most in (demand.most, demand.widest):
-        if most is not None:
-            limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, most))
+    if demand.most is not None:
+        limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
     if demand.longest is not None:
         limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
     return msgspec.structs.replace(rules, limits=limits, least_tr=demand.whole or 0)

@@ -278,7 +278,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         """Tasks that run at the same time in a request of p = `processors`."""
         return self.unit.slots(processors)
 
-    def processors_for(self, tasks: float) -> int:
+    def processors_for(self, tasks: int) -> int:
         """The least p on which `tasks` run at the same time, regardless of the limits."""
         return math.ceil(tasks / self.unit.tasks) * self.unit.processors
 

@@ -188,8 +188,6 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """True if each of the waiting tasks must have its worker for itself: a wide request would stand empty."""
     most: int | None = None
     """The most processors to request now; None: only the site's limits apply."""
-    widest: int | None = None
-    """The most processors of one request; None: only the site's limits apply."""
     why_most: str = ""
     """Why not more than `most`, in one sentence with the numbers."""
     whole: int | None = None

@@ -110,12 +110,11 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
         return demand
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     hosts = hosts_within(course, purse)
-    shape = shape_of(snapshot.here, demand)
-    most, widest = shape.processors_for(hosts), shape.processors_for(hosts / max(1, course.requests))
+    most = shape_of(snapshot.here, demand).processors_for(hosts)
     if hosts >= demand.waiting or (demand.most is not None and demand.most <= most):
         return demand
     why = f"what its budget leaves after the work pays for {counted(hosts, 'more host')}"
-    return msgspec.structs.replace(demand, most=most, widest=widest, why_most=why)
+    return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
 def _for_a_unit(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> Demand:
@@ -218,7 +217,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         needed=needed,
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,
-        requests=max(0, site.rules.limits.max_pending_requests - len(site.requests)),
+        last_request=site.rules.limits.max_pending_requests - len(site.requests) == 1,
     )
 
 

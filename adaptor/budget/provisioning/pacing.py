@@ -67,8 +67,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     needed: float = 0.0
     """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
     deadline: float | None = None
-    requests: int = 2
-    """That the site allows beside those in the system."""
+    last_request: bool = False
+    """Whether the site allows one request more and no other."""
 
     @property
     def waiting(self) -> int:
@@ -241,4 +241,4 @@ def _for_deadline(course: Course) -> float:
     missing = (work + runtimes.running * runtimes.residual - there) / max(mean, usable - last)
     if missing <= 0 or (blind and missing < course.there):
         return 0
-    return math.ceil(max(missing, course.there) if course.requests == 1 else missing)
+    return math.ceil(max(missing, course.there) if course.last_request else missing)

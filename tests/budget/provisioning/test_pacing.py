@@ -155,7 +155,7 @@ def test_the_last_request_that_a_site_allows_doubles_what_is_there() -> None:
     made = msgspec.structs.replace(made, slow=True)
     before = advise(made).pace
     usual = advise(made, before).advice.hosts
-    last = advise(msgspec.structs.replace(made, requests=1), before).advice.hosts
+    last = advise(msgspec.structs.replace(made, last_request=True), before).advice.hosts
     assert last == max(usual, 10) if usual else last == 0
 
 
