@@ -26,7 +26,7 @@ SLACK = 1.2
 HINTED = 0.5
 """The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
 
-With that of exponential ones (1) equal tasks take half as long again; with 0.5 a heavy tail leaves a few over.
+With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
 """
 AMPLE = 4
 """A budget that pays for this many times the first estimate of each task bounds no hosts."""
