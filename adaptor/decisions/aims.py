@@ -307,7 +307,7 @@ def why_tasks_start_anew(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
         return ""
     return (
         f"tasks wait for which no credits are left, and of its {counted(slots, 'slot')} {len(ages)} run a "
-        "task: these cost less where they start anew"
+        "task: these cost less where they start again"
     )
 
 
