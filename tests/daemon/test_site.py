@@ -178,7 +178,7 @@ def test_a_pilot_whose_workers_are_all_gone_is_ended(site: FakeSite) -> None:
     site.state.memory.change(pilot, without_worker_since=pilot.without_worker_since - LEFT - 1)
     steps(site, 2)
     assert site.states()[0] == "cancelled"
-    assert "none of its workers has been heard of" in site.pilots()[0][2]
+    assert "none of its workers has answered" in site.pilots()[0][2]
 
 
 def test_a_submit_that_hangs_counts_until_it_is_found(site: FakeSite) -> None:

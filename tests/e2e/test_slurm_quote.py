@@ -21,13 +21,14 @@ def test_samples_menu_and_the_chosen_line(slurm: ThrowawaySlurm, lab: Lab) -> No
     lab.configure(SITE)
     lab.bag(["sleep 1"] * TASKS)
     quoted = lab.run("quote", "tasks.bag", "--choose", "4")
-    title, head, *lines, chosen = quoted.stdout.splitlines()
+    title, head, *lines, chosen, together = quoted.stdout.splitlines()
     assert title == "30 tasks left after the sample; ranges of 90 % probability"
     assert head.split() == ["line", "choice", "credits", "range", "time", "within", "processors"]
     assert [re.split(r"\s{2,}", line)[1] for line in lines] == NAMES
     assert all(re.search(r"\d+ at hpc$", line) for line in lines)
     assert "bag 1: 30 tasks as a sample at hpc" in quoted.stderr
     assert chosen == "bag 2: 30 tasks"
+    assert together.endswith("adaptor results 1,2")
     lab.wait(2, timeout=200)
     for bag in (1, 2):
         exactly_one_result_each(lab, bag, 30)

@@ -101,7 +101,7 @@ def test_torque_is_chosen_by_itself(commands: Commands, asked: Callable[[], list
 def test_without_its_package_the_message_names_it(
     commands: Commands, asked: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backends.pbs.reading.installed", lambda _group: {})
+    monkeypatch.setattr("adaptor.plugins.installed", lambda _group: {})
     with pytest.raises(SchedulerError, match="Torque needs request-adaptor-torque: python -m pip install"):
         choose(SiteConfig(backend="pbs"), commands)
     assert asked() == []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
 
-@click.command(cls=WithWords)
+@click.command(cls=WithWords, short_help="Show what a bag would cost, and how long it would take.")
 @bag_options
 @click.option("--choose", type=int, metavar="LINE", help="Submit the rest by this line (from 1).")
 @click.option("--sample", is_flag=True, help="Run a sample, whatever earlier bags of its kind tell.")

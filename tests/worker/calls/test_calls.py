@@ -27,6 +27,7 @@ from adaptor.protocol.messages import (
     Orders,
 )
 from adaptor.resources import TaskSize
+from adaptor.worker.calls.warm_processes import IDLE
 from tests.worker.calls.bag_of_calls import HERE, Calls, bags
 from tests.worker.fake_daemon import Harness, key
 
@@ -177,14 +178,17 @@ def test_what_a_call_leaves_running_lives_as_long_as_its_process(harness: Harnes
     harness.daemon.until(lambda: not is_there(process) and not is_there(child))
 
 
-def test_commands_take_the_room_of_idle_processes(calls: Calls) -> None:
+def test_commands_take_the_room_of_idle_processes(harness: Harness) -> None:
+    """The command needs all memory of the worker, so that no process may wait beside it."""
+    harness.started(ADAPTOR_PROCESSORS=1, ADAPTOR_MEMORY=1 << 30)
+    calls = Calls(harness, 1)
     calls.lease((os.getpid,))
     process = process_of(calls.value(1))
     assert process is not None
-    harness = calls.harness
-    harness.lease(Lease(key(1, bag=1000), "sleep 0.1", 0.0), bags=[harness.bag(1000)])
-    harness.result(key(1, bag=1000))
-    harness.daemon.until(lambda: not is_there(process))
+    lease = Lease(key(1, bag=1000), "sleep 300", 0.0, task=TaskSize(memory=1 << 30))
+    harness.lease(lease, bags=[harness.bag(1000)])
+    harness.running(lease.key)
+    harness.daemon.until(lambda: not is_there(process), IDLE / 2)
 
 
 def test_two_bags_that_take_turns_at_a_slot_keep_a_process_each(calls: Calls) -> None:
