@@ -42,8 +42,10 @@ async def settle_removed(core: Core) -> int:
     Raises JournalError.
     """
     pilots = removed_pilots(core)
+    if not pilots:
+        return 0
     ended = await asyncio.to_thread(_ended_here, core, pilots)
-    before, now = core.journal.explained(_TOLD) if pilots else {}, core.now()
+    before, now = core.journal.explained(_TOLD), core.now()
     settled = 0
     for pilot in pilots:
         if pilot.id in ended or pilot.due <= now:

@@ -76,7 +76,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     if bag is None or not demand.waiting:
         return Aimed(demand)
     if not bag.spec.aims:
-        return Aimed(_within_money(snapshot, bag, _for_a_unit(snapshot, bag, demand)))
+        return Aimed(_within_money(snapshot, bag, demand))
     site, memory = snapshot.here, draft.memory
     why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
@@ -85,7 +85,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand))
     if not bag.spec.paced:
-        return Aimed(_within_money(snapshot, bag, _for_a_unit(snapshot, bag, demand)))
+        return Aimed(_within_money(snapshot, bag, demand))
     course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
@@ -108,6 +108,8 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     purse = purse_of(snapshot.ledger, snapshot.here, bag)
     if purse is None:
         return demand
+    if demand.whole is None:
+        demand = _for_a_unit(snapshot, demand)
     course = course or course_of(snapshot, bag, known_shortest(snapshot.here, bag, demand))
     hosts = hosts_within(course, purse)
     most = shape_of(snapshot.here, demand).processors_for(hosts)
@@ -117,10 +119,10 @@ def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Cou
     return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
-def _for_a_unit(snapshot: Snapshot, bag: BagFacts, demand: Demand) -> Demand:
-    """Within a budget each request lasts for a charging unit at least, which is paid anyway."""
+def _for_a_unit(snapshot: Snapshot, demand: Demand) -> Demand:
+    """Each request lasts for a charging unit at least, which is paid anyway."""
     site = snapshot.here
-    if purse_of(snapshot.ledger, site, bag) is None or not charges_whole_units(snapshot.ledger, site):
+    if not charges_whole_units(snapshot.ledger, site):
         return demand
     unit = host_terms(snapshot.ledger, site).unit
     return msgspec.structs.replace(demand, whole=round_up(math.ceil(unit), site.rules.time_resolution))

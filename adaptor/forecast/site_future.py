@@ -162,7 +162,7 @@ class SiteFuture:
         found: list[PilotAhead] = []
         profile = self._profile_of(queue)
         for request in self._batches[min(turn, len(self._batches) - 1)][:allowed]:
-            # What was crafted for shorter tasks is made longer, not again.
+            # What was crafted for shorter tasks is made longer; nothing else is crafted for it.
             p, tr = request.p, max(float(request.tr), needed)
             if bounds is not None:
                 left = bounds.slots - sum(pilot.slots for pilot in found)

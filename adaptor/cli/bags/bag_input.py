@@ -14,7 +14,7 @@ from typing import Any
 import click
 import msgspec
 
-from adaptor.api import BagInput, TaskInput
+from adaptor.api import BagInput, GetPlan, TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Option
 from adaptor.bagfile.options import OPTIONS
 from adaptor.bagfile.parameters import read_axes
@@ -25,6 +25,7 @@ from adaptor.cli.option_sections import SectionedCommand, sectioned
 from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
+from adaptor.kinds.recognising import kinds_of
 from adaptor.notify.urls import MARK
 from adaptor.option_kinds import NUMBERS, plain_text
 from adaptor.outputs.names import numbers_of_others
@@ -144,6 +145,12 @@ def _data(source: TaskSource) -> bytes | None:
     if source.file is None or any(each is not None for each in elsewhere):
         return None
     return read_data(source.file)
+
+
+def plan_of(bag: BagInput) -> GetPlan:
+    """The question for its plan: the environment of the tasks is of no use to it, and need not travel."""
+    spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
+    return GetPlan(spec, len(bag.tasks), bag.budget)
 
 
 def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:

@@ -52,10 +52,14 @@ def resume(selector: str, config: str | None, as_json: bool) -> None:
     _steer(api.Resume(bags), bags, "resumed", "not paused", config, as_json)
 
 
+_mem_option = bag_option("mem", kind=MEMORY, help="memory of each task, such as 4G")
+"""Without `auto`, which is for bags."""
+
+
 @click.command()
 @selector_argument("SEL", required=True)
 @bag_option("cpus")
-@bag_option("mem", kind=MEMORY, help="memory of each task, such as 4G")
+@_mem_option
 @bag_option("time")
 @bag_option("timeout")
 @bag_option("retries")
@@ -147,7 +151,7 @@ def cancel(selector: str, numbers: list[range] | None, config: str | None, as_js
     "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."
 )
 @bag_option("cpus")
-@bag_option("mem", kind=MEMORY, help="memory of each task, such as 4G")
+@_mem_option
 @bag_option("gpus", help="GPUs of each task: 2, a100:1, 0.5, or 0 for none")
 @bag_option("nodes")
 @bag_option("time")

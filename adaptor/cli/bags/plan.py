@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
-import msgspec
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import bag_options
+from adaptor.cli.bags.bag_input import bag_options, plan_of
 from adaptor.cli.bags.quote import places_of
 from adaptor.cli.option_sections import SectionedCommand
 from adaptor.cli.options import config_option, json_option
@@ -16,7 +15,6 @@ from adaptor.cli.printing import clock, duration, layout, plural, print_json, pr
 from adaptor.cli.sentences import amount, interval
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import NoDaemonError
-from adaptor.kinds.recognising import kinds_of
 
 
 @click.command(cls=SectionedCommand, short_help="Show what would become of a bag if it were submitted now.")
@@ -36,14 +34,12 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
       adaptor plan tasks.bag --time 10m
       adaptor plan tasks.bag --time 10m --site hpc
     """
-    # The environment of the tasks is of no use to a plan, and need not travel.
-    spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
-    found = _read(api.GetPlan(spec, len(bag.tasks), bag.budget), config)
+    found = _read(plan_of(bag), config)
     if as_json:
         print_json(found)
         return
     print_lines(plan_lines(found))
-    if spec.time is None and not found.earlier:
+    if bag.spec.time is None and not found.earlier:
         click.echo("how long a task takes is not known; --time DURATION says it, and the requests fit better")
 
 

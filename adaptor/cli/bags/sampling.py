@@ -12,12 +12,12 @@ from adaptor import api
 from adaptor.budget.provisioning import quoting
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
 from adaptor.budget.provisioning.site_offers import Line
+from adaptor.cli.bags.bag_input import plan_of
 from adaptor.cli.follow import follow
 from adaptor.cli.printing import plural
 from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.client.reading import all_tasks
 from adaptor.errors import AdaptorError, UsageError
-from adaptor.kinds.recognising import kinds_of
 
 _SEED = 1
 """Of the random choice of samples: another quote of the same bag takes the same tasks."""
@@ -45,8 +45,7 @@ def by_earlier_bags(bag: api.BagInput) -> QuotedBag | None:
     last = _last_of(name, known)
     if any(id > last and each == _sample_name(name) for id, each in known.items()):
         return None
-    spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
-    found = ask(api.GetPlan(spec, len(bag.tasks), bag.budget), timeout=SCHEDULERS_TIMEOUT)
+    found = ask(plan_of(bag), timeout=SCHEDULERS_TIMEOUT)
     if not found.known or not found.choices:
         return None
     return QuotedBag(found.choices, bag, [], found.earlier)
