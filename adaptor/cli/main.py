@@ -38,6 +38,7 @@ SECTIONS = {
         "daemon": "adaptor.cli.operating.daemon:daemon",
         "site": "adaptor.cli.operating.sites:site",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
+        "shims": "adaptor.shims.installing:shims",
     },
     "Credits": {
         "quote": "adaptor.cli.bags.quote:quote",

@@ -33,6 +33,8 @@ class Remark(msgspec.Struct, frozen=True):
 
     line: int
     text: str
+    changes: bool = False
+    """Whether the element finds or does something else than the line says."""
 
 
 def _nothing_ignored(_name: str) -> bool:
@@ -194,9 +196,9 @@ def refuse(given: GivenOption, why: str, *, ignore: str = "", site: bool = False
     return OptionError(given.line, f"{given.shown}: {why}", ignore=ignore, site=site)
 
 
-def warn(asked: ScriptOptions, given: GivenOption, what: str) -> None:
+def warn(asked: ScriptOptions, given: GivenOption, what: str, *, changes: bool = False) -> None:
     """Note what becomes of an option that does not stop the script."""
-    asked.remarks.append(Remark(given.line, f"{given.shown}: {what}"))
+    asked.remarks.append(Remark(given.line, f"{given.shown}: {what}", changes))
 
 
 def of_site(asked: ScriptOptions, given: GivenOption, name: str, shown: str) -> None:

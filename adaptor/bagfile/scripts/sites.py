@@ -42,7 +42,7 @@ def sites_for(
         if chosen or found:
             left = found or left
         elif len(left) == 1:
-            warn(asked, wish.given, _instead(sites[left[0]], left[0], wish))
+            warn(asked, wish.given, _instead(sites[left[0]], left[0], wish), changes=True)
         else:
             asked.obstacles.append(_which(wish, sites, left))
     if chosen:
