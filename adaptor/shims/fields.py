@@ -107,6 +107,7 @@ def sacct_fields(user: str, uid: int) -> dict[str, tuple[str, Field]]:
         "JobIDRaw": lambda job: str(job.number),
         "JobName": lambda job: job.name,
         "Partition": _constant(PARTITION),
+        "Account": _constant(""),
         "State": lambda job: job.state,
         "ExitCode": _exit,
         "DerivedExitCode": _exit,

@@ -115,11 +115,11 @@ def sacct_rows(
         yield from (between.join(values(job)) + end for job in jobs)
         return
     if header:
-        yield _line(columns, titles)
+        yield _line(columns, titles, "")
         yield " ".join("-" * column.width for column in columns) + " "
     for job in jobs:
-        yield _line(columns, values(job))
+        yield _line(columns, values(job), "+")
 
 
-def _line(columns: Sequence[Column], texts: Sequence[str]) -> str:
-    return " ".join(column.cell(text, "+") for column, text in zip(columns, texts, strict=True)) + " "
+def _line(columns: Sequence[Column], texts: Sequence[str], cut: str) -> str:
+    return " ".join(column.cell(text, cut) for column, text in zip(columns, texts, strict=True)) + " "

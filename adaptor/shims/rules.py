@@ -96,7 +96,7 @@ def dependencies(given: Sequence[GivenOption]) -> Dependencies:
     singleton, others = False, False
     for part in filter(None, texts[-1].replace("?", ",?,").split(",") if texts else ()):
         kind, *words = part.split(":")
-        jobs = [named(word) for word in words]
+        jobs = [named(word.partition("+")[0]) for word in words]
         ours = [job for job in jobs if job is not None and job.ours]
         singleton = singleton or kind == "singleton"
         others = others or (len(ours) < len(jobs))
