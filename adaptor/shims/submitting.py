@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,11 +23,9 @@ from adaptor.bagfile.scripts.getopt import GivenOption, OptionError
 from adaptor.bagfile.scripts.sbatch import SBATCH
 from adaptor.bagfile.scripts.script import ScriptBag, Submission, options_of, script_bag
 from adaptor.batch_script import OWN_SCRIPT, BatchScript, Element, OwnScript
-from adaptor.cli.daemon_process import ensure_daemon, tell_started
 from adaptor.client.bags import Client
 from adaptor.client.environment import captured
-from adaptor.config.loading import config_path, load_config
-from adaptor.errors import AdaptorError, ObstaclesError, UsageError
+from adaptor.errors import AdaptorError, ObstaclesError, UsageError, os_problem
 from adaptor.guard_rails import TimeLimit
 from adaptor.private_files import write_private
 from adaptor.protocol.state_directory import state_directory
@@ -44,6 +42,9 @@ from adaptor.shims.rules import (
     dependencies,
     time_limit,
 )
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
 
 IDLE = 600.0
 """Seconds without a job after which an open bag closes."""
@@ -67,9 +68,9 @@ def sbatch(arguments: list[str], folder: Path) -> int:
         if problems:
             raise problems[0]
         given = [*of_file, *given]
-        small = _small(data, name, given, rest, folder)
-        return _tell(_submitted(small), {each.name for each in given})
-    except (TooLarge, OptionError, OSError) as error:
+        numbers = _numbers_of(data, name, given, rest, folder)
+        return _tell(numbers, {each.name for each in given})
+    except (TooLarge, OptionError) as error:
         pass_on("sbatch", arguments, str(error), data if piped else None)
     except DependencyError as error:
         tell(str(error))
@@ -77,19 +78,19 @@ def sbatch(arguments: list[str], folder: Path) -> int:
         return 1
 
 
-def _small(
+def _numbers_of(
     data: bytes, name: str, given: Sequence[GivenOption], arguments: Sequence[str], folder: Path
-) -> _Small:
-    """Raises TooLarge, or DependencyError: the job is for the scheduler, which cannot have it."""
+) -> list[int]:
+    """The numbers of the job, or of its elements.
+
+    Raises:
+        TooLarge: it is a job for the scheduler.
+        DependencyError: it is one, and the scheduler cannot have it, or nobody can follow its dependency.
+        AdaptorError: it may be submitted, or not.
+    """
     awaited = dependencies(given)
     try:
-        small = _Small(data, name, given, arguments, _rules(folder), awaited)
-        try:
-            if ensure_daemon(small.rules.config or None, sites=small.spec.sites):
-                tell_started()
-        except AdaptorError as error:
-            raise TooLarge(str(error)) from error
-        return small
+        return _submitted(_Small(data, name, given, arguments, _rules(folder), awaited))
     except TooLarge as error:
         if awaited.ok or awaited.any:
             problem = f"{error}; and the scheduler does not know the jobs for which it waits"
@@ -106,7 +107,10 @@ def _script(given: Sequence[GivenOption], rest: list[str]) -> tuple[bytes, str, 
         return _WRAP.format(wrapped[-1]).encode(errors="surrogateescape"), "wrap", []
     if not rest:
         return sys.stdin.buffer.read(), "sbatch", []
-    return Path(rest[0]).read_bytes(), Path(rest[0]).name, rest[1:]
+    try:
+        return Path(rest[0]).read_bytes(), Path(rest[0]).name, rest[1:]
+    except OSError as error:
+        raise TooLarge(os_problem(error)) from error
 
 
 class _Small:
@@ -133,7 +137,7 @@ class _Small:
             raise TooLarge(str(error)) from error
 
     def _read(self, data: bytes, name: str, given: Sequence[GivenOption], arguments: Sequence[str]) -> None:
-        config = load_config(config_path(self.rules.config or None))
+        sites, notified = _configured(self.rules) if any(map(_of_site, given)) else ({}, False)
         submission = Submission(
             folder=str(Path.cwd()),
             user=getpass.getuser(),
@@ -143,8 +147,8 @@ class _Small:
             arguments=arguments,
             given=[each for each in given if each.name not in OF_SHIM],
             now=time.time(),
-            sites=config.sites,
-            notified=bool(config.notify.default),
+            sites=sites,
+            notified=notified,
         )
         self.made: ScriptBag = script_bag(data, name, name, submission)
         for remark in self.made.remarks:
@@ -214,6 +218,29 @@ class _Small:
         )
 
 
+def _of_site(given: GivenOption) -> bool:
+    return given.name in SBATCH.of_sites or given.name == "mail-type"
+
+
+def _configured(rules: Rules) -> tuple[Mapping[str, SiteConfig], bool]:
+    """The sites of the configuration, and whether it says who is notified; few jobs ask for them."""
+    from adaptor.config.loading import config_path, load_config
+
+    config = load_config(config_path(rules.config or None))
+    return config.sites, bool(config.notify.default)
+
+
+def _start(small: _Small) -> None:
+    """Start a daemon where none runs; check where the tasks would run. Raises TooLarge: they cannot."""
+    from adaptor.cli.daemon_process import ensure_daemon, tell_started  # loads click
+
+    try:
+        if ensure_daemon(small.rules.config or None, sites=small.spec.sites):
+            tell_started()
+    except AdaptorError as error:
+        raise TooLarge(str(error)) from error
+
+
 def _rules(folder: Path) -> Rules:
     try:
         return msgspec.yaml.decode((folder / RULES).read_bytes(), type=Rules)
@@ -232,8 +259,8 @@ class _OpenBag(msgspec.Struct, frozen=True):
 
 
 def _submitted(small: _Small) -> list[int]:
-    """The numbers of the job, or of its elements. Raises AdaptorError, DependencyError."""
-    with Client(say=tell) as client:
+    """Raises as `_numbers_of`."""
+    with Client(start=lambda: _start(small), say=tell) as client:
         awaited = _awaited(small)
         if awaited:
             return _after(client, small, awaited)
@@ -247,6 +274,7 @@ def _numbers(bag: int, tasks: Sequence[int]) -> list[int]:
 
 
 def _opened(client: Client, small: _Small, *, open: bool, **more: Any) -> tuple[int, list[int]]:
+    _start(small)
     spec = msgspec.structs.replace(small.spec, **more)
     bag = client.open_bag(spec)
     tasks = client.append(bag, small.tasks(small.variables, small.script.body))
