@@ -44,7 +44,7 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, term:
         return shown
 
     ended = Overview(1000.0, [running_bag(8, state="done", ended=1000.0, running=0)], [])
-    monkeypatch.setattr(watch, "follow", lambda _: iter([ended]))
+    monkeypatch.setattr(watch, "follow", lambda *_: iter([ended]))
     monkeypatch.setattr(watch, "display", show("bar"))
     monkeypatch.setattr(watch, "_narrated", show("lines"))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
