@@ -45,6 +45,7 @@ PAGES = (
     "docs/when-things-go-wrong.md",
     "docs/budget.md",
     "docs/budget-allocation.md",
+    "docs/budget-experiment.md",
     "docs/replay.md",
     "docs/donation-experiment.md",
     "docs/house.md",
