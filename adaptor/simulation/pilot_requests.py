@@ -79,7 +79,7 @@ def among(queue: QueueState, nodes: frozenset[str] | None) -> QueueState:
 
 
 def slots_of(cluster: Cluster, terms: GridTerms, processors: int) -> int:
-    """Tasks that run at the same time in a pilot of so many processors."""
+    """Tasks that run at the same time in a pilot with a number of processors."""
     return unit_of(terms.rules, empty(cluster), terms.task).slots(processors)
 
 
