@@ -65,7 +65,7 @@ class DaemonBuyer:
         self._pace: Pace | None = None
 
     def first(self, hint: int | None = None) -> Advice:
-        """`hint`: hosts; the daemon is told how long a task takes."""
+        """`hint`: hosts; the daemon knows how long a task takes."""
         seconds = None if hint is None else hint * self._terms.usable / self._tasks
         return self._asked(0.0, [], seconds)
 

@@ -1,6 +1,6 @@
 """What the slides find of the tail phase ("Tail Phase Findings"), held against every kind of bag and budget.
 
-The slides give no bounds for "fine", "worth" or "bad". Those here are ours and stand beside each finding.
+The slides give no bounds for "fine", "worth" or "bad". Those here are ours and stand next to each finding.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def _asked(runs: Runs[Run]) -> str:
 
 
 def numbers(settings: Settings) -> Exhibit:
-    """Each number of the slides beside ours."""
+    """Each number of the slides, next to ours."""
     ours = {
         "prices": ", ".join(f"{site.price:g}" for site in SITES) + " credits",
         "unit": f"{UNIT / _HOUR:g} hour",
