@@ -98,7 +98,7 @@ class GetSites(Question[list[SiteView]], frozen=True):
 
 
 class FreeStep(msgspec.Struct, frozen=True):
-    """So many processors are free from this time on."""
+    """The processors that are free from this time on."""
 
     time: Time
     processors: int

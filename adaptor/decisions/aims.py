@@ -143,8 +143,8 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
 
 
 def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
-    """The charging unit and start-up for a bag's hosts. Where units are short, the unit is so long that the
-    start-up and the part of a task that a host loses at its end are a small part of it."""
+    """The charging unit and start-up for a bag's hosts. Where units are short, a longer unit makes the
+    start-up, and the part of a task that a host loses at its end, a small part of it."""
     if charges_whole_units(ledger, site):
         return host_terms(ledger, site)
     sums = RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares)

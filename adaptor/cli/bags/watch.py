@@ -147,7 +147,7 @@ class Narrator:
     def __init__(self) -> None:
         self._bags: dict[int, tuple[int, bool]] = {}
         self._failing: dict[int, str] = {}
-        """By bag: what was told of requests that fail."""
+        """By bag: what was shown of requests that fail."""
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 

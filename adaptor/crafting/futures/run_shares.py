@@ -73,7 +73,7 @@ class RunShares:
 
     @classmethod
     def of(cls, known: Sequence[float], limits: Mapping[str, tuple[float, float]], now: float) -> RunShares:
-        """As if somebody had looked all the time.
+        """The shares, as if the queue had been watched all the time.
 
         Args:
             known: shares of jobs that have ended.
