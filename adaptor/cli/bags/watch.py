@@ -15,7 +15,7 @@ from adaptor import api
 from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
-from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
+from adaptor.cli.printing import clock, pilots_line, print_json, printable
 from adaptor.cli.sentences import (
     counts,
     end_words,
@@ -28,6 +28,7 @@ from adaptor.cli.sentences import (
 )
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError
+from adaptor.guard_rails import MostFails
 
 
 @click.command()
@@ -70,24 +71,50 @@ def wait(selector: str, timeout: float | None, as_json: bool) -> int:
     return exit_code(last.bags) if last is not None and last.ended else TIME_UP
 
 
-def watch_bags(bags: Sequence[int], as_json: bool) -> int:
+_Show = Callable[[Iterable[Overview]], Iterator[Overview]]
+
+
+def watch_bags(
+    bags: Sequence[int], as_json: bool, output: _Show | None = None, cancelled_at: MostFails | None = None
+) -> int:
     """Show the bags' progress until they have ended; the exit code of their tasks.
+
+    Args:
+        output: prints what the tasks have written; the progress goes to stderr then.
+        cancelled_at: the failed tasks at which a bag is cancelled; None: none is.
 
     Raises:
         NoDaemonError: none runs and the bags have not ended.
     """
-    show = iter if as_json else display if _redraws() else _narrated
+    show: _Show = iter if as_json else display if _redraws() else _narrated
+    if output is not None:
+        show = lambda snapshots: _narrated(output(snapshots), err=True)  # noqa: E731
     ended: list[api.BagView] = []
-    for snapshot in show(follow(bags)):
+    for snapshot in show(follow(bags) if cancelled_at is None else _cancelling(bags, cancelled_at)):
         ended = snapshot.bags
     if as_json:
         print_json({"bags": ended})
     else:
         for bag in ended:
             if not bag.halted:
-                click.echo(summary(bag))
+                click.echo(summary(bag), err=output is not None)
         tell_halted(ended)
     return exit_code(ended)
+
+
+def _cancelling(bags: Sequence[int], fails: MostFails) -> Iterator[Overview]:
+    """Follow bags, and cancel those of which too many tasks have failed, or that pause by themselves."""
+    left = set(bags)
+    while True:
+        for snapshot in follow(bags):
+            yield snapshot
+            bad = {bag.id for bag in snapshot.bags if bag.halted or bag.failed >= fails.of(bag.tasks)} & left
+            if bad and not snapshot.ended:
+                ask(api.Cancel(sorted(bad)))
+                left -= bad
+                break
+        else:
+            return
 
 
 def _redraws() -> bool:
@@ -97,10 +124,11 @@ def _redraws() -> bool:
     )
 
 
-def _narrated(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[Overview]:
     narrator = Narrator()
     for snapshot in snapshots:
-        print_lines(narrator.lines(snapshot))
+        for line in narrator.lines(snapshot):
+            click.echo(line, err=err)
         yield snapshot
 
 
