@@ -63,7 +63,7 @@ class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
-    """One site in `adaptor site list`."""
+    """One site in `adaptor status --sites`."""
 
     name: str
     backend: str

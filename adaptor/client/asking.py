@@ -39,7 +39,7 @@ _PAUSE = 0.1
 
 
 TAKE_OVER = (
-    f"this command of version {__version__} can only show, reload and end it. To go on with this version:"
+    f"this command of version {__version__} can only show and end it. To go on with this version:"
     " adaptor daemon restart (pilots and tasks continue)"
 )
 """What can be done about a daemon of another version."""

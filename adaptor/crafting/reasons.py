@@ -23,7 +23,8 @@ _NO_DATE = 1e11
 def no_answer(view: PlanningView) -> str:
     return (
         f"the scheduler does not answer, so its queue is unknown: no new request for "
-        f"{counted(_waiting(view), 'waiting task')} until it answers; `adaptor site list` shows the error"
+        f"{counted(_waiting(view), 'waiting task')} until it answers; "
+        "`adaptor status --sites` shows the error"
     )
 
 

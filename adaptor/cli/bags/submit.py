@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from functools import partial
 from typing import Any
 
 import click
@@ -19,9 +18,10 @@ from adaptor.cli.bags.bag_input import (
     task_options,
 )
 from adaptor.cli.bags.task_output import print_in_order
-from adaptor.cli.bags.watch import watch_bags
+from adaptor.cli.bags.watch import until_failed, watch_bags
 from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.exit_codes import INTERRUPTED
+from adaptor.cli.follow import follow
 from adaptor.cli.login_node import LoginNodeError
 from adaptor.cli.option_sections import sectioned
 from adaptor.cli.options import BagReader, config_option, json_option
@@ -224,10 +224,11 @@ def run(
     if not number:
         return 0
     try:
-        output = partial(print_in_order, bag=number, tag=tag) if printed else None
-        return watch_bags(
-            [number], as_json, output, (bag.spec.max_fails or MostFails(tasks=1)) if halt else None
-        )
+        most = bag.spec.max_fails or MostFails(tasks=1)
+        snapshots = until_failed(number, most) if halt else follow([number])
+        if printed:
+            snapshots = print_in_order(snapshots, number, tag=tag)
+        return watch_bags(snapshots, as_json, err=printed)
     except KeyboardInterrupt:
         click.echo(f"adaptor: interrupted: {_interrupted(number, private)}", err=True)
         return INTERRUPTED

@@ -41,19 +41,19 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, term:
     chosen: list[str] = []
 
     def show(name: str) -> Callable[[Iterable[Overview]], Iterator[Overview]]:
-        def shown(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+        def shown(snapshots: Iterable[Overview], err: bool = False) -> Iterator[Overview]:
             chosen.append(name)
             yield from snapshots
 
         return shown
 
     ended = Overview(1000.0, [running_bag(8, state="done", ended=1000.0, running=0)], [])
-    monkeypatch.setattr(watch, "follow", lambda _: iter([ended]))
+    monkeypatch.setattr(watch, "follow", lambda *_: iter([ended]))
     monkeypatch.setattr(watch, "display", show("bar"))
     monkeypatch.setattr(watch, "_narrated", show("lines"))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", term)
-    assert watch.watch_bags([8], as_json=False) == 0
+    assert watch.watch_bags([ended], as_json=False) == 0
     assert chosen == ["bar" if redraws else "lines"]
 
 
@@ -109,10 +109,9 @@ def test_a_bag_is_cancelled_at_its_failures(
     daemon: FakeControl = serve({api.Cancel: 4})
 
     def follow(_: object) -> Iterator[Overview]:
-        if not daemon.asked(api.Cancel):
-            yield Overview(1000.0, [running_bag(7, failed=failed)], [])
+        yield Overview(1000.0, [running_bag(7, failed=failed)], [])
         yield Overview(1001.0, [running_bag(7, state="failed", ended=1001.0, running=0)], [])
 
     monkeypatch.setattr(watch, "follow", follow)
-    watch.watch_bags([7], as_json=True, cancelled_at=MostFails(tasks=2))
+    assert [snapshot.ended for snapshot in watch.until_failed(7, MostFails(tasks=2))][-1]
     assert [asked.bags for asked in daemon.asked(api.Cancel)] == [[7]] * cancelled
