@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 import click
@@ -15,7 +15,7 @@ from adaptor import api
 from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import SHOWN, Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
-from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
+from adaptor.cli.printing import clock, pilots_line, print_json, printable
 from adaptor.cli.sentences import (
     counts,
     end_words,
@@ -28,6 +28,7 @@ from adaptor.cli.sentences import (
 )
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError
+from adaptor.guard_rails import MostFails
 
 
 @click.command(short_help="Show progress, or wait silently, until bags have ended.")
@@ -47,21 +48,27 @@ def watch(selector: str, quiet: bool, timeout: float | None, as_json: bool) -> i
       adaptor watch --quiet --timeout 2h && make figures
     """
     deadline = None if timeout is None else time.monotonic() + timeout
-    return watch_bags(selected(selector), as_json, quiet=quiet, deadline=deadline)
+    longest = api.LONGEST_POLL if quiet or as_json else SHOWN
+    return watch_bags(follow(selected(selector), deadline, longest), as_json, quiet=quiet)
 
 
 def watch_bags(
-    bags: Sequence[int], as_json: bool, *, quiet: bool = False, deadline: float | None = None
+    snapshots: Iterable[Overview], as_json: bool, *, quiet: bool = False, err: bool = False
 ) -> int:
-    """Show the bags' progress until they have ended, or `deadline` (monotonic); the exit code of their tasks.
+    """Show the progress of bags until their last snapshot; the exit code of their tasks.
+
+    Args:
+        err: whether the progress goes to stderr, since stdout has what the tasks write.
 
     Raises:
         NoDaemonError: none runs and the bags have not ended.
     """
-    silent = quiet or as_json
-    show = iter if silent else display if _redraws() else _narrated
     last: Overview | None = None
-    for snapshot in show(follow(bags, deadline, api.LONGEST_POLL if silent else SHOWN)):
+    if quiet or as_json:
+        show = iter(snapshots)
+    else:
+        show = display(snapshots) if not err and _redraws() else _narrated(snapshots, err=err)
+    for snapshot in show:
         last = snapshot
     seen = last.bags if last is not None else []
     ended = last is not None and last.ended
@@ -70,9 +77,22 @@ def watch_bags(
     elif ended:
         for bag in seen:
             if not (quiet or bag.halted):
-                click.echo(summary(bag))
+                click.echo(summary(bag), err=err)
         tell_halted(seen)
     return exit_code(seen) if ended else TIME_UP
+
+
+def until_failed(bag: int, fails: MostFails) -> Iterator[Overview]:
+    """Follow a bag, and cancel it when so many tasks have failed, or when it pauses by itself."""
+    for snapshot in follow([bag]):
+        yield snapshot
+        (view,) = snapshot.bags
+        if view.ended is None and (view.halted or view.failed >= fails.of(view.tasks)):
+            ask(api.Cancel([bag]))
+            break
+    else:
+        return
+    yield from follow([bag])
 
 
 def _redraws() -> bool:
@@ -82,10 +102,11 @@ def _redraws() -> bool:
     )
 
 
-def _narrated(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[Overview]:
     narrator = Narrator()
     for snapshot in snapshots:
-        print_lines(narrator.lines(snapshot))
+        for line in narrator.lines(snapshot):
+            click.echo(line, err=err)
         yield snapshot
 
 
