@@ -84,7 +84,7 @@ def _left_work(directory: Path) -> bool:
 
 
 def _unfinished(directory: Path, most: int) -> tuple[list[api.BagView], list[api.PilotRecord]]:
-    """The newest bags that have not ended, at most so many, and the pilots in the system."""
+    """The newest bags that have not ended, up to a limit, and the pilots in the system."""
     if not (directory / FILE).exists():
         return [], []
     now = system_clock()
