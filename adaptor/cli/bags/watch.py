@@ -83,7 +83,7 @@ def watch_bags(
 
 
 def until_failed(bag: int, fails: MostFails) -> Iterator[Overview]:
-    """Follow a bag, and cancel it when so many tasks have failed, or when it pauses by itself."""
+    """Follow a bag, and cancel it when a number of tasks have failed, or when it pauses by itself."""
     for snapshot in follow([bag]):
         yield snapshot
         (view,) = snapshot.bags
