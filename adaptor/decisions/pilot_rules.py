@@ -168,7 +168,7 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
 
 
 def _has_room(site: SiteFacts, queue: QueueState, pilot: Pilot) -> bool:
-    """Whether a request could start at once besides all other jobs of the queue."""
+    """Whether a request could start at once next to all other jobs of the queue."""
     idle = queue.processors - sum(job.processors for job in queue.running)
     if idle < pilot.request.p:  # spares most steps the planning of a long queue
         return False
