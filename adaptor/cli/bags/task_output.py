@@ -14,7 +14,7 @@ import click
 from adaptor import api
 from adaptor.cli.printing import clock, plural, printable
 from adaptor.outputs.finding import OutputPlace, Outputs, open_place
-from adaptor.outputs.names import Stream
+from adaptor.outputs.packing import Stream
 
 PAUSE = 0.5
 """Seconds between two looks at an output that grows."""

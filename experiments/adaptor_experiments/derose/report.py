@@ -13,12 +13,11 @@ from adaptor.units import counted
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.claims import VERDICTS, Verdict
 from adaptor_experiments.derose import claims
-from adaptor_experiments.derose.campaign import Piece, jobs_of
 from adaptor_experiments.derose.comparison import Comparison, compare, on_all
 from adaptor_experiments.derose.design import HEURISTICS, Settings
 from adaptor_experiments.derose.figures import draw_comparison, draw_figures
 from adaptor_experiments.derose.goals import REFERENCES, goals
-from adaptor_experiments.derose.sample import Outcome, first_guess
+from adaptor_experiments.derose.sample import Outcome, Piece, first_guess, jobs_of
 from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, table_2, table_3
 from adaptor_experiments.figures import exhibits
 from adaptor_experiments.figures.table_file import columns_of, write_table

@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from adaptor.dashboard.style import stylesheet
+from adaptor.dashboard.document import stylesheet
 from adaptor.simulation.files import naming, write_whole
 
 _WORDS = 40

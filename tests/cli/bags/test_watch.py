@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from adaptor import api
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from adaptor.cli.bags import watch
 from adaptor.cli.bags.watch import display
 from adaptor.cli.follow import Overview
