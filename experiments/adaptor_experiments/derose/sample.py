@@ -1,4 +1,4 @@
-"""One submission time on one trace, in one process: all kinds of grid job from the same state of the queue."""
+"""One submission time on one trace, in one process: each kind of grid job, from one state of the cluster."""
 
 from __future__ import annotations
 
