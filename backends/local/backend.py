@@ -140,7 +140,7 @@ class LocalBackend(Backend):
         startable = {job.id for job in state.pending if job.planned_start == state.now}
         idle = free_devices(entries, self._machine)
         for job in (entry.job for entry in entries if str(entry.job.id) in startable):
-            held = [idle.pop(0) for _ in range(job.holds.gpus)]
+            held = [idle.pop(0) for _, count in job.holds.gpus for _ in range(count)]
             note = self._store.note(job.id, JOB)
             launch(job, note, lock, self._site.command_timeout, held if self._machine.devices else None)
         return self._entries() if startable else entries
