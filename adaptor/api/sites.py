@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Seconds, Time, WholeSeconds
-from adaptor.api.question import Question
+from adaptor.api.question import Question, Seconds, Time, WholeSeconds
 from adaptor.resources import TaskSize
 
 

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from adaptor.api.fields import Bytes, Seconds, StateName, Time
-from adaptor.api.question import Question
+from adaptor.api.question import Bytes, Question, Seconds, StateName, Time
 from adaptor.resources import OwnNeeds
 
 

@@ -30,7 +30,7 @@ from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import ANSWER_TIMEOUT, DaemonConnection, NoAnswerError, Outage
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.outputs.names import numbers_of_others
+from adaptor.outputs.packing import numbers_of_others
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 

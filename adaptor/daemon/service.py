@@ -53,8 +53,8 @@ from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
 from adaptor.protocol.access import CLIENT_ACCESS
-from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
+from adaptor.protocol.listener import addresses
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
 from backends.registry import backend_type

@@ -23,6 +23,7 @@ from adaptor.protocol.maildir import (
     SLOWEST,
     LookPace,
     Outgoing,
+    Seal,
     SpoolConnection,
     address_of,
     file_name,
@@ -32,7 +33,6 @@ from adaptor.protocol.maildir import (
     parse_worker_file,
     path_of,
 )
-from adaptor.protocol.seal import Seal
 from adaptor.protocol.spool import Spool
 from backends.findings import Finding, error, ok
 

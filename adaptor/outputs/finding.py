@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from adaptor.outputs.names import ARCHIVE, INDEX, PACK, Stream, output_name
+from adaptor.outputs.packing import ARCHIVE, INDEX, PACK, Stream, output_name
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _PATIENCE = 10.0

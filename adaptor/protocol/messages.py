@@ -61,7 +61,7 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     cwd: str
     output: str
     """The folder for standard output and error: `<task>.out`, `<task>.err`; from the second attempt
-    of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err` (`adaptor/outputs/names.py`). Empty files
+    of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err` (`adaptor/outputs/packing.py`). Empty files
     are removed."""
     environment: dict[str, str]
     task: TaskSize = TaskSize()

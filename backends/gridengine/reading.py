@@ -10,7 +10,7 @@ from collections.abc import Collection
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
 from backends.gridengine import parse
-from backends.gridengine.rows import Cell, EndedRecord, GridJob
+from backends.gridengine.parse import Cell, EndedRecord, GridJob
 from backends.gridengine.state import GridSeen, state_of
 from backends.machines.base import Machine
 from backends.observed.backend import Reading

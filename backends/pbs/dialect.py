@@ -16,8 +16,8 @@ from adaptor.reports import JobState
 from backends.base import PilotOrder
 from backends.commands import CommandAnswer
 from backends.observed.rows import ReservationRow
+from backends.pbs.constraints import PbsShape
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import PbsShape
 from backends.traits import Traits
 
 TIME_RESOLUTION = 1

@@ -31,7 +31,7 @@ from backends.slurm.nodes import (
 )
 from backends.slurm.ordering import ordering
 from backends.slurm.placing.exclusivity import NOTHING
-from backends.slurm.placing.node_details import NodeDetail
+from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import SlurmShape, misfit, shape_of
 from backends.slurm.questions import SharedCluster, SlurmReading

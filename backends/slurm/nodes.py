@@ -10,7 +10,7 @@ from adaptor.resources import Node
 from backends.base import PartitionClosed
 from backends.observed.rows import Amounts
 from backends.observed.site import SiteNode, SiteNodes
-from backends.slurm.placing.node_details import NodeDetail
+from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, Restriction
 from backends.slurm.rows import NodeRow, Partition, find_partition
 

@@ -31,9 +31,8 @@ from backends.slurm.parse import (
     parse_associations,
     parse_qos,
 )
-from backends.slurm.placing.gres import License, parse_license_rows
+from backends.slurm.placing.gres import License, NodeDetail, parse_license_rows, parse_node_details
 from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
-from backends.slurm.placing.node_details import NodeDetail, parse_node_details
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 

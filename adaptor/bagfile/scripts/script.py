@@ -10,13 +10,12 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse
+from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse, sites_for, usual_dialect
 from adaptor.bagfile.scripts.body import read_body
 from adaptor.bagfile.scripts.getopt import OptionError, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import GRID_ENGINE
 from adaptor.bagfile.scripts.qsub import QSUB
 from adaptor.bagfile.scripts.sbatch import SBATCH
-from adaptor.bagfile.scripts.sites import sites_for, usual_dialect
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
 from adaptor.config.schema import SiteConfig

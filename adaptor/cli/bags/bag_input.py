@@ -26,9 +26,9 @@ from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
 from adaptor.kinds.recognising import kinds_of
-from adaptor.notify.urls import MARK
+from adaptor.notify.channels import MARK
 from adaptor.option_kinds import NUMBERS, plain_text
-from adaptor.outputs.names import numbers_of_others
+from adaptor.outputs.packing import numbers_of_others
 
 
 class TaskSource(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ from adaptor.client.reading import all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
 from adaptor.outputs.finding import Outputs, tail
-from adaptor.outputs.names import Stream
+from adaptor.outputs.packing import Stream
 
 SHORT = 20
 """Tasks of a bag that are listed where not all are asked for."""

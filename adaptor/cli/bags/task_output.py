@@ -18,7 +18,7 @@ from adaptor.cli.options import BagReader
 from adaptor.cli.printing import clock, plural, printable
 from adaptor.client.reading import all_tasks
 from adaptor.outputs.finding import OutputPlace, Outputs, open_place
-from adaptor.outputs.names import Stream
+from adaptor.outputs.packing import Stream
 
 ENDED = ("done", "failed", "cancelled")
 _FOLLOWING = 200

@@ -13,8 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.simulation.errors import TraceError
-from adaptor.simulation.traces.swf import FIELDS, MOST_PROCESSORS, MOST_SECONDS, Field, Trace
-from adaptor.simulation.traces.swf_header import Header, parse_header
+from adaptor.simulation.traces.swf import (
+    FIELDS,
+    MOST_PROCESSORS,
+    MOST_SECONDS,
+    Field,
+    Header,
+    Trace,
+    parse_header,
+)
 from adaptor.simulation.traces.swf_kernel import LONG, ODD, ROWS, parse_rows
 
 _LARGEST = 1e15

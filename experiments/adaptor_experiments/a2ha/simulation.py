@@ -16,9 +16,8 @@ from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, SPARE_UNITS
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.runtimes.learner import RuntimeLearner
-from adaptor_experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer
 from adaptor_experiments.a2ha.design import Bought
-from adaptor_experiments.a2ha.paper_presets import goes_on
+from adaptor_experiments.a2ha.paper_presets import Buyer, DaemonBuyer, PublishedBuyer, goes_on
 
 _FACTOR = 2
 """The default of `growth_factor`."""

@@ -23,7 +23,7 @@ from adaptor.cli.daemon_process import ensure_daemon
 from adaptor.client.bags import Client
 from adaptor.client.environment import captured
 from adaptor.errors import AdaptorError, UsageError
-from adaptor.outputs.names import output_name
+from adaptor.outputs.packing import output_name
 from adaptor.resources import TaskGpus
 
 _MIB = 2**20

@@ -16,11 +16,10 @@ from adaptor_torque.parse import TAG
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks
 from backends.observed.rows import ReservationRow
-from backends.pbs.constraints import HOST
+from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import PbsShape
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
 

@@ -9,7 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import PlannedRequest, PlanView
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from adaptor.budget.provisioning.site_offers import Configuration, Line, Range
 from tests.cli.invoking import Cli, Serve
 

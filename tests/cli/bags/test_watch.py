@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor import api
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from adaptor.cli.bags import watch
 from adaptor.cli.bags.task_output import print_in_order
 from adaptor.cli.bags.watch import display
