@@ -26,6 +26,7 @@ from adaptor.cli.printing import (
 from adaptor.cli.sentences import donation_lines
 from adaptor.client.asking import ask
 from adaptor.config.loading import config_path, configured_place, load_config, parse_config
+from adaptor.config.policy import policy_of
 from adaptor.config.schema import SiteConfig, sites_of
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.plugins import AGENTS
@@ -85,6 +86,7 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
                 for partition, alone in sites_of(site).items()
                 if partition
             ],
+            policy=policy_of(site).words(),
         )
         for name, site in load_config(config_path(config)).sites.items()
     ]
@@ -112,6 +114,8 @@ def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
             yield f"  problem{since}: {printable(site.problem)}"
         if site.gpus:
             yield f"  gpus: {', '.join(f'{each.total} {each.type}'.strip() for each in site.gpus)}"
+        if site.policy:
+            yield f"  the operator allows: {printable(site.policy)}"
         if site.late is not None and site.late >= _LATE:
             yield f"  requests start {format_duration(site.late)} later than predicted"
         if site.donation is not None:
@@ -299,7 +303,7 @@ def findings(site: SiteConfig) -> list[Finding]:
     from adaptor.config.schema import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from adaptor.daemon.spool import check_spool
-    from backends.findings import check_prices
+    from backends.findings import check_prices, ok
     from backends.registry import backend_type
 
     kind = backend_type(site.backend)
@@ -318,4 +322,6 @@ def findings(site: SiteConfig) -> list[Finding]:
             for finding, names in found.items()
         ]
 
-    return [*check_where_it_is(site, check), *check_spool(site), *check_prices(site)]
+    policy = policy_of(site)
+    allowed = [ok(f"the operator allows {policy.words()} ({policy.path})")] if policy.path else []
+    return [*allowed, *check_where_it_is(site, check), *check_spool(site), *check_prices(site)]

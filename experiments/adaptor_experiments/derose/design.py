@@ -100,6 +100,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The paper's; `easy` is that of most sites."""
     static_maximum: bool = False
     """See `Terms.static_maximum`."""
+    poll: int | msgspec.UnsetType = msgspec.UNSET
+    """Seconds between two looks at the queue at least; without it none, as in earlier results."""
+
+    @property
+    def poll_interval(self) -> int:
+        """Seconds between two looks at the queue at least."""
+        return 0 if self.poll is msgspec.UNSET else self.poll
 
     @property
     def job_types(self) -> list[JobType]:
