@@ -68,8 +68,9 @@ def run_grid_job(
 
     The site decides at the submission, whenever a pilot starts or ends and whenever the estimated
     runtime changes, which is when the daemon wakes ("every time the grid broker asks for processors
-    or when a space-shared request finishes", §4.3.1), but for `poll_interval`. One that donates nodes also
-    decides when a local job starts or ends, and every ten minutes; the hours of the day are counted from second 0 of the trace.
+    or when a space-shared request finishes", §4.3.1); with a `poll_interval`, at its next multiple. One that
+    donates nodes also decides when a local job starts or ends, and every ten minutes; the hours of the day
+    are counted from second 0 of the trace.
 
     Args:
         cluster: usually a fork; its queue is the one that the job finds.
@@ -234,7 +235,10 @@ class _GridJob:
     def _act(self) -> None:
         """Step if that is wanted and due, and again until nothing more happens in this second."""
         while self._observe() or self._wanted:
-            if self._cluster.now < self._due:
+            every = self._terms.poll_interval
+            if every and (late := self._cluster.now - self._due) > 0:
+                self._due += math.ceil(late / every) * every
+            if self._cluster.now < self._due and not self._tasks.ended:
                 self._wanted = True
                 return
             self._wanted = self._step()

@@ -76,7 +76,7 @@ from adaptor_experiments.commands.trace_options import PROCESSORS, scheduler_opt
     "--poll-interval",
     type=duration,
     metavar="DURATION",
-    help="Between two looks at the queue at least.  [default: none: a look at each event]",
+    help="Between two looks at the queue.  [default: a look at each event]",
 )
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(

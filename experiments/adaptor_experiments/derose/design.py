@@ -101,11 +101,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     static_maximum: bool = False
     """See `Terms.static_maximum`."""
     poll: int | msgspec.UnsetType = msgspec.UNSET
-    """Seconds between two looks at the queue at least; without it none, as in earlier results."""
+    """See `poll_interval`; without it, as in earlier results, a look at each event."""
 
     @property
     def poll_interval(self) -> int:
-        """Seconds between two looks at the queue at least."""
+        """Seconds between two looks at the queue; 0: one at each event."""
         return 0 if self.poll is msgspec.UNSET else self.poll
 
     @property
