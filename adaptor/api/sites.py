@@ -90,6 +90,8 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     """Those among which requests choose; empty: the site has only one."""
     donation: DonationView | None = None
     """None: no node was ever donated there, and none is to be."""
+    policy: str = ""
+    """What the operator of the login node allows there; empty: nothing is said."""
 
 
 class GetSites(Question[list[SiteView]], frozen=True):

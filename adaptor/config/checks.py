@@ -27,6 +27,15 @@ from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
 
 
+def failing(lines: KeyLines, name: str) -> Fail:
+    """What raises ConfigError with file, line and key."""
+
+    def fail(path: str, problem: str) -> NoReturn:
+        raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")
+
+    return fail
+
+
 def check(config: Config, lines: KeyLines, name: str) -> None:
     """Check what the type of one key alone cannot say.
 
@@ -34,9 +43,7 @@ def check(config: Config, lines: KeyLines, name: str) -> None:
         ConfigError: names file, line and key.
     """
 
-    def fail(path: str, problem: str) -> NoReturn:
-        raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")
-
+    fail = failing(lines, name)
     if not config.sites:
         fail("$.sites", "at least one site is required")
     host = config.daemon.host
