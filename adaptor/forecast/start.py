@@ -133,6 +133,8 @@ class QueueFutures:
             else self._first(profile, asked, at)
             for number, profile in enumerate(self._profiles(asked))
         ]
+        # Where a hole is long enough by the limits, the scheduler starts it, whatever ends early then.
+        starts = [min(start, planned) for start in starts]
         return StartForecast(
             planned=planned,
             start=self._interval(starts, planned, at),
@@ -257,12 +259,9 @@ class QueueFutures:
     def _hole(self, asked: StartRequest) -> float | None:
         """Until when its processors are free from now on; None: they are not."""
         free = self.plan.profile(asked.unit)
-        ends = (
-            slot.end
-            for slot in free.free_slots()
-            if slot.start <= self._now and slot.processors >= asked.processors
-        )
-        return max(ends, default=None)
+        times = [time for time, _ in free.steps() if time > self._now]
+        wide = [time for time in times if free.minimum(self._now, time) >= asked.processors]
+        return wide[-1] if wide and len(wide) < len(times) else None
 
 
 def processors_for(unit: Need, queue: QueueState, *, all_nodes: bool = False) -> int:

@@ -111,6 +111,16 @@ def test_on_an_empty_cluster_all_that_fits_starts_now(p: int, tr: float) -> None
 
 @settings(max_examples=30)
 @given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
+def test_what_fits_now_by_the_limits_starts_now(queue: QueueState, p: int, tr: int) -> None:
+    """Although jobs that wait may take its processors sooner, when others end early."""
+    found = futures(queue).request(request(p, tr))
+    if found.planned == NOW:
+        assert found.start is not None
+        assert found.start.value == NOW
+
+
+@settings(max_examples=30)
+@given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
 def test_what_is_offered_is_smaller_and_starts_sooner(queue: QueueState, p: int, tr: int) -> None:
     found, asked = futures(queue), request(p, tr)
     whole = found.request(asked)
@@ -197,6 +207,19 @@ def test_parts_lie_on_one_node() -> None:
     large = Need(chunks=1, processors=1, memory=8)
     assert found.request(request(2, 60.0, large)).planned == NOW + 600
     assert processors_for(large, TWO_NODES) == 2
+
+
+def test_free_processors_that_change_their_nodes_are_no_hole() -> None:
+    """Four are free all the time, and after ten minutes on the other node."""
+    queue = msgspec.structs.replace(
+        TWO_NODES,
+        running=(RunningJob("1", 4, NOW + 600, (Part(node="b", processors=4),)),),
+        pending=(PendingJob("2", 4, 6000.0, NOW + 600, (Part(node="a", processors=4),)),),
+    )
+    found = futures(queue).request(request(4, 1200.0, Need(chunks=1, processors=1)))
+    assert found.planned == NOW + 600
+    assert found.before is not None
+    assert (found.before.hole, found.before.job) == (None, "1")
 
 
 def test_counted_in_processors_only_the_nodes_that_hold_a_part_count(monkeypatch: pytest.MonkeyPatch) -> None:

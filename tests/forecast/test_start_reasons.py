@@ -6,11 +6,14 @@ import math
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from adaptor.forecast.start import Before, StartForecast, StartRequest
+from adaptor.forecast.start import Before, KnownQueue, QueueFutures, StartForecast, StartRequest
 from adaptor.forecast.start_reasons import reason, remarks
 from adaptor.model import QueueState
 from adaptor.resources import Need, Node
+from tests.forecast.test_start import queues
 
 NOW = 1_700_000_000.0
 QUEUE = QueueState(
@@ -24,6 +27,17 @@ ASKED = StartRequest(processors=4, tr=3600.0, unit=Need(chunks=1, processors=1))
 @pytest.fixture(autouse=True)
 def place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
+
+
+@settings(max_examples=60)
+@given(queue=queues(), p=st.integers(1, 8), tr=st.integers(1, 500))
+def test_every_request_on_nodes_gets_its_sentence(queue: QueueState, p: int, tr: int) -> None:
+    """Also where the processors that are free all the time lie on nodes that change."""
+    asked = StartRequest(processors=p, tr=tr, unit=Need(chunks=1, processors=1) if queue.nodes else None)
+    forecast = QueueFutures(KnownQueue(queue=queue)).request(asked)
+    assert reason(forecast, asked, queue)
+    if forecast.before is not None and forecast.before.hole is not None:
+        assert queue.now < forecast.before.hole < math.inf
 
 
 def found(before: Before | None, planned: float = NOW + 600) -> StartForecast:

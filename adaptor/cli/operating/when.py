@@ -14,6 +14,7 @@ from adaptor.cli.sentences import interval
 from adaptor.client.when import read
 from adaptor.errors import UsageError
 from adaptor.forecast.asked import AskedRequest
+from adaptor.forecast.estimate import Estimate
 from adaptor.option_kinds import DURATION, GPUS, INSTANT, MEMORY
 from adaptor.resources import TaskGpus
 
@@ -137,7 +138,7 @@ def _request_words(processors: int, tr: float) -> str:
     return f"{plural(processors, 'processor')} for {duration(tr)}"
 
 
-def _start(start: api.TimeInterval, view: api.StartView) -> str:
+def _start(start: Estimate, view: api.StartView) -> str:
     """`now`, or `about 14:10 (13:40 to 15:25)`."""
     now = view.observed or 0.0
     at = max(now, view.at or now)
