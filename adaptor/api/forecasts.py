@@ -6,8 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.api.fields import Bytes, Seconds, Time, TimeInterval, WholeSeconds
-from adaptor.api.question import Question
+from adaptor.api.question import Bytes, Question, Seconds, Time, TimeInterval, WholeSeconds
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.provisioning.site_offers import Line
 from adaptor.forecast.asked import AskedRequest

@@ -41,7 +41,7 @@ CONFIG = """
 """
 USERS = ((0.1, 0.3), (0.5, 0.9), (0.9, 1.0))
 """Shares of their limits that the jobs of three kinds of users run, from and to."""
-SOONEST, PAUSE = 20, 10.0
+SOONEST, PAUSE = 25, 6.0
 """Jobs that wait or run at the beginning, and mean seconds between two requests."""
 
 
