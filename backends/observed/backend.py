@@ -119,6 +119,10 @@ class BatchBackend(Backend, Generic[Shared]):
         """See `backends.base.Backend`; the module `limits` or `state` says where each comes from."""
         return limits_of(self._ceilings(), self._site.limits.max_pending_requests)
 
+    def ceilings(self, partition: str = "") -> Ceilings:  # noqa: ARG002
+        """See `backends.base.Backend`."""
+        return self._ceilings()
+
     @abc.abstractmethod
     def _ceilings(self) -> Ceilings: ...
 
