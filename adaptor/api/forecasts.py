@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Time, TimeInterval, WholeSeconds
-from adaptor.api.question import Question
+from adaptor.api.question import Question, Time, TimeInterval, WholeSeconds
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.provisioning.site_offers import Line
 from adaptor.forecast.estimate import Estimate

@@ -21,7 +21,7 @@ from adaptor.config.ranges import (
     PositiveDuration,
 )
 from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
-from adaptor.notify.urls import MARK, ME
+from adaptor.notify.channels import MARK, ME
 from adaptor.units import Duration, HourlyRate
 
 

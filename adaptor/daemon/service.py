@@ -54,8 +54,8 @@ from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
 from adaptor.protocol.access import CLIENT_ACCESS
-from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
+from adaptor.protocol.listener import addresses
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
 from backends.registry import backend_type
@@ -253,7 +253,8 @@ class Service:
         await self._stop.wait()
 
     async def _watch_clock(self) -> None:
-        """When the time of day was set, begin anew: times in memory and in APScheduler are of the old one."""
+        """When the time of day was set, begin again: times in memory and in APScheduler are of the old
+        one."""
         while self._stopping or not (step := system_clock.step):
             await asyncio.sleep(_LOOK)
         while self.stalled:

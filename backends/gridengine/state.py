@@ -19,7 +19,7 @@ from adaptor.model import QueueState, Request
 from adaptor.resources import Need, Node
 from backends.base import PartitionClosed
 from backends.ceilings import Bound, Ceilings
-from backends.gridengine.rows import Cell, GridJob, GridQueue, Instance, Pe
+from backends.gridengine.parse import Cell, GridJob, GridQueue, Instance, Pe
 from backends.observed import state as observed
 from backends.observed.rows import Amounts, JobRow, ReservationRow
 from backends.observed.site import SiteNode, SiteNodes

@@ -13,7 +13,7 @@ from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.queue_view import planned_queue, queue_state
+from adaptor.simulation.pilot_requests import planned_queue, queue_state
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 

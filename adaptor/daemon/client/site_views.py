@@ -14,7 +14,7 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
 from adaptor.daemon.slots_view import gpu_counts, in_service, slots_views, unread
 from adaptor.errors import UsageError
-from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
+from adaptor.journal.activity_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
 from adaptor.resources import TaskSize
 

@@ -31,8 +31,7 @@ from adaptor.journal.notice_rows import (
 )
 from adaptor.journal.views import bags
 from adaptor.model import TaskState
-from adaptor.notify.mail import mail, sendmail
-from adaptor.notify.urls import read_urls, require_apprise
+from adaptor.notify.channels import mail, read_urls, require_apprise, sendmail
 from adaptor.private_files import write_private
 from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.bag import Bag

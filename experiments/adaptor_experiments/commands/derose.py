@@ -110,11 +110,10 @@ def derose(
       adaptor replay derose --trace ctc-sp2-512 --stretch 0.7 --samples 20 --output loaded
       adaptor replay derose --trace mine.swf.gz --cells goals --samples 40 --output mine
     """
-    from adaptor_experiments.derose.campaign import pieces, run_piece
     from adaptor_experiments.derose.design import PARTS, Settings
     from adaptor_experiments.derose.own_trace import workloads_named
     from adaptor_experiments.derose.report import write_report
-    from adaptor_experiments.derose.sample import Outcome
+    from adaptor_experiments.derose.sample import Outcome, pieces, run_piece
     from adaptor_experiments.resumable import Store, run_missing
 
     if quick:

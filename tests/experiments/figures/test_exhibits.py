@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.simulation.errors import ReplayError
-from adaptor_experiments.figures import page
 from adaptor_experiments.figures.canvas import save
-from adaptor_experiments.figures.exhibits import Exhibit, Report, write_report
+from adaptor_experiments.figures.exhibits import Exhibit, Report, picture, write_report
 
 
 class Structure(HTMLParser):
@@ -87,4 +86,4 @@ def test_all_text_is_escaped(whole: str) -> None:
 
 def test_a_picture_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ReplayError, match=r"none\.svg"):
-        page.picture("none", tmp_path / "none.svg")
+        picture("none", tmp_path / "none.svg")

@@ -1,13 +1,43 @@
-"""The URLs of notifications. They hold passwords, so they stand in private files."""
+"""Where messages go: URLs, which hold passwords and so stand in private files, and mail by `sendmail`."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import pwd
+import shutil
+from email.message import EmailMessage
 from pathlib import Path
 
 from adaptor.errors import UsageError
 from adaptor.private_files import NotOursError, open_ours
+
+_PLACES = "/usr/sbin:/usr/lib:/usr/bin"
+
+
+def sendmail() -> list[str]:
+    """The command that sends a message from its standard input to the user who runs this process.
+
+    Raises:
+        UsageError: there is no `sendmail`.
+    """
+    program = shutil.which("sendmail", path=_PLACES)
+    if program is None:
+        raise UsageError(
+            f"--notify {ME} sends mail by sendmail, which this machine lacks; write a channel into the "
+            f"configuration, such as `notify: {{channels: {{{ME}: {{file: ~/.notify}}}}}}`"
+        )
+    return [program, "-i", pwd.getpwuid(os.getuid()).pw_name]
+
+
+def mail(title: str, body: str) -> bytes:
+    """A message to the user, ready for `sendmail`."""
+    message = EmailMessage()
+    message["To"] = pwd.getpwuid(os.getuid()).pw_name
+    message["Subject"] = " ".join(title.split())
+    message.set_content(body)
+    return bytes(message)
+
 
 MARK = "@"
 """What the path of a file with URLs begins with, in the place of a channel's name."""
