@@ -10,7 +10,6 @@ import math
 
 import msgspec
 
-from adaptor.donation.situation import NodeUse
 from adaptor.model import PilotState
 from adaptor.resources import Gpus
 
@@ -71,6 +70,16 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's own word for why it waits or ended."""
     never: str = ""
     """Why it can never start as it stands, one sentence; empty when it can."""
+
+
+class NodeUse(enum.Enum):
+    """What local users and the operator do with a node; our own use does not count."""
+
+    IDLE = "idle"
+    TAKEN = "taken"
+    """A local job runs there, starts there or waits for us to leave."""
+    AWAY = "away"
+    """Down, drained, reserved or unknown: nothing may run there."""
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):

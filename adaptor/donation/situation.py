@@ -7,14 +7,14 @@ seconds.
 
 from __future__ import annotations
 
-import enum
-import math
 from typing import Literal
 
 import msgspec
 
 from adaptor.model import Allocation as Allocation
-from adaptor.resources import Gpus, TaskSize
+from adaptor.reports import NodeReport
+from adaptor.reports import NodeUse as NodeUse
+from adaptor.resources import TaskSize
 
 Choice = Literal["likely", "all"]
 """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
@@ -50,16 +50,6 @@ class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
     """A task that was preempted so often waits for a pilot of a formal request, or for the end of its bag."""
 
 
-class NodeUse(enum.Enum):
-    """What local users and the operator do with a node; our own use does not count."""
-
-    IDLE = "idle"
-    TAKEN = "taken"
-    """A local job runs there, starts there or waits for us to leave."""
-    AWAY = "away"
-    """Down, drained, reserved or unknown: nothing may run there."""
-
-
 class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
     """Our use of a donated node."""
 
@@ -68,19 +58,11 @@ class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
     """Its processors on which tasks run."""
 
 
-class NodeView(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as it is now."""
+class NodeView(NodeReport, frozen=True, kw_only=True):
+    """A node as the scheduler shows it now, with what is known of it here."""
 
-    name: str
-    processors: int
-    use: NodeUse
-    memory: int | None = None
-    """Bytes; None: not known."""
-    gpus: Gpus = ()
     since: float = 0.0
     """Since when it has been idle: free of local jobs."""
-    planned: float = math.inf
-    """When the scheduler plans a job on it, as far as it says; `math.inf`: it plans none."""
     donated: DonatedUse | None = None
     avoided: str = ""
     """Why it is not used although it is idle: what went wrong there lately. It counts as taken then."""
