@@ -41,7 +41,7 @@ class TaskGpus(msgspec.Struct, frozen=True):
 
 
 class TaskSize(msgspec.Struct, frozen=True, kw_only=True):
-    """What one task needs: so much of one node, or of each of several."""
+    """What one task needs of one node, or of each of several."""
 
     processors: int = 1
     memory: int | None = None

@@ -58,7 +58,7 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     """The idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request."""
     spread: int = 0
-    """Nodes on which its processors lie evenly, where the scheduler can be told; 0: wherever they fit."""
+    """Nodes on which its processors lie evenly, if the scheduler can place them so; 0: wherever they fit."""
     partition: str = ""
     """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
 
@@ -70,7 +70,7 @@ class Backend(Traits, Protocol):
     """
 
     def queue_state(self) -> QueueState:
-        """Running and pending jobs of everyone, and the processors in service."""
+        """Running and pending jobs of all users, and the processors in service."""
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
         """The nodes on which the site's requests may run, in the scheduler's order.
@@ -113,9 +113,9 @@ class Backend(Traits, Protocol):
         raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
 
     def ended_jobs(self) -> list[EndedJob]:
-        """Jobs of everyone but ours that ended lately, the oldest first, as far as we may read the records.
+        """Jobs of other users that ended lately, the oldest first, if we may read the records.
 
-        It may take as long as one command may, and other calls go on beside it.
+        It may take as long as one command may, and other calls go on meanwhile.
         """
         return []
 

@@ -38,7 +38,7 @@ class RatesView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpkeepView(msgspec.Struct, frozen=True, kw_only=True):
-    """What `adaptor daemon status` shows besides `DaemonView`."""
+    """What `adaptor status --daemon` shows besides `DaemonView`."""
 
     addresses: list[str]
     journal: JournalView

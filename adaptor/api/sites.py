@@ -62,7 +62,7 @@ class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
-    """One site in `adaptor site list`."""
+    """One site in `adaptor status --sites`."""
 
     name: str
     backend: str
@@ -97,7 +97,7 @@ class GetSites(Question[list[SiteView]], frozen=True):
 
 
 class FreeStep(msgspec.Struct, frozen=True):
-    """So many processors are free from this time on."""
+    """The processors that are free from this time on."""
 
     time: Time
     processors: int

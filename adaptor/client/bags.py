@@ -195,7 +195,7 @@ class Client:
         """The daemon's answer to a question that may be repeated.
 
         The tasks of a large new bag, which has a key, are sent in parts before it: it is there as a whole or
-        not at all, whoever ends in between. `timeout`: seconds for each part.
+        not at all, if either side ends in between. `timeout`: seconds for each part.
 
         Raises:
             UsageError: the question is at fault.

@@ -141,7 +141,7 @@ def _give(profile: Profile, each: Candidate) -> None:
 
 
 def as_crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> CraftedRequest:
-    """The request that is issued for so many of the tasks."""
+    """The request to issue for a number of the tasks."""
     request, slot = each.request, each.slot
     reason = (
         f"asks {shown(request)} for {tasks} of "

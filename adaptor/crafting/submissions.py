@@ -43,7 +43,7 @@ class Submissions:
         beyond = len(sent) + coming - self._most
         if beyond < 0:
             return Allowance(-beyond, now)
-        # So many of the oldest, and one more, must be an hour old.
+        # The oldest ones beyond the limit, and one more, must be an hour old.
         return Allowance(0, sent[min(beyond, len(sent) - 1)] + HOUR if sent else now + HOUR)
 
     def _last_hour(self, now: float) -> list[float]:

@@ -136,7 +136,7 @@ async def several(
 ) -> None:
     """Begin `work` on each item in order, on `at_once` of them at the same time.
 
-    Its calls wait in threads of their own, which nobody else lacks when they hang. After the first problem it
+    Its calls wait in threads of their own, which no other work needs if they hang. After the first problem it
     begins no more, waits for those that it has begun, and raises the problem.
     """
     pool = ThreadPoolExecutor(at_once, "several")

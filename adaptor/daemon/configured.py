@@ -1,4 +1,4 @@
-"""The configuration that the daemon goes by: loaded at its start, and loaded anew on `adaptor daemon reload`.
+"""The configuration of the daemon: loaded at its start, and when `adaptor daemon restart` finds it edited.
 
 A reload checks the new configuration while the old one goes on: it is read, each scheduler is asked for its
 limits, and folders are opened. Only then does the daemon end its service and begin another one in the same
@@ -84,7 +84,7 @@ def _left_work(directory: Path) -> bool:
 
 
 def _unfinished(directory: Path, most: int) -> tuple[list[api.BagView], list[api.PilotRecord]]:
-    """The newest bags that have not ended, at most so many, and the pilots in the system."""
+    """The newest bags that have not ended, up to a limit, and the pilots in the system."""
     if not (directory / FILE).exists():
         return [], []
     now = system_clock()

@@ -250,7 +250,8 @@ class Service:
         await self._stop.wait()
 
     async def _watch_clock(self) -> None:
-        """When the time of day was set, begin anew: times in memory and in APScheduler are of the old one."""
+        """When the time of day was set, begin again: times in memory and in APScheduler are of the old
+        one."""
         while self._stopping or not (step := system_clock.step):
             await asyncio.sleep(_LOOK)
         while self.stalled:

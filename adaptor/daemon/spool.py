@@ -164,7 +164,7 @@ class SpoolEndpoint:
             return address_of(await asyncio.to_thread(self._spool.locate))
 
     async def run(self, may_listen: Callable[[], bool]) -> None:
-        """Exchange files again and again, until cancelled."""
+        """Exchange files in turns, until cancelled."""
         while True:
             try:
                 if may_listen():

@@ -66,7 +66,7 @@ def _budget(name: str, config: SiteConfig) -> Budget | None:
 
 
 class Treasury:
-    """Whatever it changes stands in the journal. After a JournalError it has to be made anew.
+    """Whatever it changes stands in the journal. After a JournalError it has to be made again.
 
     Prices and the budgets of sites are the configuration's, so they are not written down; pilots keep
     the prices at which they were reserved.
@@ -131,7 +131,8 @@ class Treasury:
         return settled.amount
 
     def late_results(self, changes: Changes) -> Callable[[sqlite3.Connection], None] | None:
-        """What corrects the books of pilots that were charged before all of these ends of attempts were told.
+        """What corrects the books of pilots that were charged before all of these ends of attempts were
+        reported.
 
         To be called in the transaction that writes the changes; None: there is nothing to correct.
         """

@@ -162,7 +162,7 @@ class Gatherer:
         try:
             nothing = api.Picture([], [], [])
             self._dear.forget()
-            self._dear.open = True  # the journal keeps nobody waiting
+            self._dear.open = True  # the journal answers at once
             page = self._page(self._source.kept, self._silent(last), last.sites if last else [], nothing)
         except AdaptorError as error:
             return self._unchanged(str(error))

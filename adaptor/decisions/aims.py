@@ -101,7 +101,7 @@ def _within_aims(snapshot: Snapshot, draft: MemoryDraft, demand: Demand) -> Aime
 
 
 def _within_money(snapshot: Snapshot, bag: BagFacts, demand: Demand, course: Course | None = None) -> Demand:
-    """No more hosts than the budget of the bag pays for beside the work of its tasks.
+    """No more hosts than the budget of the bag pays for in addition to the work of its tasks.
 
     `course`: of the bag, where it is known already.
     """
@@ -143,8 +143,8 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
 
 
 def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
-    """How time is bought for a bag: where it is charged by short units, for as long as makes the start-up and
-    the part of a task that a host loses at its end a small part."""
+    """The charging unit and start-up for a bag's hosts. Where units are short, a longer unit makes the
+    start-up, and the part of a task that a host loses at its end, a small part of it."""
     if charges_whole_units(ledger, site):
         return host_terms(ledger, site)
     sums = RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares)
@@ -322,9 +322,9 @@ def _going_on(snapshot: Snapshot, bag: BagFacts, pilot: Pilot) -> int:
 
 
 def why_paused(memory: Memory, bag: int, sites: Sequence[str]) -> str:
-    """Why nothing is bought for a bag at any of these sites; empty: something may be.
+    """Why no site may request hosts for a bag; empty: one may.
 
-    Sites that are to have nothing of what waits, by cost and time, do not count.
+    Sites that get none of the waiting tasks, by cost and time, do not count.
     """
     shares = shares_of(memory, bag)
     wanted = [name for name in sites if shares is None or shares.tasks(name)] or sites
@@ -333,7 +333,8 @@ def why_paused(memory: Memory, bag: int, sites: Sequence[str]) -> str:
 
 
 def within_together(snapshot: Snapshot, demand: Demand) -> Demand:
-    """The demand, without more slots than its tasks may use beside those in the system at all sites."""
+    """The demand, limited to the slots that its tasks can use in addition to those in the system at all
+    sites."""
     if demand.together is None:
         return demand
     there = _slots(snapshot, demand)

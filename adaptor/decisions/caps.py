@@ -132,9 +132,9 @@ def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
 def _useful(
     snapshot: Snapshot, ledger: Ledger, demand: Demand, allowance: Allowance, wanted: Request, hosts: float
 ) -> int | None:
-    """Seconds for which so many hosts are of use, where the request would take half of what is left.
+    """Seconds for which a number of hosts is of use, where the request would take half of what is left.
 
-    What is reserved for nothing buys no other host. None: it may last as long as it is wanted to.
+    Credits reserved for nothing buy no other host. None: no bound.
     """
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     purse = None if bag is None else purse_of(ledger, snapshot.here, bag)

@@ -1,7 +1,7 @@
 """One step of one site: a frozen snapshot goes in, actions with their reasons come out. Pure.
 
-Whoever drives a site, the daemon or the simulation, observes it, calls `decide`, carries the actions out in
-their order, and hands `Decision.memory` to the next step, of whatever site.
+The driver of a site, the daemon or the simulation, observes it, calls `decide`, carries the actions out in
+their order, and passes `Decision.memory` to the next step of any site.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Decision(msgspec.Struct, frozen=True):
 def decide(snapshot: Snapshot) -> Decision:
     """Decide what a site does now, and why.
 
-    In this order: forecasts, pilots that are of no use, donated nodes, bags that were bought from a
-    quote, then the formal requests: withheld after failures or until another site is heard, divided among
-    the sites by time, or by cost where the user cares, limited by deadline and preference, planned by the
-    heuristic, and cut to what the budgets leave.
+    In this order: forecasts, pilots that are of no use, donated nodes, bags that run by a quote, then the
+    formal requests. These pause after failures or until another site has answered, are divided among the
+    sites by time, or by cost for bags with a budget or an aim, limited by deadline and preference, planned by
+    the heuristic, and cut to what the budgets leave.
 
     Raises:
         KeyError: a site names a heuristic that does not exist.
@@ -153,8 +153,8 @@ class _Step:
                     self._actions.append(wanted)
 
     def _part(self, demands: Sequence[Demand]) -> SitePart | None:
-        """What formal requests here are to have of the waiting tasks; by cost and time for bags with a budget
-        or an aim. None: all of them, for there is no other place."""
+        """The part of the waiting tasks for formal requests here; by cost and time for bags with a budget or
+        an aim. None: all of them, because there is no other site."""
         if len(self._snapshot.sites) > 1:
             self._compare_places()
         elif not (self._statuses and self._memory.shares):
@@ -218,7 +218,7 @@ class _Step:
             self._actions.append(Reshape(id, found.crafted, wanted.demand))
 
     def _count_hosts(self, submit: SubmitRequest) -> None:
-        """What was asked for is bought: the bag may ask for the rest of what A²HA allows."""
+        """The request is made: the bag may ask for the rest of what A²HA allows."""
         bag = submit.demand.bag
         pace = None if bag is None else self._memory.paces.get(bag)
         if bag is not None and pace is not None:

@@ -29,14 +29,14 @@ minute or so."""
 SUSPENDED = 60.0
 """Seconds for which a pilot may be on a node that a local job has: longer, and it was only suspended."""
 WITHOUT_WORKER = 60.0
-"""Seconds without a worker after which a donated node is given up: nobody else may notice its end."""
+"""Seconds without a worker after which a donated node is given up: no other sign of its end may come."""
 
 
 def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterator[Action]:
     """Use idle nodes, leave nodes that a local job wants.
 
-    `ledger` holds what is reserved so far. Whoever takes a `SubmitRequest` from here reserves its cost there
-    before taking the next action.
+    `ledger` holds what is reserved so far. The caller reserves the cost of a `SubmitRequest` there before it
+    takes the next action.
     """
     donation = snapshot.here.donation
     if donation is None:
@@ -210,7 +210,7 @@ class _Choice:
     def __init__(self, snapshot: Snapshot, memory: Memory, donation: DonationFacts, ledger: Ledger) -> None:
         together: dict[int | None, list[BagDonationDemand]] = {}
         self.reason = ""
-        """Why somebody's tasks get no node; empty: nothing stood in the way."""
+        """Why a bag's tasks get no node; empty: nothing prevents it."""
         for demand in snapshot.donation_demands:
             if why := why_not_donated(memory, demand.pilots_of, snapshot.site):
                 self.reason = why
@@ -227,7 +227,7 @@ class _Choice:
         }
 
     def submits(self, decision: UseNodes) -> Iterator[SubmitRequest]:
-        """A pilot for each node for which a task is left that somebody can pay for."""
+        """A pilot for each node for which a task is left that its bag can pay for."""
         nodes = {node.name: node for node in self._donation.nodes or ()}
         for number, name in enumerate(decision.nodes):
             found = self._submit(nodes[name], decision, len(decision.nodes) - number)

@@ -71,7 +71,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """By bag or by site; times are epoch seconds."""
 
     shares: dict[int, AnsweredShares] = {}
-    """Bags that are bought for a cost or by a time: where their tasks are to run."""
+    """Bags with a budget or a deadline: where their tasks are to run."""
     shares_problem: str = ""
     """Why there are none; empty: there are."""
     slots: dict[int, dict[str, int]] = {}
@@ -85,7 +85,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     missed: dict[str, float] = {}
     """Since when other sites have wanted to know the queue of a site."""
     paces: dict[int, Pace] = {}
-    """Bags that are bought by A²HA: how many hosts they may still ask for."""
+    """Bags whose hosts A²HA counts: how many they may still ask for."""
     paused: dict[str, dict[int | None, str]] = {}
     """By site, then by bag: why its budget holds no request; None: for all that share pilots."""
 

@@ -194,7 +194,7 @@ def _most(snapshot: Snapshot, site: SiteFacts, bag: BagFacts) -> int | None:
 
 
 def _within(openings: Sequence[tuple[float, int]], most: int | None) -> list[tuple[float, int]]:
-    """The first so many slots."""
+    """The first slots, up to a number."""
     if most is None:
         return list(openings)
     found = []

@@ -93,7 +93,7 @@ def on_arrivals(site: str, pilot: Pilot, now: float) -> Iterator[Remark]:
 def _without_worker(pilot: Pilot, now: float) -> str:
     """Which nodes of a running pilot have had no worker for too long; empty: none.
 
-    After a restart of the daemon nobody knows which workers had come and left before.
+    After a restart the daemon does not know which workers had come and left before.
     """
     first, missing = pilot.first_hello, _missing_processors(pilot)
     if first is None or now < first + ARRIVAL or pilot.leaving or pilot.known_since > (pilot.started or now):

@@ -305,7 +305,7 @@ class SiteMemory:
         return self.change(pilot, state=PilotState.QUEUED) if pilot.state is PilotState.SUBMITTING else pilot
 
     def not_submitted(self, pilot: Pilot, reason: str, now: float, *, refused: bool) -> None:
-        """The scheduler did not take it, or nobody knows whether it did.
+        """The scheduler did not take it, or gave no clear answer.
 
         `refused`: it was asked and said no, which speaks against the request and not against the site.
         """
@@ -351,9 +351,8 @@ class SiteMemory:
         return pilot if queued and pilot is not None and not pilot.leaving else None
 
     def remark(self, action: Remark) -> Pilot | None:
-        """Note the remark; returns the pilot if the user is to be told.
-
-        None: that was told, the pilot has left, or a worker has called meanwhile.
+        """Note the remark; returns the pilot if the user should see it. None: it was reported before, the
+        pilot has left, or a worker has called meanwhile.
         """
         pilot = self.pilots.get(action.pilot)
         if pilot is None or (not action.about and pilot.first_hello is not None):
@@ -418,7 +417,7 @@ class SiteMemory:
     # --- what observations do to it --------------------------------------------------------------
 
     def watch(self, broker: Broker, now: float) -> None:
-        """Take in which running pilots of formal requests have a worker that is heard of, or could have."""
+        """Note which running pilots of formal requests have a worker that reports, or could have one."""
         heard = broker.state.workers.by_pilot
         for pilot in self.requests:
             self.keep(pilot.watched(now, heard=pilot.id in heard or bool(self.unreachable)))

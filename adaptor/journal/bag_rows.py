@@ -135,7 +135,7 @@ def take_staged(db: sqlite3.Connection, bag: int, total: int, *, gated: bool) ->
 
 
 def count_tasks(db: sqlite3.Connection, bag: int, total: int, blocked: int, *, linked: bool = False) -> None:
-    """Count new tasks, of which so many are blocked, among those of their bag."""
+    """Add new tasks, and how many of them are blocked, to the counts of their bag."""
     db.execute(
         "UPDATE bag SET tasks = tasks + ?1, waiting = waiting + ?2, blocked = blocked + ?3,"
         " linked = MAX(linked, ?4) WHERE id = ?5",

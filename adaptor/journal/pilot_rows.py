@@ -1,6 +1,6 @@
 """Pilots as rows of the journal: the intent to submit, how each fared, and what attempts held of it.
 
-Beside them local jobs: which shares of their limits they ran, with salted hashes in place of users.
+In addition local jobs: which shares of their limits they ran, with salted hashes in place of users.
 """
 
 from __future__ import annotations

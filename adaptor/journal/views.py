@@ -273,7 +273,7 @@ def _held(pilot: dict[str, Any], now: float) -> float:
 
 
 _MOST_BYTES = 8 * 1024 * 1024
-"""Of the answers of calls that are told at a time."""
+"""Bytes of the answers of calls that are sent at a time."""
 
 
 def events(db: sqlite3.Connection, question: api.GetEvents) -> list[BagEvents]:
@@ -315,7 +315,7 @@ def _events_of(db: sqlite3.Connection, bag: int, since: int, most: int) -> BagEv
 
 
 class _SpecOutput(msgspec.Struct):
-    """The part of a BagSpec that is told."""
+    """The part of a BagSpec that is shown."""
 
     output: str
 

@@ -5,7 +5,7 @@ node caches the file's end. So every archive has one writer, a worker, and a bag
 workers. A task writes into files of its own as long as it runs, and after a worker's sudden end these are
 still there; none is removed before its content is on the disk a second time.
 
-An archive is a tar file, which `tar -x` unpacks. Beside it lies an index, a line for each member: where its
+An archive is a tar file, which `tar -x` unpacks. Next to it lies an index, a line for each member: where its
 data begin, their bytes, its name. A line without its end is one that a crash has cut off; the output that it
 meant is still a file.
 """
@@ -97,7 +97,7 @@ class Packer:
         """Bytes of archive and index that are whole; a full disk may have left more."""
 
     def pack(self, names: Sequence[str], folder: int) -> None:
-        """Move outputs from an open folder into the archive; what is no plain file of ours stays.
+        """Move outputs from an open folder into the archive; other files than plain ones of ours stay.
 
         Raises:
             OSError: the archive cannot be written; every output is still a file.
@@ -133,7 +133,7 @@ class Packer:
         try:
             try:
                 self._open(handles, folder)
-            except FileNotFoundError:  # the first ones, or somebody has removed them
+            except FileNotFoundError:  # the first ones, or they were removed
                 self._make(folder)
                 self._open(handles, folder)
             archive, index = handles

@@ -212,7 +212,7 @@ def give_up(
 
 
 def _only_took_part(held: HeldLease | None) -> bool:
-    """Whether a worker was kept for a task on several nodes until it was told that this has ended."""
+    """Whether a worker was kept for a task on several nodes until it got the message that this has ended."""
     return held is not None and held.takes_part and held.abort_sent
 
 

@@ -42,7 +42,7 @@ _NO_HOPE = 40 * DAY
 """Seconds without any event on an idle cluster after which no node will be used any more: it is older then
 than the learned ages (`adaptor.donation.idleness.EDGES`), and each hour of the day has been."""
 _CREDIT = Tariff(price_explicit=1.0, price_donated=1.0)
-"""Without a budget nobody looks at it."""
+"""Read only if there is a budget."""
 
 
 class Watched(msgspec.Struct, frozen=True):
@@ -226,7 +226,7 @@ class _GridJob:
         return [now + math.ceil(DAY - (now - part.begin) % DAY) for part in rules.hours] if rules else []
 
     def _act(self, *, wanted: bool) -> None:
-        """Step if wanted, and again until nothing more happens in this second."""
+        """Step if a step is due, and again until nothing more happens in this second."""
         while self._observe() or wanted:
             wanted = self._step()
 

@@ -16,7 +16,7 @@ from adaptor.simulation.kernels import RUN_JOB, RUN_PLACE, W_JOB, W_LIMIT, W_NEE
 
 
 def queue_state(cluster: Cluster, *, shown: bool | None = None) -> QueueState:
-    """The jobs of everyone, own ones included, as `squeue` would show them at the end of this second.
+    """The jobs of all users, own ones included, as `squeue` would show them at the end of this second.
 
     Identifiers are the simulation's numbers as text. Conservative backfilling plans the start and the nodes
     of each waiting job, EASY those of the first alone. An end is the one by the time limit.
@@ -40,7 +40,7 @@ def queue_state(cluster: Cluster, *, shown: bool | None = None) -> QueueState:
 
 
 def planned_queue(cluster: Cluster) -> PlannedQueue:
-    """Processors alone, in short, for the planner: what is free beside all that is planned.
+    """Processors alone, in short, for the planner: what is free next to all that is planned.
 
     Under EASY only what runs is planned; the planner plans the jobs that wait.
     """
@@ -141,7 +141,7 @@ def among(queue: QueueState, nodes: frozenset[str] | None) -> QueueState:
 
 
 def slots_of(cluster: Cluster, terms: GridTerms, processors: int) -> int:
-    """Tasks that run at the same time in a pilot of so many processors."""
+    """Tasks that run at the same time in a pilot with a number of processors."""
     return unit_of(terms.rules, empty(cluster), terms.task).slots(processors)
 
 

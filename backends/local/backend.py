@@ -69,7 +69,7 @@ class LocalBackend(Backend):
             try:
                 self._advance(lock)
                 self._forget_old()
-            except SchedulerError as error:  # it is in the queue all the same
+            except SchedulerError as error:  # it is in the queue anyway
                 _log.warning("after the submission of local job %d: %s", id, error)
         return str(id)
 

@@ -89,7 +89,7 @@ class _Reserved(msgspec.Struct, frozen=True):
 
     row: ReservationRow
     rest: HeldByNode
-    """Beside the jobs of its own queue."""
+    """In addition to the jobs of its own queue."""
     crowded: frozenset[str]
     """Nodes that have no room for it besides the jobs there: it gets what they leave."""
 

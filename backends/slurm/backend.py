@@ -68,7 +68,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         self._latest: PartitionNodes | None = None
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
-        """See `backends.base.Backend`. Asks nothing that `queue_state` has just been told, or the reverse.
+        """See `backends.base.Backend`. Asks nothing that `queue_state` has just read, or the reverse.
 
         Raises:
             SchedulerError: no answer, no such partition (the site's or that of `donation`), or it starts

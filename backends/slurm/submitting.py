@@ -62,7 +62,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
 def where_options(site: SiteConfig, names: Iterable[str]) -> list[str]:
     """The keys of a site that say where its requests run, and what each takes besides its nodes.
 
-    Slurm gives a request all nodes of `--nodelist`, and others beside them. What the key says is that it gets
+    Slurm gives a request all nodes of `--nodelist`, and others in addition. What the key says is that it gets
     no others, so all others are excluded; `names` are all nodes of the partition.
     """
     excluded = site.exclude

@@ -45,6 +45,7 @@ PAGES = (
     "docs/when-things-go-wrong.md",
     "docs/budget.md",
     "docs/budget-allocation.md",
+    "docs/budget-experiment.md",
     "docs/replay.md",
     "docs/donation-experiment.md",
     "docs/house.md",
@@ -89,6 +90,8 @@ BANNED = {
 
 LONGEST = 90
 """Words of a paragraph."""
+MOST = 35_000
+"""Words of all pages for users."""
 
 
 def prose(text: str) -> str:
@@ -140,6 +143,16 @@ def test_a_page_has_no_banned_phrase(page: str) -> None:
 def test_a_paragraph_is_read_in_half_a_minute(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [part for part in paragraphs(text) if len(part.split()) > LONGEST] == []
+
+
+def test_the_pages_for_users_are_half_as_long_as_they_were() -> None:
+    """Start here, guides, how it decides; not research, evidence, security and the map of the code."""
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    parts = re.findall(r':caption: "?(Start here|Guides[^"\n]*)"?\n\n(.*?)```', index, re.DOTALL)
+    names = [line.split("<")[-1].strip("> ") for _, part in parts for line in part.split("\n") if line]
+    pages = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in (*names, "how-it-decides"))]
+    assert len(pages) > 20
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= MOST
 
 
 def test_no_key_of_the_configuration_has_a_banned_phrase() -> None:

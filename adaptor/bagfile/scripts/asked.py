@@ -228,7 +228,7 @@ def sites_for(
     Args:
         sites: of the configuration.
         chosen: sites that the user has named; then no other is looked for.
-        told: whether the bag tells somebody of its end.
+        told: whether a message is sent at the bag's end.
     """
     left = list(sites)
     for wish in asked.wishes:

@@ -83,8 +83,8 @@ def charged(
 ) -> tuple[Part, ...]:
     """The charge for the processor-seconds of a pilot, by what each bag's attempts held of it.
 
-    `room` tells what the budget of a bag has left besides this reservation, in millionths of a credit; None:
-    it has no budget. What one cannot bear is borne by the others.
+    `room` returns what the budget of a bag has left besides this reservation, in millionths of a credit;
+    None: it has no budget. What one bag cannot pay, the others pay.
     """
     amount = reserved.tariff.charge(reserved.kind, reserved.p, seconds)
     area = reserved.p * reserved.tariff.charged_seconds(seconds)

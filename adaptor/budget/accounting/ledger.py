@@ -38,7 +38,7 @@ Shares = Mapping[int, float]
 class Ledger(Statements):
     """Used + reserved ≤ budget at every instant, for bags, sites and periods.
 
-    What somebody changes by hand in the scheduler's queue is reserved as it is, whatever the budgets hold.
+    A change by hand in the scheduler's queue is reserved as it is, whatever the budgets hold.
 
     Every change returns the entry that says it. Write it into the journal before acting on it: a ledger
     made from the entries is equal to this one, so a crash in between loses at most a request that was
@@ -46,8 +46,8 @@ class Ledger(Statements):
 
     A pilot that serves several bags is reserved in agreed shares. When it ends, its cost goes to the bags
     by the processor-seconds that they held in it, and its idle time in the same proportion; where nothing
-    ran, by the shares. What a bag's budget cannot bear is borne by the pilot's other bags, whose
-    reservations are large enough, since no pilot costs more than was reserved for it.
+    ran, by the shares. What a bag's budget cannot pay, the pilot's other bags pay. Their reservations are
+    large enough, because no pilot costs more than was reserved for it.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -72,7 +72,7 @@ class Ledger(Statements):
         return copy
 
     def frozen(self) -> Ledger:
-        """A copy to look at: the same one until something changes here, and nobody may change it."""
+        """A copy for reading: the same object until something changes here. Callers must not change it."""
         if self._frozen is None:
             self._frozen = self.fork()
         return self._frozen

@@ -36,7 +36,7 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plain(self) -> bool:
-        """Whether it only counts processor-hours, as where nobody has set a price."""
+        """Whether it only counts processor-hours, as where no price is set."""
         return (self.price_explicit, self.price_donated, self.price_gpu, self.charging_unit) == (1, 1, 0, 1)
 
     def __post_init__(self) -> None:

@@ -136,7 +136,7 @@ def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence
     """The least cost, however long it may take.
 
     Where units count whole, a processor is held until the deadline or for a little less, so a deadline far
-    beyond the work is dear. That of one processor which does all where a task costs least is not.
+    beyond the work is expensive. Not so with one processor that does all tasks where a task costs least.
     """
     best = min((offer for offer in offers if offer.processors), key=lambda offer: offer.cost_per_task)
     tail = best.task.last_end(best.processors, confidence ** (1 / len(offers)))

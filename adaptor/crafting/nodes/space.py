@@ -109,7 +109,7 @@ def chunks_on(free: Sequence[int], capacity: Sequence[int], ask: Ask) -> int:
 
 
 def taken_by(chunks: int, free: Sequence[int], capacity: Sequence[int], ask: Ask) -> Vector:
-    """What so many chunks take of a node; GPUs of any type in the order of the types."""
+    """What a number of chunks takes of a node; GPUs of any type in the order of the types."""
     if ask.whole:
         return tuple(capacity)
     taken = [chunks * wanted for wanted in ask.each]

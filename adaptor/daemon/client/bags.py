@@ -235,7 +235,7 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
         if processors > largest:
             raise UsageError(
                 f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise"
-                " `limits.max_proc` in the configuration, then: adaptor daemon reload"
+                " `limits.max_proc` in the configuration, then: adaptor daemon restart"
             )
     elif len(refused) == own.total:
         raise UsageError(f"{own.name(0)}: {refused[0]}")

@@ -16,7 +16,7 @@ COMMAND = (
     "sacct -a -X -P -S 2026-01-01 -E now "
     "-o JobIDRaw,Submit,Start,End,ElapsedRaw,TimelimitRaw,AllocCPUS,ReqCPUS,State,User,Group,Partition,QOS"
 )
-"""What the user is told to run; more columns, and other orders, do no harm."""
+"""The command that the message names; more columns, and other orders, do no harm."""
 
 _STATUS = {
     "COMPLETED": Status.COMPLETED,

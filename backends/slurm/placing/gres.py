@@ -120,7 +120,7 @@ _SHARDS = re.compile(r"(?:^|,)shard(?::([^:,()]+))?:[0-9]+\(([-0-9/,]+)\)")
 def sharded_gpus(text: str) -> Gpus:
     """GPUs of which shards are in use, from `GresUsed`: of `gpu:0,shard:3(3/4,0/4)` one.
 
-    Slurm gives them to no job as a whole. 22.05 prints no such counts and gives them all the same.
+    Slurm gives them to no job as a whole. 22.05 prints no such counts and gives them anyway.
     """
     counts: Counter[str] = Counter()
     for type, shares in _SHARDS.findall(text):

@@ -17,7 +17,7 @@ _AT_ONCE = 25
 def run_all(
     schemes: Sequence[Scheme], settings: Settings, processes: int, done: Callable[[int], None]
 ) -> list[Row]:
-    """The rows of all runs, in the order of the schemes; `done` is told how many runs have ended.
+    """The rows of all runs, in the order of the schemes; `done` gets the number of runs that have ended.
 
     Raises:
         ReplayError: the measured runtimes cannot be read.

@@ -37,7 +37,7 @@ class HintedSituation(Situation, frozen=True, kw_only=True):
 
     @property
     def most(self) -> int:
-        """Hosts: half of the tasks that the hinted hosts leave, beside these."""
+        """Hosts: the hinted ones, and half of the tasks that they leave."""
         return max(1, (self.tasks + self.hinted) // 2)
 
 
@@ -47,7 +47,7 @@ def by_2008(preset: Preset) -> bool:
 
 
 def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
-    """As `a2ha.goes_on`; by the rules of 2008 no host goes on, but for a task that has no time on any."""
+    """As `a2ha.goes_on`; by the rules of 2008 no host goes on, except for a task that has no time on any."""
     if not by_2008(preset):
         return a2ha.goes_on(seen, preset, ran)
     alone = not any(host.count and host.time_left(seen.now) for host in seen.hosts)
@@ -128,7 +128,7 @@ class DaemonBuyer:
         self._pace: Pace | None = None
 
     def first(self, hint: int | None = None) -> Advice:
-        """`hint`: hosts; the daemon is told how long a task takes."""
+        """`hint`: hosts; the daemon knows how long a task takes."""
         seconds = None if hint is None else hint * self._terms.usable / self._tasks
         return self._asked(0.0, [], seconds)
 

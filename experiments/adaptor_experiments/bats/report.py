@@ -1,6 +1,6 @@
 """The tables, the figures and the page, with what the slides find of the tail phase ("Tail Phase Findings").
 
-The slides give no bounds for "fine", "worth" or "bad". Those here are ours and stand beside each finding.
+The slides give no bounds for "fine", "worth" or "bad". Those here are ours and stand next to each finding.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _asked(runs: Runs[Run]) -> str:
 
 
 def numbers(settings: Settings) -> Exhibit:
-    """Each number of the slides beside ours."""
+    """Each number of the slides, next to ours."""
     ours = {
         "prices": ", ".join(f"{site.price:g}" for site in SITES) + " credits",
         "unit": f"{UNIT / _HOUR:g} hour",

@@ -28,7 +28,8 @@ _HALF_WIDTH: dict[Heterogeneity, float] = {1: 0.0, 2: 0.5, 4: 0.75}
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace of Table 1, on a machine of so many processors. `page.yaml` has the paper's numbers of it."""
+    """A trace of Table 1, on a machine with this number of processors. `page.yaml` has the paper's numbers of
+    it."""
 
     key: str
     """Names it in files and options."""
@@ -81,7 +82,7 @@ class JobType(msgspec.Struct, frozen=True, order=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All on which a result depends, but for the trace and the number of the sample."""
+    """All on which a result depends, except the trace and the number of the sample."""
 
     seed: int = 1
     tasks: tuple[int, ...] = TASKS

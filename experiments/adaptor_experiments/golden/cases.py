@@ -116,7 +116,7 @@ def _scenes(_: Path, __: int) -> Rows:
 
 
 def _unseen(_: int) -> None:
-    """Nobody waits for progress."""
+    """Ignores progress."""
 
 
 _BAG = ("turnaround", "requests", "withdrawn", "reshaped", "held", "local_wait")

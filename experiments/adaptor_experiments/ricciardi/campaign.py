@@ -97,7 +97,7 @@ def cells() -> list[Cell]:
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
-    """All runs, in the order of the cells; `done` is told how many have ended."""
+    """All runs, in the order of the cells; `done` gets the number that have ended."""
     return gathered(partial(_run, settings), cells(), processes, done)
 
 
