@@ -117,7 +117,7 @@ class Distant(WithFiles):
             python: the interpreter there that has this package in our version. Its files need it, commands
                 of the scheduler need `/bin/bash` and GNU coreutils.
         """
-        server = module_command(python, "adaptor.protocol.files.server")
+        server = module_command(python, "adaptor.protocol.files.remote")
         super().__init__(RemoteFiles(lambda: self.start(server), timeout))
         self.where = f"on {config.host}"
         self.connection = SshConnection(config)
