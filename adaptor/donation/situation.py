@@ -7,14 +7,14 @@ seconds.
 
 from __future__ import annotations
 
+import enum
+import math
 from typing import Literal
 
 import msgspec
 
 from adaptor.model import Allocation as Allocation
-from adaptor.reports import NodeReport
-from adaptor.reports import NodeUse as NodeUse
-from adaptor.resources import TaskSize
+from adaptor.resources import Gpus, TaskSize
 
 Choice = Literal["likely", "all"]
 """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
@@ -48,6 +48,30 @@ class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
     times at the most, in expectation."""
     patience: int = 3
     """A task that was preempted so often waits for a pilot of a formal request, or for the end of its bag."""
+
+
+class NodeUse(enum.Enum):
+    """What local users and the operator do with a node; our own use does not count."""
+
+    IDLE = "idle"
+    TAKEN = "taken"
+    """A local job runs there, starts there or waits for us to leave."""
+    AWAY = "away"
+    """Down, drained, reserved or unknown: nothing may run there."""
+
+
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as the scheduler shows it."""
+
+    name: str
+    processors: int
+    memory: int | None = None
+    """Bytes; None: the scheduler does not say."""
+    gpus: Gpus = ()
+    use: NodeUse
+    """By others than our leases."""
+    planned: float = math.inf
+    """When a waiting job is planned to start there, or a reservation begins; `math.inf`: nothing is."""
 
 
 class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):

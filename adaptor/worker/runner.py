@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+from adaptor.processes.devices import Devices
 from adaptor.processes.environment import variables_of
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
@@ -16,7 +17,6 @@ from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
 from adaptor.worker.calls.warm import CallAnswer
 from adaptor.worker.calls.warm_processes import WarmProcesses
-from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by, oom_kill_counter

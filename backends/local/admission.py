@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from adaptor.config.schema import SiteConfig
+from adaptor.processes.devices import VARIABLES, WHERE_NONE_IS_SET, ids_of
 from adaptor.resources import Gpus, Node, Part, TaskSize
 from adaptor.units import counted, format_size
-from adaptor.worker.devices import VARIABLES, WHERE_NONE_IS_SET, ids_of
 from backends.base import PilotOrder, SubmitRefused
 from backends.findings import Finding, error, ok, warning
 

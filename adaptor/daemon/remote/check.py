@@ -11,10 +11,9 @@ from pathlib import Path
 
 from adaptor import __version__
 from adaptor.config.schema import SiteConfig, SshConfig
-from adaptor.daemon.clock import system_clock
+from adaptor.daemon.clock import SKEW, system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.routes import Tunnel
-from adaptor.daemon.trial.judging import SKEW
 from adaptor.processes.python_commands import code_command
 from adaptor.protocol.listener import addresses
 from backends.base import SchedulerError
