@@ -35,6 +35,7 @@ SECTIONS = {
     },
     "Operating": {
         "daemon": "adaptor.cli.operating.daemon:daemon",
+        "when": "adaptor.cli.operating.when:when",
         "site": "adaptor.cli.operating.sites:site",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
     },

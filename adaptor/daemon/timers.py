@@ -44,7 +44,7 @@ async def keep_synced(
 ) -> None:
     """Bring what was written to the disk, so that a power cut takes no more than a moment, until cancelled.
 
-    A thread waits for the disk, which may be slow; `stall` is told what it says.
+    A thread waits for the disk, which may be slow; `stall` gets its message.
     """
     while True:
         await asyncio.sleep(PAUSE)

@@ -82,7 +82,7 @@ def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None 
     """This machine, with as many processors as the user says; None: as many as we may run on.
 
     Args:
-        gpus: see `backends.local.devices.devices`.
+        gpus: see `devices`.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return LocalMachine(processors or usable_processors(), memory, devices(gpus))

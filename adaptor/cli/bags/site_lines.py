@@ -8,6 +8,7 @@ from adaptor import api
 from adaptor.cli.printing import Columns, NumberCell, cells, clock, layout, printable
 from adaptor.cli.sentences import donation_lines
 from adaptor.config.loading import config_path, load_config
+from adaptor.config.policy import policy_of
 from adaptor.config.schema import sites_of
 from adaptor.units import format_duration
 
@@ -41,6 +42,7 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
                 for partition, alone in sites_of(site).items()
                 if partition
             ],
+            policy=policy_of(site).words(),
         )
         for name, site in load_config(config_path(config)).sites.items()
     ]
@@ -68,6 +70,8 @@ def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
             yield f"  problem{since}: {printable(site.problem)}"
         if site.gpus:
             yield f"  gpus: {', '.join(f'{each.total} {each.type}'.strip() for each in site.gpus)}"
+        if site.policy:
+            yield f"  the operator allows: {printable(site.policy)}"
         if site.late is not None and site.late >= _LATE:
             yield f"  requests start {format_duration(site.late)} later than predicted"
         if site.donation is not None:

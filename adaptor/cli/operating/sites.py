@@ -11,11 +11,11 @@ from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
 from adaptor.cli.printing import coloured, print_json, printable, writing
 from adaptor.config.loading import config_path, configured_place, load_config, parse_config
+from adaptor.config.policy import policy_of
 from adaptor.config.schema import SiteConfig
-from adaptor.errors import AdaptorError, UsageError
+from adaptor.errors import UsageError
 from adaptor.plugins import AGENTS
 from adaptor.protocol.state_directory import state_directory
-from backends.base import SchedulerError
 from backends.findings import Finding
 from backends.machines.base import Machine
 
@@ -55,7 +55,9 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
     Example:
       adaptor site init && adaptor site check
     """
-    text = _described()
+    from backends.registry import described_here
+
+    text = described_here(lambda told: click.echo(f"adaptor: {told}", err=True))
     if output == "-":
         click.echo(text, nl=False)
         return
@@ -71,24 +73,6 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
         print_json({"file": str(path), "sites": sites})
     else:
         click.echo(f"{path}: {', '.join(sites)} (compare it with the cluster: adaptor site check)")
-
-
-def _described() -> str:
-    """By the first type of batch scheduler that answers here."""
-    from backends.registry import backend_types
-
-    silent: list[str] = []
-    for each in backend_types():
-        try:
-            text = each.describe_sites()
-        except SchedulerError as error:
-            silent.append(f"no {each.title} answers here ({error})")
-            continue
-        if text is not None:
-            if each.on_this_machine:
-                click.echo(f"adaptor: {' and '.join(silent)}, so a {each.title} is described", err=True)
-            return text
-    raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
 
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
@@ -164,7 +148,7 @@ def findings(site: SiteConfig) -> list[Finding]:
     from adaptor.config.schema import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from adaptor.daemon.spool import check_spool
-    from backends.findings import check_prices
+    from backends.findings import check_prices, ok
     from backends.registry import backend_type
 
     kind = backend_type(site.backend)
@@ -183,4 +167,6 @@ def findings(site: SiteConfig) -> list[Finding]:
             for finding, names in found.items()
         ]
 
-    return [*check_where_it_is(site, check), *check_spool(site), *check_prices(site)]
+    policy = policy_of(site)
+    allowed = [ok(f"the operator allows {policy.words()} ({policy.path})")] if policy.path else []
+    return [*allowed, *check_where_it_is(site, check), *check_spool(site), *check_prices(site)]
