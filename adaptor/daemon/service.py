@@ -42,13 +42,12 @@ from adaptor.daemon.sites import first_limits, make_backends, stays_inside, term
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
-from adaptor.daemon.timers import Every, new_scheduler
+from adaptor.daemon.timers import Every, keep_synced, new_scheduler
 from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
-from adaptor.daemon.upkeep.syncing import keep_synced
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
