@@ -34,7 +34,7 @@ SHRINK_MARGIN = 0
 
 
 class PbsDialect(Traits, Protocol):
-    """Every method that asks may raise SchedulerError. A method with a body serves dialects that do not replace it."""
+    """Every method that asks may raise SchedulerError. Dialects may replace a method that has a body."""
 
     name: str
     """For people: `OpenPBS`, `Torque`."""
