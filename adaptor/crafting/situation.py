@@ -32,6 +32,8 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
     max_submissions: int | None = None
     """Requests that may be sent in any hour; None: no bound."""
+    max_withdrawals: int | None = None
+    """Queued requests that may be withdrawn in any hour; None: no bound."""
     may_withdraw: bool = True
     """Whether a request may be withdrawn, or ended, in order to make a better one."""
     may_reshape: bool = False

@@ -1,4 +1,5 @@
-"""How many requests a site may still be sent in an hour. Pure: times are epoch seconds, and arguments."""
+"""How many requests a site may still be sent, or withdrawn, in an hour. Pure: times are epoch seconds, and
+arguments."""
 
 from __future__ import annotations
 

@@ -75,10 +75,12 @@ class SiteMemory:
         nodes: SeenNodes | None = None,
         limits_known: bool = True,
         submitted: Iterable[float] = (),
+        withdrawn: Iterable[float] = (),
         jobs: RunShares | None = None,
     ) -> None:
         """`waits`, `nodes` and `jobs`: what was learned before; `limits_known`: False where the limits
-        only stand for some that could not be asked yet; `submitted`: when requests were sent before."""
+        only stand for some that could not be asked yet; `submitted` and `withdrawn`: when requests were
+        sent and withdrawn before."""
         self.settings = settings
         self.name = settings.name
         self.rules = settings.rules
@@ -110,6 +112,8 @@ class SiteMemory:
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
+        self._withdrawals = Submissions(settings.rules.max_withdrawals, withdrawn)
+        """Of queued formal requests, in the last hour."""
         self._submitting: dict[int, SubmitRequest] = {}
         """By `id`: requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
@@ -198,7 +202,7 @@ class SiteMemory:
             self.keep(_with_workers(pilot, workers.get(pilot.id, {}).values(), now))
         return SiteFacts(
             name=self.name,
-            rules=self.rules,
+            rules=self._rules_now(now),
             heuristic=self.settings.heuristic,
             queue=self.seen,
             requests=self.requests,
@@ -219,6 +223,14 @@ class SiteMemory:
             poll=self.settings.poll,
             donation=self._donation_facts(workers, now, midnight),
         )
+
+    def _rules_now(self, now: float) -> SiteRules:
+        """Requests are not withdrawn for better ones where one step could withdraw more than are left."""
+        left = self._withdrawals.allowance(now).left
+        queued = sum(pilot.state is PilotState.QUEUED for pilot in self.requests)
+        if left is None or left >= queued:
+            return self.rules
+        return msgspec.structs.replace(self.rules, may_withdraw=False)
 
     def _unusable(self) -> str:
         if not self.limits_known:
@@ -332,6 +344,8 @@ class SiteMemory:
             return None
         if isinstance(action, WithdrawStuck) and not pilot.node:
             self.stuck.failed(pilot.asked, now, action.reason)
+        if pilot.state is PilotState.QUEUED and not pilot.node:
+            self._withdrawals.note(now)
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
         return self.change(pilot, leaving=action.reason)

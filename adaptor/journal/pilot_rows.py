@@ -105,6 +105,15 @@ def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[flo
     return [float(at) for (at,) in rows]
 
 
+def withdrawn_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
+    """When requests of a site were withdrawn from its queue."""
+    rows = db.execute(
+        "SELECT ended FROM pilot WHERE site = ? AND donated_node = '' AND state = ? AND ended > ?",
+        (site, PilotState.WITHDRAWN.value, since),
+    )
+    return [float(at) for (at,) in rows]
+
+
 def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, EndedPilot]:
     """Those of these pilots that have ended.
 

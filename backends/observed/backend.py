@@ -33,7 +33,7 @@ class SharedLook(Generic[T]):
         self._look = look
         self._latest: tuple[float, T] | None = None
         self._served: set[str] = set()
-        """Who has been told of it."""
+        """Askers that have seen it."""
 
     def take(self, asker: str) -> T:
         """What another asker saw just now; for an asker that asks again, a new look.
@@ -76,7 +76,7 @@ class Reading(Traits, Generic[Seen]):
 
     @abc.abstractmethod
     def see(self) -> Seen:
-        """Everything, of everyone."""
+        """Everything, of all users."""
 
 
 Shared = TypeVar("Shared", bound=Reading[Any])

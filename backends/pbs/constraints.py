@@ -23,9 +23,9 @@ class PbsShape(RequestParts, frozen=True, kw_only=True):
     node: str = ""
     """The very node of the only chunk, where one is named."""
     scatter: bool = False
-    """Whether each chunk lies on a node of its own, beside jobs of others."""
+    """Whether each chunk lies on a node of its own, next to jobs of others."""
     traits: tuple[tuple[str, str], ...] = ()
-    """What the node of each chunk must have besides (`backends.pbs.constraints`)."""
+    """What the node of each chunk must have in addition (`backends.pbs.constraints`)."""
 
 
 def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> PbsShape:

@@ -113,6 +113,10 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     return _Maker(data, dialect, asked, options, submission).bag(sites)
 
 
+_NAMED = 5
+"""Lines with one obstacle that are named besides the first."""
+
+
 def _refused(obstacles: Sequence[OptionError], source: str) -> ObstaclesError:
     """All that stops a script, and what lets it through."""
     obstacles = sorted(obstacles, key=lambda each: each.line)
@@ -121,11 +125,21 @@ def _refused(obstacles: Sequence[OptionError], source: str) -> ObstaclesError:
     if len(obstacles) == 1:
         way = f"; --ignore {names} submits it without" if names else ""
         return ObstaclesError(f"{source}:{obstacles[0].line}: {obstacles[0]}{way}")
-    lines = [f"line {each.line}: {each}" for each in obstacles]
+    alike: dict[str, list[int]] = {}
+    for each in obstacles:
+        alike.setdefault(str(each), []).append(each.line)
+    lines = [f"{_lines(at)}: {what}" for what, at in alike.items()]
     if names:
         rest = ", once the other lines are changed" if fixed else ""
         lines.append(f"--ignore {names} submits it without these{rest}")
     return ObstaclesError(f"{source}: {len(obstacles)} lines cannot be followed", lines)
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    first, *others = numbers
+    if len(others) > _NAMED:
+        return f"line {first} and {len(others)} others"
+    return f"lines {', '.join(map(str, numbers))}" if others else f"line {first}"
 
 
 def _chosen_array(text: str) -> ArraySpec:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from adaptor import api
-from adaptor.cli.printing import Columns, NumberCell, cells, clock, layout, printable
+from adaptor.cli.printing import Columns, NumberCell, StateWord, cells, clock, layout, printable
 from adaptor.cli.sentences import donation_lines
 from adaptor.config.loading import config_path, load_config
+from adaptor.config.policy import policy_of
 from adaptor.config.schema import sites_of
 from adaptor.units import format_duration
 
@@ -41,13 +42,14 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
                 for partition, alone in sites_of(site).items()
                 if partition
             ],
+            policy=policy_of(site).words(),
         )
         for name, site in load_config(config_path(config)).sites.items()
     ]
 
 
 def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
-    """A title and a line for each site of at most 80 columns; below it what not every site has."""
+    """A title and a line for each site; below it what not every site has."""
     rows = [cells(site, _COLUMNS) for site in sites]
     places = [
         [f"{site.name}/{partition.name}", *cells(partition, _COLUMNS)[1:]]
@@ -68,6 +70,8 @@ def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
             yield f"  problem{since}: {printable(site.problem)}"
         if site.gpus:
             yield f"  gpus: {', '.join(f'{each.total} {each.type}'.strip() for each in site.gpus)}"
+        if site.policy:
+            yield f"  the operator allows: {printable(site.policy)}"
         if site.late is not None and site.late >= _LATE:
             yield f"  requests start {format_duration(site.late)} later than predicted"
         if site.donation is not None:
@@ -79,12 +83,12 @@ _LATE = 60.0
 _Place = api.SiteView | api.PartitionView
 
 
-def _state(site: _Place) -> str:
+def _state(site: _Place) -> StateWord:
     if isinstance(site, api.PartitionView):
-        return "closed" if site.closed else ""
+        return StateWord("closed" if site.closed else "")
     if site.problem:
-        return "silent"
-    return "not asked" if site.observed is None else "answers"
+        return StateWord("silent")
+    return StateWord("not asked" if site.observed is None else "answers")
 
 
 def _requests(site: _Place) -> str:

@@ -11,6 +11,7 @@ from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
 from adaptor.cli.printing import coloured, print_json, printable, writing
 from adaptor.config.loading import config_path, configured_place, load_config, parse_config
+from adaptor.config.policy import policy_of
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import UsageError
 from adaptor.plugins import AGENTS
@@ -147,7 +148,7 @@ def findings(site: SiteConfig) -> list[Finding]:
     from adaptor.config.schema import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from adaptor.daemon.spool import check_spool
-    from backends.findings import check_prices
+    from backends.findings import check_prices, ok
     from backends.registry import backend_type
 
     kind = backend_type(site.backend)
@@ -166,4 +167,6 @@ def findings(site: SiteConfig) -> list[Finding]:
             for finding, names in found.items()
         ]
 
-    return [*check_where_it_is(site, check), *check_spool(site), *check_prices(site)]
+    policy = policy_of(site)
+    allowed = [ok(f"the operator allows {policy.words()} ({policy.path})")] if policy.path else []
+    return [*allowed, *check_where_it_is(site, check), *check_spool(site), *check_prices(site)]

@@ -94,7 +94,7 @@ class Notifier:
                 log.warning("%s: the daemon ended while this was sent; it is not sent again", _named(notice))
 
     def _note_pauses(self) -> None:
-        """Note bags that have paused, or for which nothing is bought any more."""
+        """Note bags that have paused, or for which no request is made any more."""
         core = self._core
         self._paused &= core.broker.state.bags.keys()
         for bag in list(core.broker.state.bags.values()):

@@ -72,6 +72,12 @@ from adaptor_experiments.commands.trace_options import PROCESSORS, scheduler_opt
     help="What static and adaptive take a task to run at first.  [default: 1h]",
 )
 @count_option("--growth-factor", 2, 2, "By which adaptive lets tr grow.")
+@click.option(
+    "--poll-interval",
+    type=duration,
+    metavar="DURATION",
+    help="Between two looks at the queue.  [default: a look at each event]",
+)
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
     "--quick",
@@ -113,6 +119,8 @@ def derose(
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
         part["heterogeneities"] = part["heterogeneities"] or (2,)
+    if (poll := part.pop("poll_interval")) is not None:
+        part["poll"] = int(poll)
     asked = {name: value for name, value in part.items() if value is not None}
     settings = Settings(**{**PARTS[cells], **asked})
     workloads = workloads_named(names, processors)

@@ -33,7 +33,7 @@ COMMANDS = {
     "bats": "adaptor_experiments.commands.papers:bats",
     "transparent": "adaptor_experiments.commands.papers:transparent",
     "budget-check": "adaptor_experiments.commands.papers:budget_check",
-    "budget-frontier": "adaptor_experiments.commands.budget_frontier:budget_frontier",
+    "budget-frontier": "adaptor_experiments.commands.papers:budget_frontier",
     "forecast": "adaptor_experiments.commands.forecast:forecast",
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config.loading import default_config_path, load_config
+from adaptor.config.loading import default_config_path, load_config, parse_config, read_policy
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.findings import Finding
@@ -32,6 +32,33 @@ def slurm(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     monkeypatch.setattr(discover, "describe_sites", lambda: CLUSTER)
     monkeypatch.setattr(discover, "check_site", lambda site, machine: findings)
     return findings
+
+
+def test_what_the_operator_allows_is_listed_and_checked(
+    cli: Cli, slurm: list[Finding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`init` writes what stays within it (`tests/backends/test_ceilings.py`)."""
+    path = tmp_path / "policy.yaml"
+    path.write_text("poll_interval: 2m\nlimits: {max_proc: 512}\n")
+    path.chmod(0o644)
+    monkeypatch.setattr(parse_config, "__defaults__", (lambda: read_policy(path, os.getuid()),))
+    monkeypatch.setattr(load_config, "__defaults__", parse_config.__defaults__)
+    config = tmp_path / "c.yaml"
+    config.write_text(CLUSTER)
+    allowed = "poll_interval at least 2m, limits.max_proc at most 512"
+    assert (
+        cli("--config", str(config), "status", "--sites").lines[-1].strip()
+        == f"the operator allows: {allowed}"
+    )
+    assert (
+        f"hpc: ok      the operator allows {allowed} ({path})".replace("hpc", "batch")
+        in cli("--config", str(config), "site", "check").lines
+    )
+    config.write_text(f"{CLUSTER}    poll_interval: 30s\n")
+    outcome = cli("--config", str(config), "site", "check")
+    assert outcome.code == 2
+    assert f"{config}:5: sites.batch.poll_interval: 30s" in outcome.err
+    assert f"({path}:1)" in outcome.err
 
 
 def test_check_tells_of_which_partition_a_finding_is(

@@ -19,8 +19,7 @@ from adaptor import __version__
 from adaptor.processes.talk import Talk
 from adaptor.protocol.files import server
 from adaptor.protocol.files.local import FilesDone, FilesError, FileWork
-from adaptor.protocol.files.remote import RemoteFiles
-from adaptor.protocol.files.server import Failed, FilesReply, Greeting
+from adaptor.protocol.files.remote import Failed, FilesReply, Greeting, RemoteFiles
 from tests.protocol.spools import Talks
 
 WORK = FileWork(names=[b"/"])
@@ -131,7 +130,7 @@ def test_a_folder_that_is_open_to_others_is_told(tmp_path: Path, files: RemoteFi
 
 def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "adaptor.protocol.files.server"],
+        [sys.executable, "-m", "adaptor.protocol.files.remote"],
         env={**os.environ, "HOME": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
