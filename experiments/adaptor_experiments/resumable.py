@@ -1,4 +1,4 @@
-"""The pieces of an experiment, run in parallel processes; and a file for each finished one, to go on later."""
+"""The pieces of an experiment, run in parallel processes; and a file for each finished one, to go on from."""
 
 from __future__ import annotations
 
