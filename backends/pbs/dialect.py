@@ -34,7 +34,7 @@ SHRINK_MARGIN = 0
 
 
 class PbsDialect(Traits, Protocol):
-    """Every method that asks may raise SchedulerError. What has a body is as where nothing is told of it."""
+    """Every method that asks may raise SchedulerError. Dialects may replace a method that has a body."""
 
     name: str
     """For people: `OpenPBS`, `Torque`."""
