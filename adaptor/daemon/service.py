@@ -17,6 +17,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
 from adaptor.api import DaemonView, UpkeepView
+from adaptor.config.policy import policy_of
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
@@ -41,21 +42,20 @@ from adaptor.daemon.sites import first_limits, make_backends, stays_inside, term
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
-from adaptor.daemon.timers import Every, new_scheduler
+from adaptor.daemon.timers import Every, keep_synced, new_scheduler
 from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of
 from adaptor.daemon.upkeep.idle_bags import IdleBags
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
-from adaptor.daemon.upkeep.syncing import keep_synced
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
 from adaptor.protocol.access import CLIENT_ACCESS
-from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
+from adaptor.protocol.listener import addresses
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
 from backends.registry import backend_type
@@ -153,7 +153,8 @@ class Service:
     def _poll_of(self, name: str) -> float:
         """Seconds between two looks at the queue of a site."""
         config = self.config.sites[name]
-        return float(config.poll_interval or backend_type(config.backend).poll_interval)
+        least = policy_of(config).keys.poll_interval or 0.0
+        return float(max(least, config.poll_interval or backend_type(config.backend).poll_interval))
 
     async def run(self, until_idle: bool = False, on_ready: Callable[[], None] | None = None) -> None:
         """Serve until told to stop, or, for a private daemon, until there is nothing left to do.
@@ -253,7 +254,8 @@ class Service:
         await self._stop.wait()
 
     async def _watch_clock(self) -> None:
-        """When the time of day was set, begin anew: times in memory and in APScheduler are of the old one."""
+        """When the time of day was set, begin again: times in memory and in APScheduler are of the old
+        one."""
         while self._stopping or not (step := system_clock.step):
             await asyncio.sleep(_LOOK)
         while self.stalled:

@@ -30,8 +30,8 @@ of which nothing is seen yet, requests that are made at other times."""
 BESIDE, BESIDE_WAITING, DOWN = 1.45, 0.3, 2.0
 """The same in a queue with jobs of others, and how much more if all tasks wait: requests are withdrawn,
 local jobs come later; and by how much more it reaches down: local jobs end early. All were measured on
-queues of traces and on paid bags (docs/forecasts.md). The cost needs no such factor, but hosts are bought by
-charging units: its interval reaches one unit of a slot further."""
+queues of traces and on paid bags (docs/forecasts.md). The cost needs no such factor, but hosts are charged by
+units: its interval reaches one unit of a slot further."""
 _FUTURES = 8
 """Futures of the queues that are drawn, at most."""
 _JOBS = 2000
@@ -101,7 +101,7 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
             ],
             budget,
         )
-        # Neighbours among the sorted cases share a future: its requests are crafted for such runtimes.
+        # Adjacent cases of the sorted ones share a future: its requests are crafted for such runtimes.
         block = list(runtimes[number * DRAWS // count : (number + 1) * DRAWS // count])
         middle = block[len(block) // 2].mean
         block.sort(key=lambda case: abs(case.mean - middle))

@@ -17,7 +17,7 @@ from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import QueueState, TaskState
-from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease
+from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease, Orders
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
 from adaptor.runtimes.sample import RuntimeSample
@@ -26,11 +26,25 @@ from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, Ta
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.losses import LostAttempt
-from adaptor.scheduling.orders import PendingOrders
 from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
+
+class PendingOrders:
+    """The orders that the daemon has not sent yet, by worker id; it adds bags, and the commands of leases."""
+
+    def __init__(self) -> None:
+        self._drafts: dict[str, Orders] = {}
+
+    def of(self, worker: str) -> Orders:
+        return self._drafts.setdefault(worker, Orders())
+
+    def drain(self) -> dict[str, Orders]:
+        drafts, self._drafts = self._drafts, {}
+        return drafts
+
+
 RESERVE_SECONDS = 0.5
-"""Seconds of work that a worker holds in reserve, beside the work done while messages travel."""
+"""Seconds of work that a worker holds in reserve, in addition to the work done while messages travel."""
 TOGETHER = ","
 """Between the names of the nodes, and of the workers, of one attempt in the journal."""
 
@@ -133,7 +147,7 @@ class SchedulingState:
         self.queues: dict[str, QueueState] = {}
         """By site: its queue as last seen, whose nodes say how much memory a task can get."""
         self.told_growth: set[tuple[int, str]] = set()
-        """By bag: what was told of tasks that ran out of memory."""
+        """By bag: what was reported of tasks that ran out of memory."""
         self.looked: dict[int, float] = {}
         """By bag: the last search for tasks to replicate (epoch seconds)."""
         self._samples: dict[int, RuntimeSample] = {}
@@ -426,7 +440,7 @@ class SchedulingState:
     ) -> None:
         """Record the task's state for the journal.
 
-        `again`: its user has put it back. That, and its end, are events that clients are told of.
+        `again`: its user has put it back. That, and its end, are events that clients get.
         """
         charged, event, state = bag.charged.get(task, 0), None, bag.state(task)
         if again or state.ended:

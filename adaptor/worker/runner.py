@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from adaptor.processes.cgroups import oom_kill_counter
+from adaptor.processes.devices import Devices
 from adaptor.processes.environment import variables_of
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
@@ -17,10 +17,9 @@ from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
 from adaptor.worker.calls.warm import CallAnswer
 from adaptor.worker.calls.warm_processes import WarmProcesses
-from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
-from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by
+from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by, oom_kill_counter
 from adaptor.worker.openings import Opening, Openings
 from adaptor.worker.output import CannotStartError, ShortageError, TaskFiles
 from adaptor.worker.parts import NodeFiles
@@ -389,7 +388,7 @@ class Runner:
     def _ran_out_of_memory(self, status: int) -> bool:
         """Whether the kernel has killed this attempt, or the only one that there was, for lack of memory.
 
-        A shell tells of a command that was killed by its exit code.
+        A shell reports a killed command by its exit code.
         """
         by_kill = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         by_shell = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 128 + signal.SIGKILL

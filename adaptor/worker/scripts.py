@@ -115,7 +115,7 @@ class Scripts:
         """The folder of the script of a bag or of an element.
 
         Scripts tell their copies by its name, which is as in slurmd's spool. Like that folder it takes no
-        files: what is written besides `$0` would go with the pilot.
+        files: what is written next to `$0` would go with the pilot.
         """
         return self._folder / "slurmd" / f"job{number:05d}"
 

@@ -20,9 +20,12 @@ from hypothesis import strategies as st
 
 from adaptor import api
 from adaptor.protocol.access import Access, AccessError, Credentials, read_access
-from adaptor.protocol.files import server
+from adaptor.protocol.files import remote
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.maildir import (
+    Envelope,
+    Seal,
+    SealError,
     file_name,
     parse_connection,
     parse_daemon_file,
@@ -30,7 +33,6 @@ from adaptor.protocol.maildir import (
     path_of,
 )
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
-from adaptor.protocol.seal import Envelope, Seal, SealError
 from adaptor.protocol.spool import Spool
 from tests.examples import examples
 from tests.protocol.test_messages import from_worker, to_worker
@@ -169,9 +171,9 @@ def test_frames_over_a_pipe(data: bytes, whole: bool) -> None:
     writer = threading.Thread(target=lambda: (os.write(writing, said), os.close(writing)))
     writer.start()
     try:
-        found = server.receive(reading, time.monotonic() + 20)
+        found = remote.receive(reading, time.monotonic() + 20)
         assert not whole or found == data
-    except server.FrameError:
+    except remote.FrameError:
         assert not whole
     finally:
         writer.join()

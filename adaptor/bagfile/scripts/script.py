@@ -10,13 +10,12 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse
+from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse, sites_for, usual_dialect
 from adaptor.bagfile.scripts.body import read_body
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import GRID_ENGINE
 from adaptor.bagfile.scripts.qsub import QSUB
 from adaptor.bagfile.scripts.sbatch import SBATCH
-from adaptor.bagfile.scripts.sites import sites_for, usual_dialect
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
 from adaptor.errors import BagFileError, ObstaclesError, UsageError
@@ -46,7 +45,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     home: str
     environment: Mapping[str, str]
-    """Of the shell, as far as it is passed on."""
+    """The part of the shell's that is passed on."""
     arguments: Sequence[str] = ()
     given: Sequence[GivenOption] | None = None
     """Options of sbatch in place of the lines of the script; None: its lines count."""
@@ -60,7 +59,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     sites: Mapping[str, SiteConfig] = {}
     """Of the configuration."""
     notified: bool = False
-    """Whether the configuration says who is told of the end of bags."""
+    """Whether the configuration says who gets messages about the end of bags."""
 
     def ignores(self, name: str) -> bool:
         """`l` stands for no single resource, so it is not ignored as a whole."""
@@ -119,6 +118,10 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     return _Maker(data, dialect, asked, options, submission).bag(sites)
 
 
+_NAMED = 5
+"""Lines with one obstacle that are named besides the first."""
+
+
 def _refused(obstacles: Sequence[OptionError], source: str) -> ObstaclesError:
     """All that stops a script, and what lets it through."""
     obstacles = sorted(obstacles, key=lambda each: each.line)
@@ -128,11 +131,21 @@ def _refused(obstacles: Sequence[OptionError], source: str) -> ObstaclesError:
     if len(obstacles) == 1:
         way = f"; --ignore {names} submits it without" if names else ""
         return ObstaclesError(f"{source}:{obstacles[0].line}: {obstacles[0]}{way}", first=first)
-    lines = [f"line {each.line}: {each}" for each in obstacles]
+    alike: dict[str, list[int]] = {}
+    for each in obstacles:
+        alike.setdefault(str(each), []).append(each.line)
+    lines = [f"{_lines(at)}: {what}" for what, at in alike.items()]
     if names:
         rest = ", once the other lines are changed" if fixed else ""
         lines.append(f"--ignore {names} submits it without these{rest}")
     return ObstaclesError(f"{source}: {len(obstacles)} lines cannot be followed", lines, first=first)
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    first, *others = numbers
+    if len(others) > _NAMED:
+        return f"line {first} and {len(others)} others"
+    return f"lines {', '.join(map(str, numbers))}" if others else f"line {first}"
 
 
 def _chosen_array(text: str) -> ArraySpec:
@@ -284,7 +297,7 @@ class _Maker(msgspec.Struct, frozen=True):
         return output, patterns.of_slurm(asked.error, *where) if asked.error else ""
 
     def _exported(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The environment that is passed on, and single variables beside it, by `--export`."""
+        """The environment that is passed on, and single variables in addition, by `--export`."""
         environment = dict(self.submission.environment)
         words = [word.strip() for word in self.asked.export.split(",") if word.strip()]
         everything = any(word.upper() in ("ALL", "NIL") for word in words) or not words

@@ -20,13 +20,12 @@ from adaptor.daemon.client.new_tasks import (
 )
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
-from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
+from adaptor.decisions.new_bags import check_can_run, check_sites, check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.journal.bag_rows import bag_of_key, end_of_bag
-from adaptor.journal.continuing import left_to_run
-from adaptor.journal.event_views import events
 from adaptor.journal.recovery import load_bag
-from adaptor.journal.staging import StagedTasks
+from adaptor.journal.staging import StagedTasks, left_to_run
+from adaptor.journal.views import events
 from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
 from adaptor.resources import OwnNeeds
@@ -219,10 +218,7 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
 
     Raises UsageError: no site could ever run any task of the bag, or one contradicts itself.
     """
-    unknown = [name for name in spec.sites if name not in running.sites]
-    if unknown:
-        known = ", ".join(running.sites)
-        raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {known}")
+    check_sites(spec.sites, running.sites)
     if spec.allocation == "transparent":
         names = spec.sites or tuple(running.sites)
         if all(running.sites[name].config.donation is None for name in names):
@@ -239,7 +235,7 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
         if processors > largest:
             raise UsageError(
                 f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise"
-                " `limits.max_proc` in the configuration, then: adaptor daemon reload"
+                " `limits.max_proc` in the configuration, then: adaptor daemon restart"
             )
     elif len(refused) == own.total:
         raise UsageError(f"{own.name(0)}: {refused[0]}")

@@ -26,7 +26,7 @@ from adaptor_experiments.bats.design import (
 from adaptor_experiments.bats.ending import TailPhase
 from adaptor_experiments.bats.sampling import Sampled, sample
 from adaptor_experiments.bats.throughput import Throughput
-from adaptor_experiments.parallel import gathered
+from adaptor_experiments.resumable import gathered
 from adaptor_experiments.tables import Runs
 
 _LINES = {"minimal +10 %": "cheapest +10 %", "fastest": "fastest"}
@@ -84,7 +84,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
-    """All runs; `done` is told how many bags have been run."""
+    """All runs; `done` gets the number of bags that have been run."""
     pieces = [Piece(kind, number, settings) for kind in KINDS for number in range(settings.bags)]
     return gathered(run_bag, pieces, processes, lambda _: done(1))
 

@@ -13,8 +13,7 @@ import msgspec
 from adaptor.cli.options import json_option, of_kind
 from adaptor.errors import UsageError
 from adaptor.option_kinds import MEMORY
-from adaptor_experiments.commands.running import seed_option
-from adaptor_experiments.commands.trace_options import (
+from adaptor_experiments.commands.running import (
     FILE,
     MOST_PROCESSORS,
     PROCESSORS,
@@ -22,6 +21,7 @@ from adaptor_experiments.commands.trace_options import (
     lenient_option,
     processors_option,
     scheduler_option,
+    seed_option,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from adaptor.resources import TaskSize
-    from adaptor_experiments.commands.bag_cluster import BagCluster, NodesOptions
+    from adaptor_experiments.commands.bag_terms import BagCluster, NodesOptions
 
 PROFILES = {False: "processors", True: "nodes"}
 """What the planner sees, by `GridTerms.sees_nodes`."""
@@ -97,7 +97,7 @@ def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from adaptor.resources import TaskSize
         from adaptor.simulation.distributions import draw_runtimes
-        from adaptor_experiments.commands.bag_cluster import load_cluster
+        from adaptor_experiments.commands.bag_terms import load_cluster
 
         given = {name: others.pop(name) for name in ("nodes", "node_memory", "chunk", "profile")}
         nodes = _nodes(**given, processors=processors)
@@ -129,7 +129,7 @@ def _nodes(
             raise UsageError(f"{flag} means nothing without --nodes")
     if nodes is not None and processors is not None:
         raise UsageError("--nodes and --processors both say how large the machine is; say one of them")
-    from adaptor_experiments.commands.bag_cluster import NodesOptions
+    from adaptor_experiments.commands.bag_terms import NodesOptions
 
     return NodesOptions(
         nodes=nodes,

@@ -15,7 +15,7 @@ from adaptor.cli.options import json_option
 from adaptor.cli.printing import print_figures
 from adaptor.errors import UsageError
 from adaptor.units import format_duration
-from adaptor_experiments.commands.trace_options import FILE, PROCESSORS, lenient_option, processors_option
+from adaptor_experiments.commands.running import FILE, PROCESSORS, lenient_option, processors_option
 
 if TYPE_CHECKING:
     from adaptor.simulation.traces.describe import Spread, TraceInfo
@@ -70,7 +70,7 @@ def from_sacct(file: str, output: Path, processors: int | None, zone: str | None
         adaptor trace from-sacct -o site.swf.gz --processors 512
     """
     from adaptor.simulation.traces.sacct import from_sacct as convert
-    from adaptor.simulation.traces.swf_write import write_trace
+    from adaptor.simulation.traces.swf import write_trace
 
     made = convert(_text(file), zone=_zone(zone), processors=processors, name=file)
     write_trace(made, output)

@@ -16,7 +16,7 @@ from adaptor_experiments.forecasts import paid_bags, queue_bags
 from adaptor_experiments.forecasts.row import Row
 from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
 from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.resumable import in_processes
 
 _AT_ONCE = 10
 """Orders that a process runs before it hands them in."""
@@ -56,7 +56,7 @@ def on_queues(
 
     Args:
         bags: on each trace, each at an instant of its own.
-        done: is told of each bag.
+        done: called for each bag.
 
     Raises:
         TraceError: a trace cannot be read.
@@ -103,7 +103,7 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
 
 
 def paid_for(settings: paid_bags.Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
-    """All forecasts of bags that pay, in their order; `done` is told how many bags have been run.
+    """All forecasts of bags that pay, in their order; `done` gets the number of bags that have been run.
 
     Raises:
         ReplayError: the measured runtimes cannot be read.

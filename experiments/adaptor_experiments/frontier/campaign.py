@@ -26,7 +26,7 @@ from adaptor_experiments.frontier.design import (
     wishes_of,
 )
 from adaptor_experiments.frontier.search import factor, frontier
-from adaptor_experiments.parallel import gathered
+from adaptor_experiments.resumable import gathered
 
 _HOUR = 3600.0
 _LONGEST = {"one": 100 * 3600, "two": 8 * 3600, "donated": 8 * 3600}
@@ -62,7 +62,7 @@ def pieces(settings: Settings) -> list[Piece]:
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
-    """The rows of all runs; `done` is told how many have ended."""
+    """The rows of all runs; `done` gets the number that have ended."""
     return gathered(run_piece, pieces(settings), processes, done)
 
 
