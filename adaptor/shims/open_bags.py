@@ -34,16 +34,28 @@ def _start(small: SmallJob) -> None:
         raise TooLarge(str(error)) from error
 
 
+FOLDER = "shims"
+"""Below the state directory."""
+
+
 class _OpenBag(msgspec.Struct, frozen=True):
     """A bag for jobs of one shape, as the state directory remembers it."""
 
     bag: int
     variables: dict[str, str]
     body: bytes
+    rest: str
+    """As `SmallJob.rest`."""
 
 
 def submitted(small: SmallJob) -> list[int]:
-    """Raises as `_numbers_of`."""
+    """The numbers of a job, or of its elements.
+
+    Raises:
+        TooLarge: the daemon cannot have it.
+        DependencyError: its dependency cannot be followed.
+        AdaptorError: it may be submitted, or not.
+    """
     with Client(start=lambda: _start(small), say=tell) as client:
         awaited = _awaited(small)
         if awaited:
@@ -60,7 +72,10 @@ def _numbers(bag: int, tasks: Sequence[int]) -> list[int]:
 def _opened(client: Client, small: SmallJob, *, open: bool, **more: Any) -> tuple[int, list[int]]:
     _start(small)
     spec = msgspec.structs.replace(small.spec, **more)
-    bag = client.open_bag(spec)
+    try:
+        bag = client.open_bag(spec)
+    except UsageError as error:  # no site could ever run it
+        raise TooLarge(str(error)) from error
     tasks = client.append(bag, small.tasks(small.variables, small.script.body))
     if not open:
         client.close_bag(bag)
@@ -69,14 +84,14 @@ def _opened(client: Client, small: SmallJob, *, open: bool, **more: Any) -> tupl
 
 def _shared(client: Client, small: SmallJob) -> list[int]:
     """In the open bag of its shape; another bag is opened where that is closed, or has variables too many."""
-    path = state_directory() / "shims" / small.shape()
+    path = state_directory() / FOLDER / small.shape()
     known = _known(path, small)
     if known is None or (tasks := _appended(client, small, known)) is None:
         with _locked(path):
             newer = _known(path, small)
             if newer is None or newer == known or (tasks := _appended(client, small, newer)) is None:
                 bag, tasks = _opened(client, small, open=True)
-                opened = _OpenBag(bag, small.variables, small.script.body)
+                opened = _OpenBag(bag, small.variables, small.script.body, small.rest())
                 write_private(path, msgspec.msgpack.encode(opened))
                 return _numbers(bag, tasks)
             known = newer
@@ -155,9 +170,14 @@ def _after(client: Client, small: SmallJob, awaited: Mapping[str, list[Job]]) ->
     if len(bags) > 1 or small.alone:
         several = "are in several bags" if len(bags) > 1 else "are in an open bag, and its % asks for its own"
         raise DependencyError(f"the jobs for which it waits {several}")
-    bag = still_open[0]
+    files = (state_directory() / FOLDER).glob("*")
+    fitting = (known for path in files if (known := _known(path, small)) and known.rest == small.rest())
+    known = next((known for known in fitting if known.bag == still_open[0]), None)
+    if known is None:
+        differs = "another site, other options than sizes, or variables that it lacks"
+        raise DependencyError(f"the jobs for which it waits have {differs}")
     tasks = {kind: tuple(job.task for job in some) for kind, some in awaited.items()}
-    numbers = _appended(client, small, _OpenBag(bag, {}, b""), small.needs(), **tasks)
+    numbers = _appended(client, small, known, small.needs(), **tasks)
     if numbers is None:
-        raise DependencyError(f"the bag {bag} of the jobs for which it waits has just closed; try again")
-    return _numbers(bag, numbers)
+        raise DependencyError(f"bag {known.bag} of the jobs for which it waits has just closed; try again")
+    return _numbers(known.bag, numbers)

@@ -106,11 +106,16 @@ class SmallJob:
         """Whether it needs a bag of its own: an array of which only some run at a time."""
         return self.spec.max_running is not None
 
-    def shape(self) -> str:
-        """The same for jobs that share a bag."""
-        common = msgspec.structs.replace(self.spec, cwd="", output="", environment={}, script=None)
+    def shape(self, **same: None) -> str:
+        """The same for jobs that share a bag. `same`: in place of their sizes, or nothing."""
+        parts = {"cwd": "", "output": "", "environment": {}, "script": None, **same}
+        common = msgspec.structs.replace(self.spec, **parts)
         empty = not self.made.environment
         return hashlib.sha256(msgspec.msgpack.encode((common, empty))).hexdigest()[:24]
+
+    def rest(self) -> str:
+        """The same for jobs of which one may join the bag of the other: only their sizes differ."""
+        return self.shape(cpus=None, memory=None, gpus=None, time=None)
 
     @property
     def variables(self) -> dict[str, str]:
