@@ -84,7 +84,7 @@ def _script(given: Sequence[GivenOption], rest: list[str]) -> tuple[bytes, str, 
 
 def _rules(folder: Path) -> Rules:
     try:
-        return msgspec.yaml.decode((folder / RULES).read_bytes(), type=Rules)
+        return msgspec.json.decode((folder / RULES).read_bytes(), type=Rules)
     except FileNotFoundError:
         return Rules()
     except msgspec.ValidationError as error:

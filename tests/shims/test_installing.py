@@ -21,7 +21,7 @@ def test_a_private_folder_of_commands(cli: Cli, tmp_path: Path) -> None:  # noqa
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {path.name for path in folder.iterdir()} == {*COMMANDS, RULES}
     assert all(stat.S_IMODE((folder / name).stat().st_mode) == 0o700 for name in COMMANDS)
-    rules = msgspec.yaml.decode((folder / RULES).read_bytes(), type=Rules)
+    rules = msgspec.json.decode((folder / RULES).read_bytes(), type=Rules)
     assert rules == Rules(max_time=1200.0, default_time=600.0)
 
 
