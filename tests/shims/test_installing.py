@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.shims.installing import COMMANDS, script
-from adaptor.shims.real import RULES, leave_path
+from adaptor.shims.real import RULES
 from adaptor.shims.rules import Rules
 from tests.cli.conftest import cli, state  # noqa: F401
 from tests.cli.invoking import Cli
@@ -49,10 +49,3 @@ def test_inside_a_task_the_real_command_runs(tmp_path: Path) -> None:
             ["squeue", "-o", "a b'$x"], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout == "real|-o|a b'$x|"
-
-
-def test_folders_of_shims_leave_the_path(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    (tmp_path / RULES).write_text("{}")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    leave_path()
-    assert os.environ["PATH"] == "/bin"
