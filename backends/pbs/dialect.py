@@ -34,7 +34,8 @@ SHRINK_MARGIN = 0
 
 
 class PbsDialect(Traits, Protocol):
-    """Every method that asks may raise SchedulerError. Dialects may replace a method that has a body."""
+    """Every method that asks may raise SchedulerError. A method with a body is for dialects that report
+    nothing of it."""
 
     name: str
     """For people: `OpenPBS`, `Torque`."""

@@ -10,6 +10,8 @@ import pytest
 from adaptor import api
 from adaptor.api import StartChoice, StartRecord, StartView
 from adaptor.client import when as client
+from adaptor.config.schema import SiteConfig
+from adaptor.daemon import start_view
 from adaptor.forecast.asked import AskedRequest
 from adaptor.forecast.estimate import Estimate
 from backends import registry
@@ -177,6 +179,26 @@ def test_without_a_configuration_the_scheduler_here_is_asked(
     monkeypatch.setattr(registry, "described_here", lambda: found)
     outcome = cli("when", "-p", "5", "-t", "1h")
     assert outcome.lines[0] == "batch: 5 processors for 1h would start now"
+
+
+def test_without_a_configuration_all_partitions_are_asked_or_the_one_that_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = "sites:\n  batch:\n    backend: slurm\n    partition: batch\n"
+    found += "    # partitions: {batch: {}, short: {}}\n"
+    monkeypatch.setattr(registry, "described_here", lambda: found)
+    asked: list[tuple[str, SiteConfig]] = []
+
+    def read_start(name: str, site: SiteConfig, question: api.GetStart) -> list[StartView]:
+        asked.append((name, site))
+        return [msgspec.structs.replace(LATER, partition=question.partition)]
+
+    monkeypatch.setattr(start_view, "read_start", read_start)
+    for partition in ("", "short", "scavenger"):
+        assert cli("when", "-p", "5", "-t", "1h", "--partition", partition).code == 0
+    (_, every), (_, short), (name, other) = asked
+    assert list(every.partitions) == list(short.partitions) == ["batch", "short"]
+    assert (name, other.partition, other.partitions) == ("batch", "scavenger", {})
 
 
 def test_for_programs(serve: Serve) -> None:
