@@ -33,7 +33,7 @@ _MOST_ON_NODES = 500
 """Waiting jobs times nodes beyond which futures are planned by compiled loops, or counted in processors."""
 _FEWEST_WAITS = 5
 """Waits of a site from which they count."""
-UP, DOWN = 1.1, 1.2
+UP, DOWN = 1.3, 1.5
 """By which factors the interval reaches further up and down than the futures, for what these leave out: jobs
 that come later, and a scheduler that looks at the queue only now and then."""
 _WORTH = 0.2
