@@ -190,7 +190,7 @@ class Runner:
         if held.lease.call is not None:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)
-        return execute(held, environment, files, self._scripts.copy(held.bag))
+        return execute(held, environment, files, self._scripts.copy(held.bag, held.lease))
 
     def give_up(self, key: AttemptKey) -> bool:
         """Forget one of `opening`. Returns False if it is none of these."""

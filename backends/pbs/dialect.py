@@ -34,7 +34,8 @@ SHRINK_MARGIN = 0
 
 
 class PbsDialect(Traits, Protocol):
-    """Every method that asks may raise SchedulerError. What has a body is as where nothing is told of it."""
+    """Every method that asks may raise SchedulerError. A method with a body is for dialects that report
+    nothing of it."""
 
     name: str
     """For people: `OpenPBS`, `Torque`."""

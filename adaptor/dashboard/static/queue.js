@@ -22,7 +22,7 @@ const Queue = (() => {
       lines.push(`started ${Words.time(pilot.started, now, true)}` + (pilot.predicted_start !== null ? `, predicted ${Words.time(pilot.predicted_start, now, true)}` : ""));
       lines.push(`used ${Words.duration(box.used)}, ${pilot.ended === null ? "no result yet" : "wasted"} ${Words.duration(box.wasted)} of processor time`);
     } else {
-      lines.push(`starts ${Words.time(box.start, now, true)}` + (box.latest !== null ? `, ${Words.time(box.latest, now, true)} if as late as lately` : ""));
+      lines.push(`starts ${Words.time(box.start, now, true)}` + (box.latest !== null ? `, ${Words.time(box.latest, now, true)} with the usual delay` : ""));
     }
     if (pilot && pilot.reason) lines.push(pilot.reason);
     if (pilot && pilot.note) lines.push(pilot.note);
@@ -147,7 +147,7 @@ const Queue = (() => {
       const free = step ? picture.processors - step[1] - step[2] : 0;
       const ours = picture.boxes.filter((box) => box.start <= now && box.end > now && box.state === "running").reduce((sum, box) => sum + box.p, 0);
       known.title.replaceChildren(element("b", {}, picture.site), picture.observed === null ? "its queue was not read since the daemon started; it is, while tasks wait"
-        : `${Words.count(picture.processors)} processors: ${Words.count(step[1])} others’, ${Words.count(ours)} ours, ${Words.count(Math.max(0, free - ours))} free; looked at ${Words.duration(Math.max(0, Math.round(now - picture.observed)))} ago`);
+        : `${Words.count(picture.processors)} processors: ${Words.count(step[1])} others’, ${Words.count(ours)} ours, ${Words.count(Math.max(0, free - ours))} free; read ${Words.duration(Math.max(0, Math.round(now - picture.observed)))} ago`);
       known.canvas.setAttribute("aria-label", `Queue of ${picture.site}: ${Words.plural(picture.boxes.length, "pilot")} of ours; arrow keys tell of each`);
       return known.node;
     });

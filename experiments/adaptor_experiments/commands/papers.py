@@ -1,4 +1,4 @@
-"""`adaptor replay a2ha`, `bats`, `cost-aware`, `transparent` (evaluations of papers), and `budget-check`."""
+"""`adaptor replay a2ha`, `bats`, `cost-aware`, `transparent` (evaluations of papers), and two on budgets."""
 
 from __future__ import annotations
 
