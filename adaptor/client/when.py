@@ -68,6 +68,31 @@ def when(
     return read(api.GetStart(request=request, job=job, site=site, partition=partition, at=at), config)
 
 
+def in_words(form: Mapping[str, str]) -> list[api.StartView]:
+    """The same of the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`.
+
+    Raises:
+        UsageError, AdaptorError: as `when` does.
+    """
+    given = {name: value.strip() for name, value in form.items() if value.strip()}
+    if "job" not in given and "t" not in given:
+        raise UsageError("say how long it may run, such as 3h")
+    kind, _, count = given.get("gpus", "0").rpartition(":")
+    counts = {"processors": given.get("p"), "nodes": given.get("nodes"), "gpus": count}
+    for name, text in counts.items():
+        if text is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise UsageError(f"{name}: {text!r} is not a number")
+    return when(
+        processors=int(given["p"]) if "p" in given else None,
+        time=given.get("t", 0.0),
+        nodes=int(given["nodes"]) if "nodes" in given else None,
+        memory=given.get("mem"),
+        gpus=int(count),
+        gpu_type=kind,
+        job=given.get("job", ""),
+    )
+
+
 def read(
     question: api.GetStart,
     config: str | None,

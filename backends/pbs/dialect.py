@@ -34,8 +34,7 @@ SHRINK_MARGIN = 0
 
 
 class PbsDialect(Traits, Protocol):
-    """Every method that asks may raise SchedulerError. A method with a body is for dialects that report
-    nothing of it."""
+    """Every method that asks may raise SchedulerError. Dialects may replace a method that has a body."""
 
     name: str
     """For people: `OpenPBS`, `Torque`."""

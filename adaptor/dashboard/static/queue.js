@@ -9,10 +9,10 @@ const Queue = (() => {
   const horizon = (picture, now) => {
     if (range === "all") return picture.end;
     if (range !== "auto") return Math.max(now + range, now + 60);
-    const own = Math.max(now, ...picture.boxes.map((box) => box.end));
+    const own = Math.max(now, When.until(picture.site), ...picture.boxes.map((box) => box.end));
     const edge = picture.steps.map((step) => step[0]).filter((time) => time > now);
     const wanted = own > now ? now + 1.35 * (own - now) : (edge[Math.min(3, edge.length - 1)] || now) + 1800;
-    return Math.min(picture.end, Math.max(now + 1800, wanted));
+    return Math.max(own, Math.min(picture.end, Math.max(now + 1800, wanted)));
   };
 
   const sentence = (box, pilot, now) => {
@@ -115,6 +115,7 @@ const Queue = (() => {
         pen.fillText(label, from + 6, top + 4);
       }
     }
+    When.draw(picture, drawn, end, most, x, y);
     pen.strokeStyle = Canvas.colour("line"); pen.lineWidth = 1;
     pen.strokeRect(crisp(frame.left), crisp(frame.top), frame.width - 1, frame.height - 1);
     return places;

@@ -108,8 +108,8 @@ _OVER = ("Unknown Job", "nonexistent job", "already in exit state", "Request inv
 
 
 class Torque(PbsDialect):
-    """It reports nothing of ended jobs, which are remembered for minutes (`tracejob` is for administrators),
-    nor of reservations and preemption, which Maui and Moab keep: a site may not offer their commands."""
+    """It knows nothing of ended jobs, which are kept for minutes (`tracejob` is for administrators), nor
+    of reservations and preemption, which Maui and Moab keep: a site may not offer their commands."""
 
     name = "Torque"
     time_resolution = TIME_RESOLUTION

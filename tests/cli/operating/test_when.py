@@ -189,3 +189,18 @@ def test_for_programs(serve: Serve) -> None:
     ]
     with pytest.raises(client.UsageError):
         client.when(processors=4, time="soon")
+
+
+def test_for_the_form_of_the_page(serve: Serve) -> None:
+    daemon = serve({api.GetStart: [LATER]})
+    form = {"p": " 4 ", "t": "1h", "nodes": "2", "mem": "2G", "gpus": "a100:1", "job": ""}
+    assert client.in_words(form) == [LATER]
+    asked = AskedRequest(tr=3600.0, processors=4, nodes=2, memory=2 * 2**30, gpus=1, gpu_type="a100")
+    assert daemon.asked(api.GetStart) == [api.GetStart(request=asked)]
+    for wrong, said in (
+        ({"p": "4"}, "how long"),
+        ({"p": "x", "t": "1h"}, "not a number"),
+        ({"t": "x"}, "'x'"),
+    ):
+        with pytest.raises(client.UsageError, match=said):
+            client.in_words(wrong)
