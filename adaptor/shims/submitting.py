@@ -54,7 +54,7 @@ def _numbers_of(
 
     Raises:
         TooLarge: it is a job for the scheduler.
-        DependencyError: it is one, and the scheduler cannot have it, or nobody can follow its dependency.
+        DependencyError: it is one, and the scheduler cannot have it, or its dependency cannot be followed.
         AdaptorError: it may be submitted, or not.
     """
     awaited = dependencies(given)
