@@ -1,4 +1,4 @@
-"""Which parts of the experiments are recorded, each in minutes of processor time; and four scenes of sites."""
+"""Which parts of the experiments are recorded, each in minutes of processor time; four scenes of sites."""
 
 from __future__ import annotations
 
