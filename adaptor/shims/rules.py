@@ -81,7 +81,7 @@ class Dependencies(msgspec.Struct, frozen=True):
 
 
 class DependencyError(Exception):
-    """Neither bags nor the scheduler can follow it; the text says why."""
+    """It cannot be followed; the text says why."""
 
 
 def dependencies(given: Sequence[GivenOption]) -> Dependencies:
