@@ -3,9 +3,9 @@
 A simulation leaves much out: jobs that come later, tasks of which nothing is seen yet. How far off that puts
 forecasts is measured: the score of a past one says where between its raw ends, or how far beyond, the truth
 came. Quantiles of the scores of past forecasts of the same kind make the next interval (Vovk, Gammerman and
-Shafer 2005; one quantile for each side: Romano, Patterson and Candès 2019; a scale for each forecast, its own raw
-width: Papadopoulos, Gammerman and Vovk 2008). It holds in 90 % of the cases if the next forecast errs as the past
-ones did.
+Shafer 2005; one quantile for each side: Romano, Patterson and Candès 2019; a scale for each forecast, its own
+raw width: Papadopoulos, Gammerman and Vovk 2008). It holds in 90 % of the cases if the next forecast errs as
+the past ones did.
 
 This is the one place where intervals of times are made wider or narrower.
 """
