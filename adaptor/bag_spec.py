@@ -330,12 +330,13 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def aims(self) -> bool:
-        """True if a deadline, a preference or a quote constrains what is bought."""
+        """True if a deadline, a preference or a quote constrains the requests."""
         return self.deadline is not None or self.prefer is not None or bool(self.slots)
 
     @property
     def paced(self) -> bool:
-        """True if processors are bought in steps, as tasks finish; a fast bag gets what is free at once."""
+        """True if processors are requested in steps, as tasks finish; a fast bag gets what is free at
+        once."""
         return bool(self.slots) or (self.aims and self.prefer != "fast")
 
     def with_order(self, *, budget: bool) -> BagSpec:

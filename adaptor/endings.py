@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 OUT_OF_MEMORY = "out of memory"
-"""So begins what is told of a task that was killed for lack of memory."""
+"""The first words of the error of a task that was killed for lack of memory."""
 
 _EXITS = {
     124: "timed out (exit 124)",
@@ -25,7 +25,7 @@ _SIGNALS = {
 def ending(exit_code: int | None, signal_number: int | None, error: str | None = None) -> str:
     """How a task ended, in words: `exit 0`, `exit 3`, `killed (SIGKILL, often out of memory)`.
 
-    An exit code above 128 is how a shell tells of a signal that ended its command.
+    By an exit code above 128 a shell reports the signal that ended its command.
     """
     if error and error.startswith(OUT_OF_MEMORY):
         return error

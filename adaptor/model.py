@@ -18,7 +18,7 @@ Allocation = Literal["explicit", "transparent", "mixed"]
 """Where the tasks of a bag may run: in formal requests, on donated nodes, or on both."""
 
 Preference = Literal["cheap", "balanced", "fast"]
-"""How many processors are bought for a bag at a time."""
+"""How aggressively to buy processors for a bag."""
 
 UserChange = Literal[
     "budget changed", "cancelled", "retried", "paused", "resumed", "options changed", "pilots cancelled"
@@ -131,9 +131,10 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a request that is withdrawn and made again loses its place: in a queue by submission, or where
     waiting raises the priority of a job."""
     owners: Mapping[str, str] = {}
-    """By id of a job: its user, where that is told. Never shown, never written down."""
+    """By id of a job: its user, if the scheduler names one. Never shown, never written down."""
     limits: Mapping[str, float] = {}
-    """By id of a running job: its time limit in seconds, where that is told and its end follows from it."""
+    """By id of a running job: its time limit in seconds, if the scheduler names it and its end follows from
+    it."""
     memory_step: int = 1
     """Bytes: the memory of a request is counted in multiples of it for each processor (Slurm: 1 MiB)."""
     unknown: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ BACKENDS = "adaptor.backends"
 DONATION = "adaptor.donation"
 """Ways to use idle nodes outside the scheduler, by their mode of `donation`."""
 PBS_DIALECTS = "adaptor.pbs"
-"""Dialects of PBS beside OpenPBS, by what sites say as `dialect`."""
+"""Dialects of PBS in addition to OpenPBS, by what sites say as `dialect`."""
 
 
 def installed(group: str) -> Mapping[str, EntryPoint]:
@@ -43,7 +43,7 @@ def loaded(entry: EntryPoint) -> object:
     """Raises ConfigError: it cannot be loaded."""
     try:
         return entry.load()
-    except Exception as error:  # whatever a package of somebody else does wrong
+    except Exception as error:  # whatever another package does wrong
         raise ConfigError(f"the package that registers {entry.name!r} cannot be loaded: {error!r}") from error
 
 

@@ -31,7 +31,7 @@ class Duration(float):
 
 
 class HourlyRate(int):
-    """So many in an hour; in YAML also `60/h`, `2/m` or `1000/d`."""
+    """A number per hour; in YAML also `60/h`, `2/m` or `1000/d`."""
 
 
 MOST_HOURLY = 1_000_000

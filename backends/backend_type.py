@@ -1,4 +1,4 @@
-"""What the adaptor needs to know of a kind of batch scheduler, beside its `Backend` for each site.
+"""What the adaptor needs to know of a kind of batch scheduler, in addition to its `Backend` for each site.
 
 A distribution registers one object of it by an entry point of the group `adaptor.backends`;
 `docs/backends.md` shows how. The object is loaded whenever a configuration is read, so its module imports its
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 WHERE_KEYS = ("constraint", "exclude", "nodelist", "gres", "licenses")
-"""Keys of a site of which each type says itself whether it knows them."""
+"""Keys of a site that only some types know, as each says."""
 
 
 class BackendType(Traits, abc.ABC):

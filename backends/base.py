@@ -15,6 +15,7 @@ from adaptor.errors import AdaptorError
 from adaptor.model import EndedJob, Limits, QueueState, Request
 from adaptor.reports import JobReport, NodeReport
 from adaptor.resources import TaskSize
+from backends.ceilings import Ceilings
 from backends.traits import Traits
 
 TAG_START = "adaptor-"
@@ -58,7 +59,7 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     """The idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request."""
     spread: int = 0
-    """Nodes on which its processors lie evenly, where the scheduler can be told; 0: wherever they fit."""
+    """Nodes on which its processors lie evenly, if the scheduler can place them so; 0: wherever they fit."""
     partition: str = ""
     """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
 
@@ -70,7 +71,7 @@ class Backend(Traits, Protocol):
     """
 
     def queue_state(self) -> QueueState:
-        """Running and pending jobs of everyone, and the processors in service."""
+        """Running and pending jobs of all users, and the processors in service."""
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
         """The nodes on which the site's requests may run, in the scheduler's order.
@@ -113,14 +114,22 @@ class Backend(Traits, Protocol):
         raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
 
     def ended_jobs(self) -> list[EndedJob]:
-        """Jobs of everyone but ours that ended lately, the oldest first, as far as we may read the records.
+        """Jobs of other users that ended lately, the oldest first, if we may read the records.
 
-        It may take as long as one command may, and other calls go on beside it.
+        It may take as long as one command may, and other calls go on meanwhile.
         """
         return []
 
     def advertised_limits(self) -> Limits:
         """The limits that the scheduler itself tells, for what the configuration leaves out."""
+
+    def ceilings(self, partition: str = "") -> Ceilings | None:  # noqa: ARG002
+        """The most that the scheduler lets a request have, polite or not; None: it does not say.
+
+        Args:
+            partition: as of `PilotOrder`.
+        """
+        return None
 
 
 class InFront(Backend):
@@ -159,3 +168,6 @@ class InFront(Backend):
 
     def advertised_limits(self) -> Limits:
         return self._behind.advertised_limits()
+
+    def ceilings(self, partition: str = "") -> Ceilings | None:
+        return self._behind.ceilings(partition)

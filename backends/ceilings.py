@@ -6,6 +6,7 @@ import math
 
 import msgspec
 
+from adaptor.config.policy import Policy
 from adaptor.model import Limits
 
 POLITE = 4
@@ -37,6 +38,19 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of the nodes on which the site's requests run."""
     node: int
     """Of the largest of them."""
+
+
+_CEILINGS = {"max_pending_requests": "requests", "max_proc": "processors", "max_tr": "seconds"}
+
+
+def within_policy(known: Ceilings, policy: Policy) -> Ceilings:
+    """The same with what the operator allows where that is less than would be chosen."""
+    for key, ceiling in _CEILINGS.items():
+        most = getattr(policy.keys.limits, key)
+        if most is not None and most < getattr(limits_of(known), key):
+            bound = Bound(float(most), policy.at(f"limits.{key}"))
+            known = msgspec.structs.replace(known, **{ceiling: bound})
+    return known
 
 
 def limits_of(known: Ceilings, requests: int | None = None) -> Limits:

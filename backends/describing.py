@@ -1,4 +1,4 @@
-"""What the site configurations that `adaptor site init` writes have in common. Pure."""
+"""What the site configurations that `adaptor site init` writes have in common."""
 
 from __future__ import annotations
 
@@ -9,8 +9,18 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import yaml
 
+from adaptor.config.loading import read_policy
+from adaptor.config.policy import Policy
 from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
-from backends.ceilings import LONGEST, POLITE, Bound, Ceilings, limits_of, polite_processors
+from backends.ceilings import (
+    LONGEST,
+    POLITE,
+    Bound,
+    Ceilings,
+    limits_of,
+    polite_processors,
+    within_policy,
+)
 from backends.observed.site import SiteNodes
 
 
@@ -48,6 +58,7 @@ def described(
     word: str,
     names: Sequence[str],
     more: Sequence[str] = (),
+    policy: Policy | None = None,
 ) -> str:
     """The text of a configuration: the first entry as a site, the others as comments.
 
@@ -57,14 +68,16 @@ def described(
         word: what the scheduler calls partitions, in the plural.
         names: of those that could be one site.
         more: lines below the first entry.
+        policy: what the operator allows, the limits stay within it; None: the policy of this machine.
     """
-    first, *others = map(_site_lines, sites)
+    allowed = read_policy() if policy is None else policy
+    first, *others = (_site_lines(site, allowed) for site in sites)
     text = _HEAD.format(of, against) + "\n".join([*first, *_partition_lines(names, word), *more]) + "\n"
     return text + "".join("\n" + "".join(f"# {line}\n" for line in lines) for lines in others)
 
 
-def _site_lines(site: Described) -> list[str]:
-    known, name, scheduler = site.known, site.nodes.name, site.scheduler
+def _site_lines(site: Described, policy: Policy) -> list[str]:
+    known, name, scheduler = within_policy(site.known, policy), site.nodes.name, site.scheduler
     limits = limits_of(known)
     requests = _source(known.requests, POLITE, scheduler)
     polite = polite_processors(known, limits.max_pending_requests)

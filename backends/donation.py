@@ -34,8 +34,8 @@ def donation_terms(site: SiteConfig) -> SiteConfig:
 def shortened(order: PilotOrder, longest: float) -> PilotOrder:
     """A pilot on a donated node for as long as its partition (or queue) allows, `longest` seconds.
 
-    `limits.max_tr` is of formal requests, which are made elsewhere. What the pilot got is told as
-    `JobReport.granted`, and its workers know their end.
+    `limits.max_tr` is of formal requests, which are made elsewhere. `JobReport.granted` reports what the
+    pilot got, and its workers know their end.
     """
     if order.request.tr <= longest:
         return order

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
 from adaptor.config.donation import DonationConfig
 from adaptor.config.registered import backend_names, load_backend
 from adaptor.config.schema import SiteConfig
-from adaptor.errors import ConfigError
+from adaptor.errors import AdaptorError, ConfigError
 from adaptor.plugins import AGENTS, DONATION, loaded_if_there
 from backends.backend_type import BackendType
-from backends.base import Backend
+from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 
 
@@ -61,6 +62,29 @@ def answering() -> str:
     """
     batch = (each for each in backend_types() if not each.on_this_machine)
     return next((each.title for each in batch if each.answers()), "")
+
+
+def described_here(tell: Callable[[str], object] = lambda _text: None) -> str:
+    """The YAML text of a configuration for the first type that answers on this machine.
+
+    Args:
+        tell: gets a line where this is no batch scheduler.
+
+    Raises:
+        AdaptorError: none answers.
+    """
+    silent: list[str] = []
+    for each in backend_types():
+        try:
+            text = each.describe_sites()
+        except SchedulerError as error:
+            silent.append(f"no {each.title} answers here ({error})")
+            continue
+        if text is not None:
+            if each.on_this_machine:
+                tell(f"{' and '.join(silent)}, so a {each.title} is described")
+            return text
+    raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
 
 
 def agents() -> MakeAgents:

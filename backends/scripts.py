@@ -83,7 +83,7 @@ def submit(
 
 
 class Submitter(msgspec.Struct, frozen=True, kw_only=True):
-    """A scheduler's submit command, and how its answers are told apart."""
+    """A scheduler's submit command, and how to read its answers."""
 
     program: str
     scheduler: str

@@ -58,7 +58,7 @@ def _watched(place: PrivateDaemon, minutes: float) -> tuple[UsageMeter, UsageMet
 
 
 def _read(place: PrivateDaemon) -> UsageMeter:
-    view = msgspec.json.decode(place.adaptor("daemon", "status", "--json"))
+    view = msgspec.json.decode(place.adaptor("status", "--daemon", "--json"))
     times = psutil.Process(view["pid"]).cpu_times()
     cpu = times.user + times.system + times.children_user + times.children_system
     rates = view["rates"]

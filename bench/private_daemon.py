@@ -46,7 +46,7 @@ class PrivateDaemon(msgspec.Struct, frozen=True):
 
     def pid(self) -> int:
         """The process id of the running daemon."""
-        pid = msgspec.json.decode(self.adaptor("daemon", "status", "--json"))["pid"]
+        pid = msgspec.json.decode(self.adaptor("status", "--daemon", "--json"))["pid"]
         return int(pid)
 
 

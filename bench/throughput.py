@@ -171,7 +171,7 @@ def _submit_seconds() -> float:
 
         def submit_and_wait() -> None:
             place.adaptor("submit", bag)
-            place.adaptor("wait", "last")
+            place.adaptor("watch", "--quiet", "last")
 
         return seconds(submit_and_wait)
 

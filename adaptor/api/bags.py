@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from adaptor.api.fields import Meaning, Seconds, Time
 from adaptor.api.forecasts import ForecastView
-from adaptor.api.question import Question
+from adaptor.api.question import Meaning, Question, Seconds, Time
 from adaptor.api.tasks import TaskInput, TaskNumber
 from adaptor.bag_spec import AtLeast0, BagSpec, Option, Priority
 from adaptor.forecast.record import Record

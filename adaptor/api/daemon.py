@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Time
-from adaptor.api.question import Question
+from adaptor.api.question import Question, Time
 
 
 class JournalView(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +38,7 @@ class RatesView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpkeepView(msgspec.Struct, frozen=True, kw_only=True):
-    """What `adaptor daemon status` shows besides `DaemonView`."""
+    """What `adaptor status --daemon` shows besides `DaemonView`."""
 
     addresses: list[str]
     journal: JournalView

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Time
-from adaptor.api.question import Question
+from adaptor.api.question import Question, Time
 
 
 class DaemonView(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from adaptor.api.fields import Seconds, StateName, Time, WholeSeconds
-from adaptor.api.question import Question
+from adaptor.api.question import Question, Seconds, StateName, Time, WholeSeconds
 
 
 class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):

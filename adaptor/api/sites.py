@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.fields import Seconds, Time, WholeSeconds
-from adaptor.api.question import Question
+from adaptor.api.question import Question, Seconds, Time, WholeSeconds
 from adaptor.resources import TaskSize
 
 
@@ -63,7 +62,7 @@ class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
-    """One site in `adaptor site list`."""
+    """One site in `adaptor status --sites`."""
 
     name: str
     backend: str
@@ -91,6 +90,8 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     """Those among which requests choose; empty: the site has only one."""
     donation: DonationView | None = None
     """None: no node was ever donated there, and none is to be."""
+    policy: str = ""
+    """What the operator of the login node allows there; empty: nothing is said."""
 
 
 class GetSites(Question[list[SiteView]], frozen=True):
@@ -98,7 +99,7 @@ class GetSites(Question[list[SiteView]], frozen=True):
 
 
 class FreeStep(msgspec.Struct, frozen=True):
-    """So many processors are free from this time on."""
+    """The processors that are free from this time on."""
 
     time: Time
     processors: int
@@ -134,7 +135,7 @@ class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
     no_room: str = ""
     """Empty, or why no node of the site can ever run such a task."""
     free: list[FreeStep]
-    """Free processors over time, besides all running and planned jobs; the last step has no end."""
+    """Free processors over time, next to all running and planned jobs; the last step has no end."""
     slots: list[SlotView]
     """All maximal ones by their start; they overlap, so the requests are choices and not a plan."""
     problem: str

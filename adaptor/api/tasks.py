@@ -6,8 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from adaptor.api.fields import Bytes, Seconds, StateName, Time
-from adaptor.api.question import Question
+from adaptor.api.question import Bytes, Question, Seconds, StateName, Time
 from adaptor.resources import OwnNeeds
 
 
@@ -31,7 +30,7 @@ class TaskInput(msgspec.Struct, frozen=True, array_like=True):
     needs: OwnNeeds | None = None
     """What it needs in place of what its bag says; None: nothing."""
     line: int = 0
-    """Of its file, where that is not told by its number; 0: it is."""
+    """The line of its file, if that does not follow from its number; 0: it does."""
 
 
 ClientKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -90,7 +89,8 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     """Replicas among them."""
     replicas: int = 0
-    """Attempts beside the one that counts: a second one on an idle processor, or one thought to be lost."""
+    """Attempts in addition to the one that counts: a second one on an idle processor, or one thought to be
+    lost."""
     attempt: int = 0
     """The one that the rest is about: its result, else its newest; 0: none has begun."""
     retries: int

@@ -7,7 +7,6 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from pathlib import Path
 
 import msgspec
 
@@ -49,16 +48,53 @@ def read_axes(parameters: Sequence[str], table: str | None = None) -> list[Axis]
         if along:
             if not axes:
                 raise UsageError(f"--param +{name}: there is no parameter before it to go with")
-            axes[-1] = _beside(axes[-1], name, values)
+            axes[-1] = _beside(axes[-1], f"--param +{name}", name, values)
         else:
             axes.append(Axis((name,), [(value,) for value in values]))
     return axes
 
 
-def _beside(axis: Axis, name: str, values: Sequence[str]) -> Axis:
+SOURCES = (":::", "::::", ":::+", "::::+")
+"""What begins a list of values on the command line, as for GNU parallel: the values, or files of them (four
+colons); with `+` they go along with those before."""
+
+
+def read_sources(words: Sequence[str], per_task: int = 1) -> list[Axis]:
+    """The axes of `::: a b ::: 1 2`; their names are `1`, `2`, …
+
+    Args:
+        per_task: values of a task, where there is one list; the last task may have empty ones.
+
+    Raises:
+        UsageError: a list without values, lists of different lengths, an unreadable file.
+    """
+    axes: list[Axis] = []
+    starts = [index for index, word in enumerate(words) if word in SOURCES]
+    for place, (begin, end) in enumerate(zip(starts, [*starts[1:], len(words)], strict=True), 1):
+        mark, given = words[begin], words[begin + 1 : end]
+        files = mark.startswith("::::")
+        if not given:
+            raise UsageError(f"{mark}: no values; for instance: adaptor run gzip {{}} ::: *.txt")
+        values = [value for path in given for value in _from_file(mark, path)] if files else given
+        values = _checked(mark, values)
+        if mark.endswith("+") and axes:
+            axes[-1] = _beside(axes[-1], mark, str(place), values)
+        else:
+            axes.append(Axis((str(place),), [(value,) for value in values]))
+    if per_task == 1:
+        return axes
+    if len(axes) != 1 or len(axes[0].names) != 1:
+        raise UsageError(f"-N {per_task}: for one list of values behind ':::'")
+    flat = [value for (value,) in axes[0].rows]
+    flat += [""] * (-len(flat) % per_task)
+    rows = [tuple(flat[first : first + per_task]) for first in range(0, len(flat), per_task)]
+    return [Axis(tuple(str(place) for place in range(1, per_task + 1)), rows)]
+
+
+def _beside(axis: Axis, option: str, name: str, values: Sequence[str]) -> Axis:
     if len(values) != len(axis.rows):
         raise UsageError(
-            f"--param +{name}: {len(values):,} values for {len(axis.rows):,} of {axis.names[-1]}; "
+            f"{option}: {len(values):,} values for {len(axis.rows):,} of {axis.names[-1]}; "
             "parameters that go together need equally many"
         )
     rows = [(*row, value) for row, value in zip(axis.rows, values, strict=True)]
@@ -109,11 +145,8 @@ def parse_parameter(text: str) -> tuple[str, list[str]]:
     if not equals or not _NAME.fullmatch(name):
         raise UsageError(f"--param {shortened(text)}: write NAME=VALUES, for instance frame=1:100")
     if values.startswith("@"):
-        return name, _from_file(name, Path(values[1:]))
-    try:
-        plain_text(values)
-    except ValueError as error:
-        raise UsageError(f"--param {name}: {error}") from None
+        return name, _from_file(f"--param {name}", values[1:])
+    _checked(f"--param {name}", [values])
     found = [value for item in values.split(",") for value in _item(name, item)]
     if not any(found):
         raise UsageError(f"--param {name}: no value; write {name}=1:100, {name}=a,b,c or {name}=@FILE")
@@ -134,13 +167,20 @@ def _item(name: str, item: str) -> list[str]:
     return [str(first + step * index).zfill(width) for index in range(count)]
 
 
-def _from_file(name: str, path: Path) -> list[str]:
+def _from_file(option: str, path: str) -> list[str]:
+    """The lines of a file (`-`: standard input) that are not blank."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-        values = [plain_text(line.rstrip("\r")) for line in lines if line.strip()]
-    except (OSError, ValueError) as error:
-        problem = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"--param {name}: {path}: cannot be read: {problem}") from error
+        lines = decode(read_data(path), source_name(path)).split("\n")
+    except BagFileError as error:
+        raise UsageError(f"{option}: {error}") from None
+    values = [line.rstrip("\r") for line in lines if line.strip()]
     if not values:
-        raise UsageError(f"--param {name}: {path} contains no value")
-    return values
+        raise UsageError(f"{option}: {source_name(path)} contains no value")
+    return _checked(option, values)
+
+
+def _checked(option: str, values: Sequence[str]) -> list[str]:
+    try:
+        return [plain_text(value) for value in values]
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None

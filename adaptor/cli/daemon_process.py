@@ -1,4 +1,4 @@
-"""The daemon as a process: started when a question needs one, reloaded, stopped; its configuration."""
+"""The daemon as a process: started when a question needs one, restarted, stopped; its configuration."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def ensure_daemon(
                 err=True,
             )
         return True
-    if config is not None and str(Path(config).absolute()) != daemon.config_file:
+    if config is not None and _other_file(daemon, config):
         running = printable(daemon.config_file or "no configuration")
         raise UsageError(
             f"the daemon runs with {running}, not with {config}; to go on with that one:"
@@ -142,13 +142,21 @@ RELOAD_TIMEOUT = 180.0
 """Seconds for all schedulers to answer, and then for the daemon to be back."""
 
 
-def reload_daemon() -> api.Reloading:
-    """Have the daemon take its configuration over, and wait until it goes by it.
+def reload_daemon(config: str | None = None) -> api.Reloading | None:
+    """Have the daemon load its edited configuration, and wait until it uses it; the process stays.
+
+    None: no daemon of this version runs, it has another file than `config`, or its file was not edited.
 
     Raises:
-        NoDaemonError: none runs.
-        AdaptorError: the configuration cannot be used, and the old one goes on.
+        AdaptorError: the configuration cannot be used; the daemon keeps the old one.
     """
+    daemon = None
+    with contextlib.suppress(AccessError, OtherVersionError):
+        daemon = find_daemon()
+    if daemon is None or daemon.version != __version__ or _other_file(daemon, config):
+        return None
+    if not _edited(daemon):
+        return None
     found = ask(api.Reload(), RELOAD_TIMEOUT)
 
     def back() -> bool:
@@ -158,7 +166,7 @@ def reload_daemon() -> api.Reloading:
         return view is not None and view.config_digest == found.digest
 
     if found.any:
-        problem = "the daemon did not come back; see its log: adaptor daemon status"
+        problem = "the daemon did not come back; see daemon.log in its state directory"
         _wait_until(back, RELOAD_TIMEOUT, problem)
     return found
 
@@ -330,19 +338,34 @@ def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list
 
     The command line looks, not the daemon: the file may lie on a file system that hangs.
     """
-    from adaptor.config.loading import default_config_path, digest_of
-
     lines = []
-    path = Path(daemon.config_file or default_config_path())
+    path, digest = _config_now(daemon)
     name = printable(str(path))
-    now = digest_of(path)
-    if daemon.config_file and not now:
+    if daemon.config_file and not digest:
         lines.append(f"cannot read configuration {name}; the daemon keeps what it loaded")
-    elif now != daemon.config_digest:
+    elif digest != daemon.config_digest:
         what = "has changed since it was loaded" if daemon.config_file else "is new"
-        lines.append(f"configuration {name} {what}; take it over: adaptor daemon reload")
+        lines.append(f"configuration {name} {what}; take it over: adaptor daemon restart")
     elif not only_problems:
         lines.append(f"configuration {name if daemon.config_file else 'none: this machine is the only site'}")
     if daemon.config_problem:
         lines.append(f"the last reload failed: {printable(daemon.config_problem)}")
     return lines
+
+
+def _other_file(daemon: api.DaemonView, config: str | None) -> bool:
+    """Whether `config` names another configuration than the daemon has; None names none."""
+    return config is not None and str(Path(config).absolute()) != daemon.config_file
+
+
+def _edited(daemon: api.DaemonView) -> bool:
+    """Whether the file of its configuration differs from what it loaded, or is gone."""
+    return _config_now(daemon)[1] != daemon.config_digest
+
+
+def _config_now(daemon: api.DaemonView) -> tuple[Path, str]:
+    """The file of its configuration, or where one would be; and the digest of what it holds now."""
+    from adaptor.config.loading import default_config_path, digest_of
+
+    path = Path(daemon.config_file or default_config_path())
+    return path, digest_of(path)

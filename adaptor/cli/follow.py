@@ -48,8 +48,8 @@ def follow(bags: Sequence[int], deadline: float | None = None, longest: float = 
     Two snapshots lie half a second apart or more, and about `longest` seconds at most, since the start of a
     task or of a pilot is no event.
 
-    A daemon that ends by itself once all is done is no error: the journal then has the end. The user is told
-    of one that is stalled.
+    A daemon that ends by itself once all is done is no error: the journal then has the end. A message names
+    one that is stalled.
 
     Raises:
         NoDaemonError: none runs and the bags have not ended.

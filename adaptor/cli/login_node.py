@@ -44,7 +44,7 @@ def check_place(daemon: DaemonView | None, config: str | None, sites: Collection
     ways = "run them on the cluster: adaptor site init (then repeat this)"
     if daemon is not None:
         where = f"{scheduler} answers here, and the daemon runs without a configuration"
-        ways = "run them on the cluster: adaptor site init, if that is not done, and adaptor daemon reload"
+        ways = "run them on the cluster: adaptor site init, if that is not done, and adaptor daemon restart"
     raise LoginNodeError(
         f"{where}, so tasks would run on this machine ({socket.gethostname()}); {ways};"
         " or run them on this machine: --site local"

@@ -23,7 +23,6 @@ SECTIONS = {
         "plan": "adaptor.cli.bags.plan:plan",
         "status": "adaptor.cli.bags.status:status",
         "watch": "adaptor.cli.bags.watch:watch",
-        "wait": "adaptor.cli.bags.watch:wait",
         "results": "adaptor.cli.bags.results:results",
         "why": "adaptor.cli.bags.why:why",
         "report": "adaptor.cli.bags.report:report",
@@ -36,6 +35,7 @@ SECTIONS = {
     },
     "Operating": {
         "daemon": "adaptor.cli.operating.daemon:daemon",
+        "when": "adaptor.cli.operating.when:when",
         "site": "adaptor.cli.operating.sites:site",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
     },
@@ -117,7 +117,7 @@ def program(ctx: click.Context, config: str | None) -> None:
     Bags are named by number, `last`, `all`, `recent`, or lists such as `1-10` and `1,3,5-7`.
 
     Exit codes: 0 all tasks done, 1 infrastructure, 2 usage, 3 some tasks failed, 4 a bag has paused
-    by itself, 124 timeout of `wait`, 130 interrupted.
+    by itself, 124 timeout of `watch`, 130 interrupted.
     """
     del config  # Commands that start a daemon or read sites take it from the context.
     show_help(ctx)

@@ -20,7 +20,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.api.fields import Meaning, meanings
+from adaptor.api.question import Meaning, meanings
 from adaptor.errors import AdaptorError
 from adaptor.private_files import write_atomically
 from adaptor.units import format_duration, format_size

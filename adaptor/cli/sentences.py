@@ -57,7 +57,7 @@ def used_words(donation: api.DonationView) -> str:
 
 
 _COARSE = 600.0
-"""Seconds of an interval from which its ends are told in minutes."""
+"""Seconds of an interval from which on its ends are shown in minutes."""
 
 
 def forecast_line(ahead: api.ForecastView) -> str:
@@ -100,7 +100,7 @@ def _lateness(ahead: api.ForecastView) -> str:
 
 
 JUDGED = 20
-"""Bags from which on the accuracy of forecasts is told: of fewer it says little."""
+"""Bags from which on the accuracy of forecasts is shown: of fewer it says little."""
 
 
 def record_lines(record: Record) -> Iterator[str]:

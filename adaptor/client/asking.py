@@ -39,7 +39,7 @@ _PAUSE = 0.1
 
 
 TAKE_OVER = (
-    f"this command of version {__version__} can only show, reload and end it. To go on with this version:"
+    f"this command of version {__version__} can only show and end it. To go on with this version:"
     " adaptor daemon restart (pilots and tasks continue)"
 )
 """What can be done about a daemon of another version."""
@@ -248,7 +248,7 @@ def _decoded(question: api.Question[A], data: bytes) -> A:
 
 
 def other_version(daemon: api.DaemonView, *, replaced: bool = False) -> str:
-    """What to tell of a daemon of another version, with the way out; `replaced`: it follows one of ours."""
+    """The message about a daemon of another version, with the way out; `replaced`: it follows one of ours."""
     who = f"the daemon on {daemon.host} (process {daemon.pid}) has version {daemon.version}"
     if not replaced:
         return f"{who}; {TAKE_OVER}"
@@ -315,7 +315,7 @@ def no_daemon(directory: Path, *, listens: bool = False) -> NoDaemonError | NoAn
 
 
 def _holder(directory: Path) -> Holder | None:
-    from adaptor.daemon.lock import holder_of  # only where nobody answers
+    from adaptor.daemon.lock import holder_of  # only where no daemon answers
 
     return holder_of(directory)
 
@@ -325,7 +325,7 @@ T = TypeVar("T")
 PATIENCE = 60.0
 """Seconds to wait for a daemon that has answered before."""
 NOTICE = 2.0
-"""Seconds without an answer after which the user is told."""
+"""Seconds without an answer after which the user gets a message."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 

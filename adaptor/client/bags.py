@@ -30,7 +30,7 @@ from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.client.asking import ANSWER_TIMEOUT, DaemonConnection, NoAnswerError, Outage
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.outputs.names import numbers_of_others
+from adaptor.outputs.packing import numbers_of_others
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
@@ -195,7 +195,7 @@ class Client:
         """The daemon's answer to a question that may be repeated.
 
         The tasks of a large new bag, which has a key, are sent in parts before it: it is there as a whole or
-        not at all, whoever ends in between. `timeout`: seconds for each part.
+        not at all, if either side ends in between. `timeout`: seconds for each part.
 
         Raises:
             UsageError: the question is at fault.

@@ -92,12 +92,13 @@ class Reader:
             return answer
 
 
-def all_tasks(get: Asker, bag: int, states: list[str], size: int | None = None) -> Iterator[api.TaskView]:
-    """The tasks of a bag in these states (empty: in any), page by page of `size` tasks."""
+def all_tasks(
+    get: Asker, bag: int, states: list[str], size: int | None = None, after: int = -1
+) -> Iterator[api.TaskView]:
+    """The tasks of a bag in these states (empty: in any) above the number `after`, page by page of `size`."""
     size = size or PAGE
     # The journal holds a task to be running that waits at its worker; only the daemon knows better.
     asked = sorted({*states, *_HELD}) if _HELD & {*states} else states
-    after = -1
     while True:
         page = get(api.GetTasks(bag, asked, after, size))
         yield from (task for task in page if not states or task.state in states)

@@ -27,6 +27,15 @@ from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
 
 
+def failing(lines: KeyLines, name: str) -> Fail:
+    """What raises ConfigError with file, line and key."""
+
+    def fail(path: str, problem: str) -> NoReturn:
+        raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")
+
+    return fail
+
+
 def check(config: Config, lines: KeyLines, name: str) -> None:
     """Check what the type of one key alone cannot say.
 
@@ -34,9 +43,7 @@ def check(config: Config, lines: KeyLines, name: str) -> None:
         ConfigError: names file, line and key.
     """
 
-    def fail(path: str, problem: str) -> NoReturn:
-        raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")
-
+    fail = failing(lines, name)
     if not config.sites:
         fail("$.sites", "at least one site is required")
     host = config.daemon.host
@@ -210,6 +217,6 @@ def _check_limits(site: SiteConfig, own: LimitsConfig, at: str, fail: Fail) -> N
 
 
 def check_time(limits: LimitsConfig, pad: float, at: str, fail: Fail) -> None:
-    """Calls `fail` where the longest request holds no task besides the pad (seconds)."""
+    """Calls `fail` where the longest request holds no task in addition to the pad (seconds)."""
     if limits.max_tr is not None and limits.max_tr <= pad:
         fail(f"{at}.max_tr", f"{limits.max_tr:g} s leaves no time for a task: the pad takes {pad:g} s")

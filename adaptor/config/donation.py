@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, ClassVar, Literal
 
@@ -101,6 +101,22 @@ def _hours(part: str) -> Hours:
     return Hours(60.0 * begin, 60.0 * end)
 
 
+def minutes_of(parts: Collection[str]) -> frozenset[int]:
+    """The minutes of the day that lie in any of these parts; without parts, all of them.
+
+    Raises:
+        ValueError: one is not a part of a day.
+    """
+    day, found = 24 * 60, [_hours(part) for part in parts] or [Hours(0.0, 86_400.0)]
+    return frozenset(
+        minute % day
+        for hours in found
+        for minute in range(
+            int(hours.begin) // 60, int(hours.end) // 60 + (day if hours.end <= hours.begin else 0)
+        )
+    )
+
+
 def check_donation(
     donation: DonationConfig, backend: str, modes: Collection[str], pad: float, at: str, fail: Fail
 ) -> None:
@@ -122,11 +138,16 @@ def check_donation(
         fail(
             f"{at}.max_tr", f"{donation.max_tr:g} s leaves no time for a task: the site's pad takes {pad:g} s"
         )
-    for index, part in enumerate(donation.hours):
+    check_hours(donation.hours, f"{at}.hours", fail)
+
+
+def check_hours(parts: Sequence[str], at: str, fail: Fail) -> None:
+    """Check that these are parts of a day."""
+    for index, part in enumerate(parts):
         try:
             _hours(part)
         except ValueError as error:
-            fail(f"{at}.hours[{index}]", str(error))
+            fail(f"{at}[{index}]", str(error))
 
 
 _OF_ONE_MODE = {

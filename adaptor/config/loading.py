@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from adaptor.config.checks import check
+import msgspec
+
+from adaptor.config.checks import check, failing
+from adaptor.config.donation import check_hours
 from adaptor.config.locating import converted
+from adaptor.config.policy import Policy, PolicyKeys, governed, is_governed
 from adaptor.config.schema import BUILT_IN, Config
 from adaptor.config.yaml_lines import MOST_BYTES, read_yaml, too_large
 from adaptor.errors import AdaptorError, ConfigError
 from adaptor.private_files import write_private
 
+POLICY = Path("/etc/adaptor/policy.yaml")
+"""What the operator of this machine allows; only its root can set it, so that it is no one user's choice."""
 LAST = "configuration"
 """The file of the state directory with the sites of the last daemon, and the path of its configuration."""
 
@@ -78,37 +85,72 @@ def remember_config(directory: Path, path: Path | None, sites: Iterable[str]) ->
         raise AdaptorError(f"{note}: cannot be written: {error.strerror}") from error
 
 
-def load_config(path: Path | None) -> Config:
-    """The configuration of a file, or the built-in local site.
+def read_policy(path: Path = POLICY, owner: int = 0) -> Policy:
+    """What the operator of this machine allows; `path` and `owner` (a user id) differ in tests only.
 
     Raises:
-        ConfigError: the file is unreadable, not YAML, or says something that we do not understand.
+        ConfigError: another user may write the file, or it cannot be understood.
+    """
+    if not path.exists():
+        return Policy()
+    text, status = _read(path)
+    if status.st_uid != owner or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ConfigError(
+            f"{path}: belongs to user id {status.st_uid} and has mode {status.st_mode & 0o777:o}; only root "
+            f"may write a policy: ask an administrator for: chown root {path}; chmod 644 {path}"
+        )
+    lines, data = read_yaml(text, str(path))
+    keys = converted({} if data is None else data, lines, str(path), PolicyKeys)
+    check_hours(keys.donation.hours or (), "$.donation.hours", failing(lines, str(path)))
+    return Policy(keys, lines, str(path))
+
+
+def load_config(path: Path | None, policy: Callable[[], Policy] = read_policy) -> Config:
+    """The configuration of a file, or the built-in local site; `policy` differs in tests only.
+
+    Raises:
+        ConfigError: the file is unreadable, not YAML, or says something that we do not understand, or that
+            the operator does not allow.
     """
     if path is None:
         return BUILT_IN
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-            mode = os.fstat(file.fileno()).st_mode
-        if len(data) > MOST_BYTES:
-            raise too_large(str(path))
-        text = data.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    config = parse_config(text.replace("\r\n", "\n"), str(path))
-    if mode & 0o077 and any(channel.url is not None for channel in config.notify.channels.values()):
+    text, status = _read(path)
+    config = parse_config(text, str(path), policy)
+    if status.st_mode & 0o077 and any(channel.url is not None for channel in config.notify.channels.values()):
         raise ConfigError(
             f"{path}: holds the URL of a channel and is open to other users; close it with: chmod 600 {path}"
         )
     return config
 
 
-def parse_config(text: str, name: str) -> Config:
+def _read(path: Path) -> tuple[str, os.stat_result]:
+    """Its text and its status."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+            status = os.fstat(file.fileno())
+        if len(data) > MOST_BYTES:
+            raise too_large(str(path))
+        return data.decode().replace("\r\n", "\n"), status
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
+def parse_config(text: str, name: str, policy: Callable[[], Policy] = read_policy) -> Config:
     """As `load_config`, from text; `name` stands for the file in errors."""
     lines, data = read_yaml(text, name)
-    config = converted(data, lines, name)
+    config = converted(data, lines, name, Config)
     check(config, lines, name)
-    return config
+    if not any(map(is_governed, config.sites.values())):
+        return config
+    rules, fail = policy(), failing(lines, name)
+    if not rules.path:
+        return config
+    sites = {
+        site: governed(each, rules, f"$.sites.{site}", lines, fail) if is_governed(each) else each
+        for site, each in config.sites.items()
+    }
+    return msgspec.structs.replace(config, sites=sites)
 
 
 def digest_of(path: Path) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect as types
@@ -16,13 +15,15 @@ from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
 from adaptor.units import Duration, HourlyRate, parse_duration, parse_hourly, shortened
 
+T = TypeVar("T")
+
 _AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
 _OUT_OF_RANGE = re.compile(r"Expected `(int|float)( \| null)?` [<>]")
 
 
-def converted(data: Any, lines: KeyLines, name: str) -> Config:
-    """The configuration that parsed YAML describes; its fields and ranges are checked, alone.
+def converted(data: Any, lines: KeyLines, name: str, kind: type[T]) -> T:
+    """What parsed YAML describes, a configuration or a policy; its fields and ranges are checked, alone.
 
     Args:
         name: of the file, in messages.
@@ -31,10 +32,10 @@ def converted(data: Any, lines: KeyLines, name: str) -> Config:
         ConfigError: a key is unknown or missing, or a value has a wrong type or is out of range.
     """
     try:
-        config = msgspec.convert(data, Config, dec_hook=_decode)
+        config = msgspec.convert(data, kind, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        raise _located(_with_key(str(error), data), data, lines, name) from error
-    for path, bounds in out_of_range(_tree(), config, "$"):
+        raise _located(_with_key(str(error), data), data, lines, name, kind) from error
+    for path, bounds in out_of_range(types.type_info(kind), config, "$"):
         raise _error(path, _outside(bounds, path, data), lines, name)
     return config
 
@@ -70,7 +71,7 @@ def _problem(data: Any) -> str:
     return ""
 
 
-def _located(message: str, data: Any, lines: KeyLines, name: str) -> ConfigError:
+def _located(message: str, data: Any, lines: KeyLines, name: str, kind: type) -> ConfigError:
     """For a message of msgspec, whose path is at its end."""
     at = _AT.search(message)
     problem, path = (message[: at.start()], at["path"]) if at else (message, "$")
@@ -78,12 +79,12 @@ def _located(message: str, data: Any, lines: KeyLines, name: str) -> ConfigError
         problem = "a key that is not text; put it in quotes"
     unknown = _UNKNOWN_FIELD.fullmatch(problem)
     if unknown:
-        hint = did_you_mean(unknown["field"], _keys_at(path), shown="`{}`")
+        hint = did_you_mean(unknown["field"], _keys_at(kind, path), shown="`{}`")
         path = f"{path}.{unknown['field']}"
         problem = f"unknown key ({hint})" if hint else "unknown key"
     elif _OUT_OF_RANGE.match(problem):
-        kind = _type_at(path)
-        bounds = bounds_of(kind) if kind is not None else None
+        found = _type_at(kind, path)
+        bounds = bounds_of(found) if found is not None else None
         problem = _outside(bounds, path, data) if bounds is not None else problem
     return _error(path, problem, lines, name)
 
@@ -101,14 +102,9 @@ def _error(path: str, problem: str, lines: KeyLines, name: str) -> ConfigError:
     return ConfigError(f"{name}:{lines.get(path, lines.get(known, 1))}: {path[2:] or 'the file'}: {problem}")
 
 
-@functools.cache
-def _tree() -> types.Type:
-    return types.type_info(Config)
-
-
-def _type_at(path: str) -> types.Type | None:
+def _type_at(whole: type, path: str) -> types.Type | None:
     """The type of the field at a path; None: there is no such field."""
-    kind: types.Type | None = _tree()
+    kind: types.Type | None = types.type_info(whole)
     for part in path.split(".")[1:]:
         kind = struct_of(kind) if kind is not None else None
         if isinstance(kind, types.DictType):
@@ -118,7 +114,7 @@ def _type_at(path: str) -> types.Type | None:
     return kind
 
 
-def _keys_at(path: str) -> list[str]:
-    kind = _type_at(path)
+def _keys_at(whole: type, path: str) -> list[str]:
+    kind = _type_at(whole, path)
     inner = struct_of(kind) if kind is not None else None
     return [field.encode_name for field in inner.fields] if isinstance(inner, types.StructType) else []

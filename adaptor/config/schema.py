@@ -21,7 +21,7 @@ from adaptor.config.ranges import (
     PositiveDuration,
 )
 from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
-from adaptor.notify.urls import MARK, ME
+from adaptor.notify.channels import MARK, ME
 from adaptor.units import Duration, HourlyRate
 
 
@@ -141,8 +141,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rare: ClassVar = frozenset({
         "dialect", "exclude", "nodelist", "gres", "licenses", "environment", "max_submissions",
-        "withdraw", "growth_factor", "pad", "idle_timeout", "poll_interval", "read_history",
-        "remember", "command_timeout", "grace_time", "charging_unit", "overrun",
+        "max_withdrawals", "withdraw", "growth_factor", "pad", "idle_timeout", "poll_interval",
+        "read_history", "remember", "command_timeout", "grace_time", "charging_unit", "overrun",
     })  # fmt: skip
     backend: str
     """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
@@ -182,6 +182,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_submissions: HourlyRate | None = None
     """Requests that it is sent in any hour at most, for instance `60/h`; None: `60/h`, a local site without
     bound."""
+    max_withdrawals: HourlyRate | None = None
+    """Queued requests that are withdrawn in any hour at most, for instance `10/h`; those that nothing needs
+    any more count, and are always withdrawn. None: no bound."""
     withdraw: bool = True
     """Whether queued requests may be withdrawn, and running ones ended, in order to make better ones; those
     that nothing needs any more are withdrawn in any case."""

@@ -118,7 +118,7 @@ def _exchange_worst(
 
 
 def _improvement(slot: FreeSlot, left: Profile, work: Work, worst: Candidate) -> Candidate | None:
-    """A request in this slot that fits besides the others and has more throughput than the worst; or None."""
+    """A request in this slot that fits next to the others and has more throughput than the worst; or None."""
     whole = work.candidate(slot, slot.processors)
     if whole is None or whole.throughput <= worst.throughput * BETTER:
         return None
@@ -141,7 +141,7 @@ def _give(profile: Profile, each: Candidate) -> None:
 
 
 def as_crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> CraftedRequest:
-    """The request that is issued for so many of the tasks."""
+    """The request to issue for a number of the tasks."""
     request, slot = each.request, each.slot
     reason = (
         f"asks {shown(request)} for {tasks} of "

@@ -149,8 +149,8 @@ def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reason
     """For heuristics that look at no other request, the static one among them.
 
     Each partition proposes the requests that it would get alone. The one with the most throughput is made,
-    of equal ones that which starts first, then that of the partition listed first. The partitions propose
-    anew beside it.
+    of equal ones that which starts first, then that of the partition listed first. Then the partitions
+    propose again, with it in place.
     """
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:

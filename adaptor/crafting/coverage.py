@@ -149,7 +149,7 @@ def slots_left(pilot: PilotView, demand: Demand, unit: RequestUnit) -> int:
 
 
 def slots_in(pilot: PilotView, processors: int, demand: Demand, unit: RequestUnit) -> int:
-    """Tasks of a demand that run at the same time on so many processors of a pilot.
+    """Tasks of a demand that run at the same time on a number of processors of a pilot.
 
     A pilot has the memory and the GPUs of the tasks that it was made for; one with GPUs is kept for tasks
     that need them. Tasks larger than those in one dimension fit into what its workers have been seen to have.

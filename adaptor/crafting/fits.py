@@ -167,7 +167,7 @@ class RequestUnit(msgspec.Struct, frozen=True):
     """Processors of one task."""
 
     def slots(self, processors: int) -> int:
-        """Tasks that run at the same time on so many processors; a task never spans two whole nodes."""
+        """Tasks that run at the same time on a number of processors; a task never spans two whole nodes."""
         whole, rest = divmod(processors, self.processors)
         return whole * self.tasks + min(self.tasks, rest // self.each)
 

@@ -126,14 +126,14 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
 
 
 def _refused(view: PlanningView, uncovered: int, part: SitePart | None) -> str:
-    """Why no request is made for so many tasks that no pilot covers; empty: one may be."""
+    """Why no request is made for the tasks that no pilot covers; empty: one may be."""
     if not uncovered:
         return part.reason if part else everything_covered(view)
     return nothing_left(view, uncovered)
 
 
 def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int]:
-    """Where hosts are bought one by one, whoever says how many has counted what the pilots can do."""
+    """If a bag requests hosts one by one, the rule that counts hosts has counted the tasks of the pilots."""
     return [
         demand.waiting if demand.whole is not None and demand.most else each
         for each, demand in zip(uncovered, demands, strict=True)

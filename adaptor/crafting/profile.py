@@ -54,7 +54,7 @@ class Profile:
 
     @classmethod
     def of_steps(cls, steps: Sequence[tuple[float, int]]) -> Profile:
-        """The profile of `(time, free processors from then on)`, in order of time; neighbours must differ."""
+        """The profile of `(time, free processors from then on)`, in order of time; adjacent counts differ."""
         profile = cls.__new__(cls)
         profile._times = [time for time, _ in steps]
         profile._free = [free for _, free in steps]

@@ -23,7 +23,8 @@ _NO_DATE = 1e11
 def no_answer(view: PlanningView) -> str:
     return (
         f"the scheduler does not answer, so its queue is unknown: no new request for "
-        f"{counted(_waiting(view), 'waiting task')} until it answers; `adaptor site list` shows the error"
+        f"{counted(_waiting(view), 'waiting task')} until it answers; "
+        "`adaptor status --sites` shows the error"
     )
 
 
@@ -90,7 +91,7 @@ def nothing_possible(situation: CraftingSituation) -> str:
 
 
 def none_left(limit: int, tasks: int) -> str:
-    """Why there is no request for so many tasks, where others got all that the limit allows."""
+    """Why there is no request for these tasks, where others got all that the limit allows."""
     return (
         f"max_pending_requests is {limit} and other tasks got the requests that were left: "
         f"no request for {counted(tasks, 'task')} until a pilot ends"
@@ -163,10 +164,11 @@ def better_without(pilot: PilotView, better: str, end: str) -> str:
 
 
 def nothing_better(tasks: int, ends: Sequence[float], end: str) -> str:
-    """Why no request is made beside what is there.
+    """Why no request is made in addition to what is there.
 
     Args:
-        ends: by belief, seconds until that has run the tasks, which is about `end`; empty: nothing is there.
+        ends: for each possible runtime, seconds until that has run the tasks, which is about `end`; empty:
+            nothing is there.
         end: empty where none can be named.
     """
     if not ends:

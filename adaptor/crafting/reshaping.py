@@ -60,7 +60,7 @@ def _withdrawals(view: PlanningView, decisions: Iterable[Decision]) -> list[With
 def _may_change(view: PlanningView, pilot: PilotView) -> bool:
     """Whether a pilot waits in the queue, and tasks of the shape that it was made for wait for it.
 
-    Where hosts are bought one by one, `Demand.most` counts the pilot, so nothing is planned without it.
+    If a bag requests hosts one by one, `Demand.most` counts the pilot, so nothing is planned without it.
     """
     if pilot.state is not PilotState.QUEUED or pilot.job is None or pilot.leaving or pilot.fixed:
         return False

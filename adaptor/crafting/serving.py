@@ -17,8 +17,8 @@ def nobodys(view: PlanningView, needless: Collection[int], replanned: Collection
     """Of the queued pilots that no waiting task needs (see `coverage`), those that no demand keeps.
 
     A replanned one keeps its pilots while tasks wait, and while tasks run that may be cut when their own
-    pilots end. One whose hosts are bought one by one keeps its pilots while tasks wait: how many it wants
-    takes account of all of them.
+    pilots end. One that requests hosts one by one keeps its pilots while tasks wait, because its number of
+    hosts includes them all.
     """
     if not needless:
         return set()
@@ -69,8 +69,8 @@ def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, l
     """The pilots in the system that stay, each with the demand that it serves.
 
     That is the one it was made for if that is among those served, else the first whose tasks it can run. One
-    that can run none goes to a demand with which it shares its bag, since tasks may run there; it is nobody's
-    if there is none.
+    that can run none goes to a demand of the same bag, because tasks may run there; without such a demand it
+    serves none.
 
     Args:
         served: places of the demands that pilots are wanted for.

@@ -27,11 +27,13 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     pad: float = 0.0
     """Seconds of a pilot without tasks: its start-up, and its last seconds."""
     least_tr: int = 0
-    """`tr` is not less where the free slot lasts so long."""
+    """`tr` is at least this where the free slot lasts that long."""
     granularity: int = 1
     """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
     max_submissions: int | None = None
     """Requests that may be sent in any hour; None: no bound."""
+    max_withdrawals: int | None = None
+    """Queued requests that may be withdrawn in any hour; None: no bound."""
     may_withdraw: bool = True
     """Whether a request may be withdrawn, or ended, in order to make a better one."""
     may_reshape: bool = False
@@ -39,7 +41,7 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def margin(self) -> int:
-        """Seconds of a free slot beside the largest tr in it."""
+        """Seconds of a free slot in addition to the largest tr in it."""
         return self.slot_margin if self.shrink_margin is None else self.shrink_margin
 
     @property
@@ -136,7 +138,7 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     job: str | None = None
     """The scheduler's id; None while it is not known."""
     leaving: str = ""
-    """Why it was told to end; empty: it was not."""
+    """Why it got the order to end; empty: it did not."""
     started: float | None = None
     """Epoch seconds; None while it is queued."""
     ends: float | None = None
@@ -191,14 +193,14 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     why_most: str = ""
     """Why not more than `most`, in one sentence with the numbers."""
     whole: int | None = None
-    """Seconds for which each request is made at least where its slot lasts so long; `most` then takes account
-    of all pilots in the system. None: it does not."""
+    """Least seconds of each request where its slot lasts that long; `most` then includes all pilots in the
+    system. None: no least time, and it does not."""
     together: int | None = None
     """The most of these tasks that may run at the same time, wherever they run; None: all of them."""
     priority: int = 0
     """Demands with a larger one get their requests first."""
     longest: int | None = None
-    """The longest request to make now (seconds), beside max_tr: work after a deadline has no use."""
+    """The longest request to make now (seconds), in addition to max_tr: work after a deadline has no use."""
     times: TaskTimes = TaskTimes()
     """What is known of their runtimes."""
 
@@ -285,7 +287,7 @@ class Withdraw(msgspec.Struct, frozen=True):
     recraft: bool = False
     """Whether something waits for it, and it is withdrawn in order to make a better request."""
     running: bool = False
-    """Whether it has started, and is cancelled nevertheless: its unfinished tasks begin anew elsewhere."""
+    """Whether it has started, and is cancelled nevertheless: its unfinished tasks start again elsewhere."""
 
 
 class Reshape(msgspec.Struct, frozen=True):

@@ -26,10 +26,10 @@ def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made
     """Algorithm 2 of De Rose et al. 2008, §4.3.1, over the free slots of several partitions.
 
     The set of allowed requests is chosen one by one: from each partition comes the request with the best
-    throughput for all remaining tasks beside those already chosen, wherever they are, and the best of these
-    is taken. No more are chosen once the next could finish no task before the others finish all. Then
-    `optimize` cuts all of them together to what the tasks need. As in one queue, this is repeated while
-    requests are allowed and tasks remain.
+    throughput for all remaining tasks, together with the requests already chosen in any partition, and the
+    best of these is taken. No more are chosen once the next could finish no task before the others finish
+    all. Then `optimize` cuts all of them together to what the tasks need. As in one queue, this is repeated
+    while requests are allowed and tasks remain.
     """
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:
@@ -51,8 +51,8 @@ def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made
 def _set_of(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> list[CraftedRequest]:
     """One set of at most `wanted.allowed` requests that fit together, in the order of their choice.
 
-    Each fits beside those chosen before it: one made earlier would take the first nodes with room, which
-    another partition may share.
+    Each fits together with those chosen before it: one made earlier would take the first nodes with room,
+    which another partition may share.
     """
     chosen: list[_Chosen] = []
     beside = places

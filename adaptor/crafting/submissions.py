@@ -1,4 +1,5 @@
-"""How many requests a site may still be sent in an hour. Pure: times are epoch seconds, and arguments."""
+"""How many requests a site may still be sent, or withdrawn, in an hour. Pure: times are epoch seconds, and
+arguments."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class Submissions:
         beyond = len(sent) + coming - self._most
         if beyond < 0:
             return Allowance(-beyond, now)
-        # So many of the oldest, and one more, must be an hour old.
+        # The oldest ones beyond the limit, and one more, must be an hour old.
         return Allowance(0, sent[min(beyond, len(sent) - 1)] + HOUR if sent else now + HOUR)
 
     def _last_hour(self, now: float) -> list[float]:

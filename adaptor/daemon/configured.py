@@ -1,4 +1,4 @@
-"""The configuration that the daemon goes by: loaded at its start, and loaded anew on `adaptor daemon reload`.
+"""The configuration of the daemon: loaded at its start, and when `adaptor daemon restart` finds it edited.
 
 A reload checks the new configuration while the old one goes on: it is read, each scheduler is asked for its
 limits, and folders are opened. Only then does the daemon end its service and begin another one in the same
@@ -55,7 +55,7 @@ def configured(option: str | None) -> Configured:
 def continued(directory: Path, option: str | None) -> Path | None:
     """The file of the last daemon, if no file is named and that daemon left unfinished work; else None.
 
-    Without it the work would go on at other sites, besides the pilots that the last daemon submitted.
+    Without it the work would go on at other sites, next to the pilots that the last daemon submitted.
 
     Args:
         option: the value of `--config`.
@@ -84,7 +84,7 @@ def _left_work(directory: Path) -> bool:
 
 
 def _unfinished(directory: Path, most: int) -> tuple[list[api.BagView], list[api.PilotRecord]]:
-    """The newest bags that have not ended, at most so many, and the pilots in the system."""
+    """The newest bags that have not ended, up to a limit, and the pilots in the system."""
     if not (directory / FILE).exists():
         return [], []
     now = system_clock()

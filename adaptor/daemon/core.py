@@ -168,7 +168,7 @@ class Core:
             self._sent_bags = {id: known for id, known in self._sent_bags.items() if id in workers}
 
     def why_paused(self, bag: int, sites: Collection[str]) -> str:
-        """Why nothing is bought for a bag; empty: something is. `sites` that it may use; empty: all."""
+        """Why no request is made for a bag; empty: one may be. `sites` that it may use; empty: all."""
         if any(pilot.bag == bag for site in self.sites.values() for pilot in site.pilots.values()):
             return ""
         return why_paused(self.decided, bag, [name for name in self.sites if not sites or name in sites])
@@ -198,7 +198,7 @@ class Core:
         await self.server.send_worker(worker.encode(), encode(message))
 
     def forget_worker(self, worker: str) -> None:
-        """It has left, or says Hello anew: it knows no bag any more."""
+        """It has left, or says Hello again: it knows no bag any more."""
         self._sent_bags.pop(worker, None)
 
     def _complete(self, worker: str, draft: Orders) -> Orders:

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 KEPT = 50
 """Folders of ended pilots that are kept."""
 _END = "pilot-end.txt"
-"""`STATUS TOLD BEGAN ENDED`: exit status, whether it was told to leave (yes, no), epoch seconds."""
+"""`STATUS TOLD BEGAN ENDED`: exit status, whether it got the order to leave (yes, no), epoch seconds."""
 _PATTERNS = ("unsent-*.msgpack", "unreachable-*.txt", "*.out", _END)
 _TOLD_EARLY = 15.0
 """Seconds by which a script learns of the end of its walltime early: it starts later than its job."""

@@ -148,7 +148,7 @@ def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:
         site.core.forget_worker(worker.id)
     if (outcome := LOSS_WORDS.get(pilot.state)) is not None:
         site.core.losses[pilot.id] = outcome
-    if pilot.state is not PilotState.WITHDRAWN:  # that was told when it was decided
+    if pilot.state is not PilotState.WITHDRAWN:  # that was reported with the decision
         ran = format_duration(pilot.ended - pilot.started) if pilot.started and pilot.ended else ""
         reason = f": {pilot.end_reason}" if pilot.end_reason else ""
         site.explain("ended", f"{pilot.state.value}{f' after {ran}' if ran else ''}{reason}", pilot)

@@ -85,7 +85,7 @@ def _serve_all(
     until_idle: bool,
     on_ready: Callable[[], None] | None,
 ) -> None:
-    """One service after the other: `adaptor daemon reload` ends one and begins the next.
+    """One service after the other: an edited configuration ends one and begins the next.
 
     Raises:
         AdaptorError: the first one could not begin; a later one gives way to the one before it.

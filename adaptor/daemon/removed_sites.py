@@ -1,8 +1,8 @@
 """Pilots of sites that left the configuration: reported, and settled once they have certainly ended.
 
 Their scheduler is no longer asked. Pilots of a local site are processes of this machine: they are looked up.
-Workers of all of them are told to leave when they connect. If the site returns to the configuration before
-they are settled, they are observed as all others.
+Workers of all of them get the order to leave when they connect. If the site returns to the configuration
+before they are settled, they are observed as all others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from backends.base import TAG_START
 log = logging.getLogger(__name__)
 
 _TOLD: Final = "removed"
-"""The kind under which `adaptor why` has them; when it was told first is when a daemon noticed."""
+"""The kind under which `adaptor why` has them; its first line has the time at which a daemon noticed."""
 
 
 def removed_pilots(core: Core) -> list[RemovedPilot]:

@@ -25,9 +25,8 @@ from adaptor.protocol.access import (
     write_access,
 )
 from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
-from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, listen
+from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresses, listen
 
 _OWN = 48
 """Descriptors of the journal, the log, the loop and the sockets themselves."""

@@ -17,6 +17,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__, api
 from adaptor.api import DaemonView, UpkeepView
+from adaptor.config.policy import policy_of
 from adaptor.daemon.client.commands import ClientEndpoint
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.configured import Configured, changes, check_removed, checked_anew
@@ -53,8 +54,8 @@ from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
 from adaptor.protocol.access import CLIENT_ACCESS
-from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
+from adaptor.protocol.listener import addresses
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
 from backends.registry import backend_type
@@ -151,7 +152,8 @@ class Service:
     def _poll_of(self, name: str) -> float:
         """Seconds between two looks at the queue of a site."""
         config = self.config.sites[name]
-        return float(config.poll_interval or backend_type(config.backend).poll_interval)
+        least = policy_of(config).keys.poll_interval or 0.0
+        return float(max(least, config.poll_interval or backend_type(config.backend).poll_interval))
 
     async def run(self, until_idle: bool = False, on_ready: Callable[[], None] | None = None) -> None:
         """Serve until told to stop, or, for a private daemon, until there is nothing left to do.
@@ -251,7 +253,8 @@ class Service:
         await self._stop.wait()
 
     async def _watch_clock(self) -> None:
-        """When the time of day was set, begin anew: times in memory and in APScheduler are of the old one."""
+        """When the time of day was set, begin again: times in memory and in APScheduler are of the old
+        one."""
         while self._stopping or not (step := system_clock.step):
             await asyncio.sleep(_LOOK)
         while self.stalled:

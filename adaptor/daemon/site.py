@@ -25,7 +25,14 @@ from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.damage import understood
 from adaptor.journal.journal import Journal
-from adaptor.journal.pilot_rows import PilotRow, local_runs, pilot_waits, pilots_in_system, submitted_since
+from adaptor.journal.pilot_rows import (
+    PilotRow,
+    local_runs,
+    pilot_waits,
+    pilots_in_system,
+    submitted_since,
+    withdrawn_since,
+)
 from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.protocol.access import worker_access
 from adaptor.protocol.keys import load_or_make_keys
@@ -95,6 +102,7 @@ class Site:
             limits_known=limits_known,
             jobs=recall_runs(core.journal, core.directory, name),
             submitted=core.journal.read(submitted_since, name, core.now() - HOUR),
+            withdrawn=core.journal.read(withdrawn_since, name, core.now() - HOUR),
         )
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.config.policy import capped, policy_of
 from adaptor.config.schema import Config, LimitsConfig, SiteConfig, sites_of
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
@@ -80,7 +81,7 @@ def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, L
 
 
 def limits_of(config: SiteConfig, backend: Backend) -> Limits:
-    """The configured limits; what is left out is asked of the scheduler.
+    """The configured limits; what is left out is asked of the scheduler, and kept within the policy.
 
     Raises:
         SchedulerError: something has to be asked, and the scheduler does not answer.
@@ -98,9 +99,10 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
     each = {
         name: _filled(limits, advertised.partitions.get(name, advertised)) for name, limits in given.items()
     }
-    if not config.partitions:
-        return each[""]
-    return msgspec.structs.replace(most_of(each), max_pending_requests=_all_requests(config, each))
+    found = each.get("") or msgspec.structs.replace(
+        most_of(each), max_pending_requests=_all_requests(config, each)
+    )
+    return capped(found, policy_of(config).keys.limits)
 
 
 def _all_given(limits: LimitsConfig) -> bool:

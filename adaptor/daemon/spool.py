@@ -23,6 +23,7 @@ from adaptor.protocol.maildir import (
     SLOWEST,
     LookPace,
     Outgoing,
+    Seal,
     SpoolConnection,
     address_of,
     file_name,
@@ -32,7 +33,6 @@ from adaptor.protocol.maildir import (
     parse_worker_file,
     path_of,
 )
-from adaptor.protocol.seal import Seal
 from adaptor.protocol.spool import Spool
 from backends.findings import Finding, error, ok
 
@@ -164,7 +164,7 @@ class SpoolEndpoint:
             return address_of(await asyncio.to_thread(self._spool.locate))
 
     async def run(self, may_listen: Callable[[], bool]) -> None:
-        """Exchange files again and again, until cancelled."""
+        """Exchange files in turns, until cancelled."""
         while True:
             try:
                 if may_listen():

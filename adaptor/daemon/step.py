@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Collection
 
 from adaptor.backoff import Pace
+from adaptor.config.policy import policy_of
 from adaptor.crafting.situation import Reshape
 from adaptor.daemon.acting import carry_out, use_nodes
 from adaptor.daemon.clock import midnight
@@ -39,13 +40,18 @@ async def run(site: Site, may_step: Callable[[], bool]) -> None:
     """Step whenever woken, after the pause that the type of the scheduler asks for.
 
     Many short bags or pilots wake a site all the time: beyond a burst it is looked at twice as often as
-    `poll_interval` says, and no more. On this machine no scheduler is asked.
+    `poll_interval` says, and no more. On this machine no scheduler is asked. Where an operator sets the least
+    time between two looks, that is kept also in bursts.
 
     Raises:
         JournalError: a step could not be written down.
     """
     kind, clock = backend_type(site.config.backend), asyncio.get_running_loop().time
-    pace = Pace(BURST, 0.0 if kind.on_this_machine else site.memory.settings.poll / 2)
+    floor = policy_of(site.config).keys.poll_interval
+    if floor is not None:
+        pace = Pace(0, float(floor))
+    else:
+        pace = Pace(BURST, 0.0 if kind.on_this_machine else site.memory.settings.poll / 2)
     while True:
         await site.wake.wait()
         site.wake.clear()

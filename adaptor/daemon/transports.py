@@ -14,7 +14,7 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.spool import SpoolEndpoint, open_spool, spool_of
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
-from adaptor.protocol.seal import Seal
+from adaptor.protocol.maildir import Seal
 from backends.machines.distant import Distant
 
 

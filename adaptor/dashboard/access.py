@@ -1,8 +1,8 @@
 """Who may see the page: a token as Jupyter's, a strict cookie, known host names, and reading only.
 
-On a shared login node every user reaches 127.0.0.1, and a browser can be led to any address by a name of a
-stranger's. So a request needs the token or the cookie that its first visit set, and a host name that is
-expected here.
+On a shared login node every user reaches 127.0.0.1, and a foreign host name can lead a browser to any
+address. So a request needs the token or the cookie that its first visit set, and a host name that is expected
+here.
 """
 
 from __future__ import annotations

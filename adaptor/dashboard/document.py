@@ -9,10 +9,14 @@ from importlib import resources
 
 from adaptor import api
 from adaptor.client.reading import Asker
-from adaptor.dashboard.details import read_activity, read_details
+from adaptor.dashboard.gathering import read_activity, read_details
 from adaptor.dashboard.page import BagRow, Head, Page, joined, sections
 from adaptor.dashboard.pictures import strips
-from adaptor.dashboard.style import stylesheet
+
+
+def stylesheet() -> str:
+    return (resources.files("adaptor.dashboard") / "style.css").read_text(encoding="utf-8")
+
 
 _STYLES = ("uplot.css", "page.css")
 _SCRIPTS = (

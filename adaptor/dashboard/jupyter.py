@@ -10,7 +10,7 @@ def setup() -> dict[str, Any]:
     """How the proxy starts the page: on a socket in a private folder that the proxy makes.
 
     Jupyter knows its user, so no second token is asked for; and it passes on whatever name the user's browser
-    has for it, so every name is taken. Nobody but this user reaches the socket.
+    has for it, so every name is accepted. Only this user reaches the socket.
     """
     command = [sys.executable, "-m", "adaptor.cli", "dashboard"]
     return {

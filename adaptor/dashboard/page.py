@@ -1,4 +1,4 @@
-"""What the page is told, as frozen types: JSON by sections, of which only those that changed are sent.
+"""What the page gets, as frozen types: JSON by sections, of which only those that changed are sent.
 
 Times are epoch seconds, durations seconds, areas processor-seconds. Field names are read by static/*.js.
 """
@@ -44,7 +44,7 @@ class PilotBox(msgspec.Struct, frozen=True, kw_only=True):
     bottom: int = 0
     p: int
     fits: bool = True
-    """Whether it lies beside the jobs of others and other pilots; not always so right after a change."""
+    """Whether it fits next to the jobs of others and other pilots; not always so right after a change."""
     state: str
     latest: float | None = None
     """Of a queued pilot: its start if it is as late as pilots lately were."""

@@ -16,7 +16,7 @@ from adaptor.dashboard.page import PilotBox, SitePicture, Strip
 
 
 def place(boxes: Iterable[PilotBox], held: Sequence[tuple[float, int]], processors: int) -> list[PilotBox]:
-    """The boxes hung from the upper edge, beside each other and above what others hold.
+    """The boxes hung from the upper edge, next to each other and above what others hold.
 
     Which order leaves no box without room is not known beforehand, so a few are tried, and that with the
     fewest such boxes is taken. They are at the upper edge, over other boxes.

@@ -84,14 +84,14 @@ class WithholdNodes(msgspec.Struct, frozen=True):
 
 
 class Explain(msgspec.Struct, frozen=True):
-    """Tell the user, for `adaptor why`."""
+    """A line of `adaptor why`."""
 
     kind: ExplanationKind
     text: str
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Note with a pilot what is wrong with it, and tell the user once for what it is about."""
+    """Note with a pilot what is wrong with it, and report it once for each node or cause."""
 
     pilot: int
     text: str

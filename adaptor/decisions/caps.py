@@ -64,7 +64,7 @@ def within_budgets(
     useful = _useful(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least, useful)
     if found.request is None:
-        return TooDear(_too_dear(ledger, allowance, found, demand))
+        return TooDear(too_dear(ledger, allowance, found, demand))
     if found.request == billed(site.rules, wanted.crafted.request):
         submit = SubmitRequest(crafted=wanted.crafted, demand=demand, payers=payers)
     else:
@@ -132,9 +132,9 @@ def _in_step(allowance: Allowance, share: float, least: Request) -> Allowance:
 def _useful(
     snapshot: Snapshot, ledger: Ledger, demand: Demand, allowance: Allowance, wanted: Request, hosts: float
 ) -> int | None:
-    """Seconds for which so many hosts are of use, where the request would take half of what is left.
+    """Seconds for which a number of hosts is of use, where the request would take half of what is left.
 
-    What is reserved for nothing buys no other host. None: it may last as long as it is wanted to.
+    Credits reserved for nothing buy no other host. None: no bound.
     """
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     purse = None if bag is None else purse_of(ledger, snapshot.here, bag)
@@ -159,7 +159,7 @@ def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[in
     return SubmitRequest(crafted=crafted, demand=wanted.demand, payers=payers)
 
 
-def _too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
+def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
     """Why there is no request, what the remaining tasks would cost, and what the user can do."""
     work = demand.waiting * demand.task.processors * demand.runtime
     rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed

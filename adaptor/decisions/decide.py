@@ -1,7 +1,7 @@
 """One step of one site: a frozen snapshot goes in, actions with their reasons come out. Pure.
 
-Whoever drives a site, the daemon or the simulation, observes it, calls `decide`, carries the actions out in
-their order, and hands `Decision.memory` to the next step, of whatever site.
+The driver of a site, the daemon or the simulation, observes it, calls `decide`, carries the actions out in
+their order, and passes `Decision.memory` to the next step of any site.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Decision(msgspec.Struct, frozen=True):
 def decide(snapshot: Snapshot) -> Decision:
     """Decide what a site does now, and why.
 
-    In this order: forecasts, pilots that are of no use, donated nodes, bags that were bought from a
-    quote, then the formal requests: withheld after failures or until another site is heard, divided among
-    the sites by time, or by cost where the user cares, limited by deadline and preference, planned by the
-    heuristic, and cut to what the budgets leave.
+    In this order: forecasts, pilots that are of no use, donated nodes, bags that run by a quote, then the
+    formal requests. These pause after failures or until another site has answered, are divided among the
+    sites by time, or by cost for bags with a budget or an aim, limited by deadline and preference, planned by
+    the heuristic, and cut to what the budgets leave.
 
     Raises:
         KeyError: a site names a heuristic that does not exist.
@@ -103,7 +103,7 @@ class _Step:
             return
         if self._snapshot.bags:
             self._compare_places()
-        for action in use_and_leave(self._snapshot, self._memory, self._own_ledger()):
+        for action in use_and_leave(self._snapshot, self._draft, self._own_ledger()):
             self._actions.append(action)
             if isinstance(action, SubmitRequest):
                 self._reserve(self._snapshot.site, action)
@@ -122,11 +122,11 @@ class _Step:
         snapshot = self._snapshot
         demands = snapshot.demands
         if not (demands or snapshot.here.requests or len(snapshot.sites) > 1):
-            self._pause({})
+            self._draft.pause(snapshot.site, {})
             return
         part = self._part(demands)
         coming = [action for action in self._actions if isinstance(action, SubmitRequest) and action.node]
-        self._pause({})
+        self._draft.pause(snapshot.site, {})
         limited = tuple(
             self._held_back(within_together(snapshot, self._aimed(beside_donated(snapshot, demand, coming))))
             for demand in demands
@@ -153,8 +153,8 @@ class _Step:
                     self._actions.append(wanted)
 
     def _part(self, demands: Sequence[Demand]) -> SitePart | None:
-        """What formal requests here are to have of the waiting tasks; by cost and time for bags with a budget
-        or an aim. None: all of them, for there is no other place."""
+        """The part of the waiting tasks for formal requests here; by cost and time for bags with a budget or
+        an aim. None: all of them, because there is no other site."""
         if len(self._snapshot.sites) > 1:
             self._compare_places()
         elif not (self._statuses and self._memory.shares):
@@ -174,7 +174,7 @@ class _Step:
     def _aimed(self, demand: Demand) -> Demand:
         found = aimed(self._snapshot, self._draft, demand)
         if found.paused:
-            self._pause({**self._paused, demand.bag: found.paused})
+            self._draft.pause_bag(self._snapshot.site, demand.bag, found.paused)
         return found.demand
 
     def _held_back(self, demand: Demand) -> Demand:
@@ -189,7 +189,7 @@ class _Step:
             return divided
         found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share)
         if isinstance(found, TooDear):
-            self._pause({**self._paused, wanted.demand.bag: found.reason})
+            self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason))
             return divided
         if divided:
@@ -207,7 +207,7 @@ class _Step:
         issue = Issue(wanted.crafted, wanted.demand)
         found = within_budgets(self._snapshot, self._memory, without, issue, payers)
         if isinstance(found, TooDear):
-            self._pause({**self._paused, wanted.demand.bag: found.reason})
+            self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason))
             if pilot.request.tr < wanted.demand.shortest:
                 self._actions.append(Withdraw(id, wanted.crafted.reason))
@@ -218,7 +218,7 @@ class _Step:
             self._actions.append(Reshape(id, found.crafted, wanted.demand))
 
     def _count_hosts(self, submit: SubmitRequest) -> None:
-        """What was asked for is bought: the bag may ask for the rest of what A²HA allows."""
+        """The request is made: the bag may ask for the rest of what A²HA allows."""
         bag = submit.demand.bag
         pace = None if bag is None else self._memory.paces.get(bag)
         if bag is not None and pace is not None:
@@ -248,13 +248,3 @@ class _Step:
     @property
     def _memory(self) -> Memory:
         return self._draft.memory
-
-    @property
-    def _paused(self) -> dict[int | None, str]:
-        return self._memory.paused.get(self._snapshot.site, {})
-
-    def _pause(self, paused: dict[int | None, str]) -> None:
-        """Why bags get no request here, by bag."""
-        if paused == self._paused:
-            return
-        self._draft.keep(paused={**self._memory.paused, self._snapshot.site: paused})

@@ -12,7 +12,8 @@ from adaptor.budget.accounting.allowance import Allowance, afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
-from adaptor.decisions.memory import Memory, donated_nodes
+from adaptor.decisions.caps import too_dear
+from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shares import shares_of, why_not_donated
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
@@ -29,14 +30,14 @@ minute or so."""
 SUSPENDED = 60.0
 """Seconds for which a pilot may be on a node that a local job has: longer, and it was only suspended."""
 WITHOUT_WORKER = 60.0
-"""Seconds without a worker after which a donated node is given up: nobody else may notice its end."""
+"""Seconds without a worker after which a donated node is given up: no other sign of its end may come."""
 
 
-def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterator[Action]:
+def use_and_leave(snapshot: Snapshot, draft: MemoryDraft, ledger: Ledger) -> Iterator[Action]:
     """Use idle nodes, leave nodes that a local job wants.
 
-    `ledger` holds what is reserved so far. Whoever takes a `SubmitRequest` from here reserves its cost there
-    before taking the next action.
+    `ledger` holds what is reserved so far. The caller reserves the cost of a `SubmitRequest` there before it
+    takes the next action.
     """
     donation = snapshot.here.donation
     if donation is None:
@@ -44,7 +45,7 @@ def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterato
     if not donation.asked:
         yield WithholdNodes("")
         return
-    choice = _Choice(snapshot, memory, donation, ledger)
+    choice = _Choice(snapshot, draft.memory, donation, ledger)
     reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
     may_use = not reason
     state = donation.state(snapshot.now, (demand.wanted for demand in snapshot.donation_demands))
@@ -54,6 +55,7 @@ def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterato
                 yield from _leave(snapshot, donation, decision)
             case UseNodes() if may_use:
                 yield from choice.submits(decision)
+                draft.pause(donated_nodes(snapshot.site), choice.too_dear)
             case UseNoMore():
                 reason = reason or choice.reason or decision.reason
     yield from _late(snapshot)
@@ -210,7 +212,9 @@ class _Choice:
     def __init__(self, snapshot: Snapshot, memory: Memory, donation: DonationFacts, ledger: Ledger) -> None:
         together: dict[int | None, list[BagDonationDemand]] = {}
         self.reason = ""
-        """Why somebody's tasks get no node; empty: nothing stood in the way."""
+        """Why a bag's tasks get no node; empty: nothing prevents it."""
+        self.too_dear: dict[int | None, str] = {}
+        """By bag: why its budget holds no node."""
         for demand in snapshot.donation_demands:
             if why := why_not_donated(memory, demand.pilots_of, snapshot.site):
                 self.reason = why
@@ -227,7 +231,7 @@ class _Choice:
         }
 
     def submits(self, decision: UseNodes) -> Iterator[SubmitRequest]:
-        """A pilot for each node for which a task is left that somebody can pay for."""
+        """A pilot for each node for which a task is left that its bag can pay for."""
         nodes = {node.name: node for node in self._donation.nodes or ()}
         for number, name in enumerate(decision.nodes):
             found = self._submit(nodes[name], decision, len(decision.nodes) - number)
@@ -290,7 +294,8 @@ class _Choice:
         allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
         found = afford(self._in_step(wanted, allowance, least, nodes), Request(node.processors, tr), least)
         if found.request is None:
-            return found.reason
+            self.too_dear[wanted.bag] = too_dear(self._ledger, allowance, found, _demand(wanted))
+            return self.too_dear[wanted.bag]
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
         return SubmitRequest(

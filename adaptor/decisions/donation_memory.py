@@ -1,4 +1,4 @@
-"""What a driver remembers of a site that donates idle nodes: what it was told of them, failures. Pure.
+"""What a driver remembers of a site that donates idle nodes: their states, failures. Pure.
 
 Times are epoch seconds, and arguments.
 """
@@ -60,7 +60,7 @@ class DonationMemory:
         self._changed: set[str] = set()
         """Nodes that the last look found otherwise than the one before."""
         self._known: dict[int, DonatedNode] = {}
-        """By pilot: what was told of its node last."""
+        """By pilot: the last report on its node."""
         self._closes = math.inf
         """Until when nodes may be used by the hours of the day, as of the last look."""
         self._used: KeysView[str] = dict[str, Pilot]().keys()
@@ -83,7 +83,7 @@ class DonationMemory:
         self.failing.succeeded()
 
     def not_submitted(self, node: str, reason: str, now: float) -> None:
-        """A pilot for a node was not taken, or nobody knows whether it was."""
+        """The scheduler refused a pilot for a node, or gave no clear answer."""
         self.refusals(node).failed(now, reason)
         self.failing.failed(now, reason)
 
@@ -148,7 +148,7 @@ class DonationMemory:
         return found
 
     def look_away(self) -> None:
-        """Nobody asks for the nodes in this step."""
+        """No look at the nodes in this step."""
         self.reports, self.asked = (), False
 
     def is_to_be_kept(self, now: float) -> bool:
@@ -161,7 +161,7 @@ class DonationMemory:
     def before_looking(self, pilots: PilotTable, now: float) -> None:
         """Where the nodes have not been looked at for long, their idle periods begin again.
 
-        Nobody looks while nothing waits, or while the scheduler does not answer. A node that was used
+        There is no look while nothing waits, or while the scheduler does not answer. A node that was used
         before the daemon's restart has been idle for as long, at least.
         """
         if self.observed is not None and abs(now - self.observed) > _BLIND:
@@ -258,8 +258,8 @@ class DonationMemory:
         return ""
 
     def _watched(self, pilot: Pilot, use: NodeUse | None, now: float, *, heard: bool) -> Pilot:
-        """Take in whether a pilot runs, whether a worker of it is heard of, and since when a local job has
-        wanted its node; a scheduler may change its mind."""
+        """Note whether a pilot runs, whether a worker of it reports, and since when a local job has wanted
+        its node; the scheduler may withdraw that."""
         watched, wanted = pilot.watched(now, heard=heard), pilot.wanted_since
         runs = pilot.state is PilotState.RUNNING
         if runs and self._stuck:

@@ -24,7 +24,7 @@ class PilotTable(Mapping[int, Pilot]):
         self.by_node: dict[str, Pilot] = {}
         """By donated node: the last pilot for it."""
         self.touched: set[str] = set()
-        """Donated nodes whose pilots have changed, until somebody has taken that in and clears it."""
+        """Donated nodes whose pilots have changed; the reader clears it."""
 
     @property
     def concerned(self) -> tuple[Pilot, ...]:

@@ -14,7 +14,7 @@ from adaptor.reports import JobReport, JobState
 from adaptor.shortfalls import Shortfall
 
 CANCEL_AGAIN = 120.0
-"""Seconds after which a pilot that was told to end, and is still there, is told again."""
+"""Seconds until a pilot that got the order to end, and is still there, gets it again."""
 MISSES_TO_VANISH = 3
 """Consecutive answers without the pilot after which it counts as vanished."""
 
@@ -73,7 +73,7 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     cancel_sent: float | None = None
     """When the scheduler was last told to end it; None: never."""
     notes: Mapping[str, str] = {}
-    """What is wrong with it, as the user was told: by node, by NODES, or by "" for the pilot itself."""
+    """What is wrong with it, as reported: by node, by NODES, or by "" for the pilot itself."""
     nodes: tuple[str, ...] = ()
     """While it runs, as the scheduler names them; empty: not known."""
     arrivals: Mapping[str, Arrival] = {}
@@ -81,13 +81,13 @@ class Pilot(PilotView, frozen=True, kw_only=True):
     never: str = ""
     """Why the scheduler can never start it, in its words; empty: it can."""
     unheard: str | None = None
-    """What workers that never reached the daemon left in its folder; None: nobody has looked yet."""
+    """What workers that never reached the daemon left in its folder; None: not looked at yet."""
     wanted_since: float | None = None
     """Of a donated node: since when a local job has been seen to want it."""
     without_worker_since: float | None = None
-    """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
+    """Since when it has run without a worker that reports; None: it has one, or does not run."""
     fell_silent: bool = False
-    """Whether a worker of it was lost without a farewell: it may be heard of again."""
+    """Whether a worker of it fell silent: it may report again."""
     misses: int = 0
     """Answers in a row that left it out."""
     wait_known: bool = False
@@ -244,11 +244,11 @@ def _ended(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> Pi
 def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> Pilot:
     """The scheduler's answer does not name a pilot in the system: it may have ended.
 
-    Missing never means completed: a pilot whose submit is young may still appear, one whose workers
-    are heard of runs, and any other has vanished only after several such answers.
+    Missing never means completed: a pilot that was just submitted may still appear, one whose workers report
+    runs, and any other has vanished only after several such answers.
 
     Args:
-        alive: whether one of its workers was heard of lately.
+        alive: whether one of its workers has reported lately.
         settle_time: seconds after which a submit that left no trace has not happened.
     """
     if pilot.state is PilotState.SUBMITTING:

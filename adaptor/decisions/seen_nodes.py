@@ -1,6 +1,6 @@
 """The nodes of a site as last seen, since when each is idle, and what the learner makes of that. Pure.
 
-A look costs what has changed since the last one: nodes that became idle together are told of together.
+A look costs what has changed since the last one: nodes that became idle together are learned together.
 Times are epoch seconds.
 """
 
@@ -15,7 +15,7 @@ from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 
 _TELL = 60.0
-"""Seconds of an idle period that is not over after which the learner is told of it."""
+"""Seconds after which an idle period counts in the learner before it is over."""
 
 
 class _Period(msgspec.Struct):
@@ -54,7 +54,7 @@ class SeenNodes:
         return self._since.keys()
 
     def since(self, node: str) -> float | None:
-        """Since when a node has been idle; None: it is not, or nobody has seen it."""
+        """Since when a node has been idle; None: it is not, or was never seen."""
         return self._since.get(node)
 
     def looked(self, reports: Sequence[NodeReport], now: float) -> list[NodeReport]:
@@ -84,13 +84,13 @@ class SeenNodes:
         return changed
 
     def begins(self, node: str, since: float, now: float) -> None:
-        """A node has been idle since then, of which nothing was told before `now`, if that is not known."""
+        """A node has been idle since then; nothing of that was learned before `now`, if it was not known."""
         if node not in self._since:
             self._since[node] = since
             self._periods.setdefault(since, _Period(now - since)).nodes += 1
 
     def begin_anew(self) -> None:
-        """Nobody has looked for long: what is idle at the next look counts from then on."""
+        """After a long time without a look: what is idle at the next look counts from then on."""
         self.reports, self.by_name, self._at = (), {}, None
         self._since.clear()
         self._periods.clear()

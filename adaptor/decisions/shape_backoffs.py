@@ -14,7 +14,7 @@ from adaptor.backoff import Backoff, Holdoff
 from adaptor.crafting.situation import ShapeAt, TaskShape
 
 SHAPES_IN_A_ROW = 3
-"""So many shapes that failed without a success in between speak against the site, not against the tasks."""
+"""Shapes that fail in a row, without a success, until the site is at fault and not the tasks."""
 
 
 class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):

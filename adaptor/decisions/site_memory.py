@@ -75,10 +75,12 @@ class SiteMemory:
         nodes: SeenNodes | None = None,
         limits_known: bool = True,
         submitted: Iterable[float] = (),
+        withdrawn: Iterable[float] = (),
         jobs: RunShares | None = None,
     ) -> None:
         """`waits`, `nodes` and `jobs`: what was learned before; `limits_known`: False where the limits
-        only stand for some that could not be asked yet; `submitted`: when requests were sent before."""
+        only stand for some that could not be asked yet; `submitted` and `withdrawn`: when requests were
+        sent and withdrawn before."""
         self.settings = settings
         self.name = settings.name
         self.rules = settings.rules
@@ -110,6 +112,8 @@ class SiteMemory:
         self._backoffs = (self.refusals, self.stuck, self.fruitless)
         self.submissions = Submissions(settings.rules.max_submissions, submitted)
         """Of formal requests, in the last hour."""
+        self._withdrawals = Submissions(settings.rules.max_withdrawals, withdrawn)
+        """Of queued formal requests, in the last hour."""
         self._submitting: dict[int, SubmitRequest] = {}
         """By `id`: requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
@@ -198,7 +202,7 @@ class SiteMemory:
             self.keep(_with_workers(pilot, workers.get(pilot.id, {}).values(), now))
         return SiteFacts(
             name=self.name,
-            rules=self.rules,
+            rules=self._rules_now(now),
             heuristic=self.settings.heuristic,
             queue=self.seen,
             requests=self.requests,
@@ -219,6 +223,14 @@ class SiteMemory:
             poll=self.settings.poll,
             donation=self._donation_facts(workers, now, midnight),
         )
+
+    def _rules_now(self, now: float) -> SiteRules:
+        """Requests are not withdrawn for better ones where one step could withdraw more than are left."""
+        left = self._withdrawals.allowance(now).left
+        queued = sum(pilot.state is PilotState.QUEUED for pilot in self.requests)
+        if left is None or left >= queued:
+            return self.rules
+        return msgspec.structs.replace(self.rules, may_withdraw=False)
 
     def _unusable(self) -> str:
         if not self.limits_known:
@@ -305,7 +317,7 @@ class SiteMemory:
         return self.change(pilot, state=PilotState.QUEUED) if pilot.state is PilotState.SUBMITTING else pilot
 
     def not_submitted(self, pilot: Pilot, reason: str, now: float, *, refused: bool) -> None:
-        """The scheduler did not take it, or nobody knows whether it did.
+        """The scheduler did not take it, or gave no clear answer.
 
         `refused`: it was asked and said no, which speaks against the request and not against the site.
         """
@@ -332,6 +344,8 @@ class SiteMemory:
             return None
         if isinstance(action, WithdrawStuck) and not pilot.node:
             self.stuck.failed(pilot.asked, now, action.reason)
+        if pilot.state is PilotState.QUEUED and not pilot.node:
+            self._withdrawals.note(now)
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
         return self.change(pilot, leaving=action.reason)
@@ -351,9 +365,8 @@ class SiteMemory:
         return pilot if queued and pilot is not None and not pilot.leaving else None
 
     def remark(self, action: Remark) -> Pilot | None:
-        """Note the remark; returns the pilot if the user is to be told.
-
-        None: that was told, the pilot has left, or a worker has called meanwhile.
+        """Note the remark; returns the pilot if the user should see it. None: it was reported before, the
+        pilot has left, or a worker has called meanwhile.
         """
         pilot = self.pilots.get(action.pilot)
         if pilot is None or (not action.about and pilot.first_hello is not None):
@@ -418,7 +431,7 @@ class SiteMemory:
     # --- what observations do to it --------------------------------------------------------------
 
     def watch(self, broker: Broker, now: float) -> None:
-        """Take in which running pilots of formal requests have a worker that is heard of, or could have."""
+        """Note which running pilots of formal requests have a worker that reports, or could have one."""
         heard = broker.state.workers.by_pilot
         for pilot in self.requests:
             self.keep(pilot.watched(now, heard=pilot.id in heard or bool(self.unreachable)))

@@ -150,7 +150,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     bags: dict[int, BagFacts] = {}
     """Those that have pilots of their own."""
     ledger: Ledger
-    """A copy: nobody else changes it, and no decision does."""
+    """A copy that no decision and no other code changes."""
     memory: Memory
     forecast_kept: frozenset[int] = frozenset()
     """Bags whose first forecast is kept."""

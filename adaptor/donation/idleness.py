@@ -44,7 +44,7 @@ class Hazard(msgspec.Struct, frozen=True):
         return EDGES[piece] + (level - self.cumulative[piece]) / self.rates[piece] - age
 
     def survival(self, age: float, seconds: float) -> float:
-        """The probability that a node of this age stays idle for so much longer."""
+        """The probability that a node of this age stays idle for `seconds` longer."""
         age = max(0.0, age)
         return math.exp(self._up_to(age) - self._up_to(age + seconds))
 
@@ -90,7 +90,7 @@ class Idleness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IdleLearner:
-    """The learning of one site's idle periods. Each call tells of a part of one that has not been told."""
+    """Learns one site's idle periods. Each call adds a part of one that was not added before."""
 
     def __init__(self, known: Idleness | None = None) -> None:
         known = known or Idleness()

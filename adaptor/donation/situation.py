@@ -1,4 +1,4 @@
-"""What the donation is told of a site, and what it decides. Frozen types, no behaviour.
+"""What the donation knows of a site, and what it decides. Frozen types, no behaviour.
 
 Transparent allocation (De Rose et al. 2008, §3): bags use the nodes that local users leave idle, and give
 them back the moment a local job wants them. Times are epoch seconds (in replay: of the trace), durations

@@ -170,7 +170,7 @@ class AdaptorJobEnvironment(JobEnvironment):
         "array_job_id": "ADAPTOR_BAG_ID",
         "array_task_id": "ADAPTOR_TASK_ID",
         "num_nodes": "ADAPTOR_NODES",
-        # One process: nobody sets these.
+        # One process: these are never set.
         **{name: f"ADAPTOR_SUBMITIT_{name}" for name in ("num_tasks", "node", "global_rank", "local_rank")},
     }
 

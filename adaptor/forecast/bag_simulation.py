@@ -33,7 +33,7 @@ _MOST_ASKED = 12
 _HIGHER = 1.3
 """Growth of the estimated runtime at which requests are considered again."""
 _PACED = 0.6
-"""Of the tasks that wait, the share at which a bag with aims is bought for again."""
+"""The share of the waiting tasks at which a bag with aims may request again."""
 _OF_A_GROUP = 8
 """Tasks of slots that count as one of which the longest is looked for at the end, at most."""
 _LEAVES_AFTER = 60.0

@@ -32,8 +32,8 @@ ENOUGH = 19
 """Own scores from which on an interval is the site's own: the fewest whose 0.95 quantile exists."""
 NEWEST = 400
 """Own scores that count, the newest: queues change."""
-START_UNIT = 300.0
-"""`Raw.unit` of starts, seconds."""
+LOOKS = 5.0
+"""Looks of a scheduler at its queue that are the unit of starts."""
 _WIDTH, _WIDTH_ALONE_LATE = 1.0, 0.1
 """Added to each side of a raw interval, on its scale: futures that all agree may err too. Where nothing but
 the rest of the tasks is unknown, raw intervals tell well which bags are hard to foresee."""

@@ -99,7 +99,7 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
             ],
             budget,
         )
-        # Neighbours among the sorted cases share a future: its requests are crafted for such runtimes.
+        # Adjacent cases of the sorted ones share a future: its requests are crafted for such runtimes.
         block = list(runtimes[number * DRAWS // count : (number + 1) * DRAWS // count])
         middle = block[len(block) // 2].mean
         block.sort(key=lambda case: abs(case.mean - middle))
@@ -124,7 +124,7 @@ def _cost(
 ) -> Estimate:
     """Credits in the end; for the work alone where no end is seen in some courses.
 
-    Hosts are bought by charging units: the interval reaches one unit of a slot further.
+    Hosts are charged by units: the interval reaches one unit of a slot further.
     """
     found = estimate((known.used + course.cost) / 1e6 for course in courses)
     if math.isinf(found.high):

@@ -29,7 +29,7 @@ class KnownPilot(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     started: float | None
     predicted: float | None
-    """The predicted start of a queued one when it was made; None: nobody has predicted it."""
+    """The predicted start of a queued one when it was made; None: not predicted."""
     elapsed: tuple[float, ...] = ()
     """Seconds for which tasks have run in it."""
     bounds: tuple[float, ...] = ()
@@ -74,7 +74,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
     """Of pilots for such tasks; None: the bag does not pay."""
     kind: Allocation = "explicit"
     terms: HostTerms | None = None
-    """How time is bought there for a bag with aims; None: it has none."""
+    """How time is charged there for a bag with aims; None: it has none."""
     whole_units: bool = False
     """Whether time is charged in units that are long compared with the start-up of a pilot."""
     end_takes: float | None = None
@@ -84,7 +84,7 @@ class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownAims(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bag with aims is bought by."""
+    """The terms by which a bag with aims requests hosts."""
 
     preset: Preset
     deadline: float | None = None

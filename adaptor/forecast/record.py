@@ -2,10 +2,10 @@
 
 A forecast is made again all the time, and the later it is made, the easier it is. So one forecast of each bag
 is judged, its first: that of the first step of the daemon after the submission, mostly before any task has
-run. Of a bag that pays it is that of the first step at which enough tasks have finished for its cost to be
-shown, and a pilot of the bag is in the system, so that it names both a cost and an end. Nobody can choose it:
-it is made in any case, and written down before its outcome is known. It is the hardest that
-users are shown, and the one that they plan by. Each bag counts once, as its forecasts err together.
+run. For a bag that pays, this is the first step at which enough tasks have finished for its cost to be
+shown, and a pilot of the bag is in the system, so that it names both a cost and an end. It cannot be chosen:
+it is made in any case, and written down before its outcome is known. It is the hardest that users are shown,
+and the one that they plan by. Each bag counts once, as its forecasts err together.
 
 A bag does not count
 

@@ -4,8 +4,8 @@ The requests are crafted by the heuristic of the site, from what is free in that
 for the first course of each future, and while `CraftBudget` lasts. The other courses take what it made when
 requests were considered for the first, the second … time, and place that again. A future is either drawn
 (local jobs run shares of their limits) or as planned, with the waits that requests really had besides the
-planned ones. How the queue will look when later requests are made, nobody knows: in one half of the futures
-nobody else comes, in the other it looks as it does now.
+planned ones. How the queue will look when later requests are made is unknown: in one half of the futures no
+other jobs come, in the other it looks as it does now.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class SiteFuture:
 
     @staticmethod
     def _profile_of(queue: PlannedQueue) -> Profile:
-        """What is free besides all jobs, without those that the future has no room for."""
+        """What is free next to all jobs, without those that the future has no room for."""
         profile = Profile.of_steps(list(queue.plan))
         for running in queue.running:
             _take(profile, queue.now, running.end, running.processors)

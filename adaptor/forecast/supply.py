@@ -73,7 +73,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 class Supply(Protocol):
     @property
     def paced(self) -> bool:
-        """Whether requests are bought step by step, as tasks finish."""
+        """Whether requests are made step by step, as tasks finish."""
 
     def asked(self, moment: Moment) -> list[PilotAhead]:
         """The pilots of the requests that are made then."""

@@ -135,7 +135,7 @@ def take_staged(db: sqlite3.Connection, bag: int, total: int, *, gated: bool) ->
 
 
 def count_tasks(db: sqlite3.Connection, bag: int, total: int, blocked: int, *, linked: bool = False) -> None:
-    """Count new tasks, of which so many are blocked, among those of their bag."""
+    """Add new tasks, and how many of them are blocked, to the counts of their bag."""
     db.execute(
         "UPDATE bag SET tasks = tasks + ?1, waiting = waiting + ?2, blocked = blocked + ?3,"
         " linked = MAX(linked, ?4) WHERE id = ?5",
@@ -199,7 +199,8 @@ def write_needs(db: sqlite3.Connection, bag: int, tasks: Iterable[int], needs: O
     for task in tasks:
         (packed,) = db.execute("SELECT needs FROM task WHERE bag = ? AND number = ?", (bag, task)).fetchone()
         earlier = OwnNeeds() if packed is None else msgspec.msgpack.decode(packed, type=OwnNeeds)
-        # Memory that the task was given after a failure is kept besides: it would hide what the user says.
+        # Memory that the task was given after a failure is kept in addition: it would hide what the user
+        # says.
         db.execute(
             "UPDATE task SET needs = ?, memory = CASE WHEN ? THEN NULL ELSE memory END"
             " WHERE bag = ? AND number = ?",

@@ -132,7 +132,7 @@ def _results(
 ) -> Iterable[tuple[int, bytes, str, float, int | None]]:
     """Of the tasks of these events that are done: number, packed input, site, runtime (seconds), peak.
 
-    SQLite is told to begin with the events: else it reads all attempts of the bag.
+    The query makes SQLite begin with the events: else it reads all attempts of the bag.
     """
     marks = ",".join("?" * len(events))
     return db.execute(

@@ -1,6 +1,6 @@
 """Pilots as rows of the journal: the intent to submit, how each fared, and what attempts held of it.
 
-Beside them local jobs: which shares of their limits they ran, with salted hashes in place of users.
+In addition local jobs: which shares of their limits they ran, with salted hashes in place of users.
 """
 
 from __future__ import annotations
@@ -101,6 +101,15 @@ def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[flo
     """When the requests of a site were sent."""
     rows = db.execute(
         "SELECT submitted FROM pilot WHERE site = ? AND donated_node = '' AND submitted > ?", (site, since)
+    )
+    return [float(at) for (at,) in rows]
+
+
+def withdrawn_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
+    """When requests of a site were withdrawn from its queue."""
+    rows = db.execute(
+        "SELECT ended FROM pilot WHERE site = ? AND donated_node = '' AND state = ? AND ended > ?",
+        (site, PilotState.WITHDRAWN.value, since),
     )
     return [float(at) for (at,) in rows]
 

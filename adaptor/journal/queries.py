@@ -14,14 +14,12 @@ from adaptor.api import BagReport, Explanation, Totals
 from adaptor.api.question import A, Handlers
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.errors import UsageError
-from adaptor.journal.activity_views import activity, measured, task_sums
+from adaptor.journal.activity_views import activity, donation_of_bag, measured, task_sums
 from adaptor.journal.credits import bag_line, credits_view, entries, gpus_of_pilot
 from adaptor.journal.damage import understood
 from adaptor.journal.database import FILE, guarded, open_for_reading
-from adaptor.journal.donation_views import donation_of_bag
-from adaptor.journal.event_views import events
 from adaptor.journal.forecast_rows import first_forecast, forecast_record
-from adaptor.journal.views import OFFLINE, Live, bags, count, latest, pilots, tasks
+from adaptor.journal.views import OFFLINE, Live, bags, count, events, latest, pilots, tasks
 from adaptor.model import IN_SYSTEM
 
 

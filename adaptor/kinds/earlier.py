@@ -22,8 +22,8 @@ KEPT = 12
 _POINTS = 21
 """Runtimes that are kept of a bag: 0, 5, …, 100 %."""
 _DECAY = 0.5
-"""The weight of a bag beside that of the next one. CTC, by user and executable: 68 % of the bags are within
-2.04 times; with 0.7 within 2.09, with 1 within 2.28."""
+"""The weight of a bag, as a part of that of the next one. CTC, by user and executable: 68 % of the bags are
+within 2.04 times; with 0.7 within 2.09, with 1 within 2.28."""
 _USUAL = math.log(2)
 """One deviation of the logarithm of a new bag's mean, before bags show their own (CTC: 68 % within 2)."""
 _USUAL_WEIGHT = 1.0

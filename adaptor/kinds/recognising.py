@@ -198,7 +198,7 @@ def kinds_of(spec: BagSpec, tasks: Sequence[TaskInput]) -> tuple[TaskKind, ...]:
 
 
 def sample_step(total: int) -> int:
-    """Of so many tasks, each how manieth is looked at."""
+    """The distance between two of `total` tasks that are looked at."""
     return max(1, -(-total // LOOKED_AT))
 
 

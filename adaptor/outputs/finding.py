@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from adaptor.outputs.names import ARCHIVE, INDEX, PACK, Stream, output_name
+from adaptor.outputs.packing import ARCHIVE, INDEX, PACK, Stream, output_name
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _PATIENCE = 10.0
@@ -105,7 +105,7 @@ class Outputs:
 
 
 def open_place(place: OutputPlace, *, ours: bool = False) -> BinaryIO:
-    """At its first byte. A fifo that somebody has put in its place is not waited for.
+    """Open a file at its first byte. A fifo that was put in its place is not waited for.
 
     Args:
         ours: whether it must be a file of this user's, and no link.

@@ -5,7 +5,7 @@ node caches the file's end. So every archive has one writer, a worker, and a bag
 workers. A task writes into files of its own as long as it runs, and after a worker's sudden end these are
 still there; none is removed before its content is on the disk a second time.
 
-An archive is a tar file, which `tar -x` unpacks. Beside it lies an index, a line for each member: where its
+An archive is a tar file, which `tar -x` unpacks. Next to it lies an index, a line for each member: where its
 data begin, their bytes, its name. A line without its end is one that a crash has cut off; the output that it
 meant is still a file.
 """
@@ -15,9 +15,50 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from adaptor.outputs.names import ARCHIVE, INDEX, PACK
+from adaptor.bag_spec import DEFAULT_OUTPUT
 from adaptor.private_files import open_ours
+
+Stream = Literal["stdout", "stderr"]
+_ENDS: dict[Stream, str] = {"stdout": "out", "stderr": "err"}
+
+PACK = "packed-"
+"""What the names of an archive and its index begin with: `packed-NODE-PID.tar`, `packed-NODE-PID.index`."""
+ARCHIVE, INDEX = ".tar", ".index"
+
+
+def output_name(task: int, attempt: int, stream: Stream) -> str:
+    """`5.out`; from the second attempt on, the attempt is part of the name: `5.2.out`."""
+    stem = f"{task}" if attempt <= 1 else f"{task}.{attempt}"
+    return f"{stem}.{_ENDS[stream]}"
+
+
+_MOST = 10_000
+
+
+def numbers_of_others(output: str) -> tuple[int, ...]:
+    """Numbers of bags whose output folder of the default name another user has made, at most 10,000.
+
+    Workers write into no such folder. `output`: with `{bag}` in place of the number. Empty if a person has
+    named it: such a folder may be a group's.
+    """
+    above, name = os.path.split(output)
+    before, _, behind = DEFAULT_OUTPUT.partition("{bag}")
+    found = []
+    with contextlib.suppress(OSError), os.scandir(above) as entries:
+        for entry in entries if name == DEFAULT_OUTPUT else ():
+            number = entry.name.removeprefix(before).removesuffix(behind)
+            if entry.name == f"{before}{number}{behind}" and number.isdecimal() and _of_another(entry):
+                found.append(int(number))
+    return tuple(sorted(found)[-_MOST:])
+
+
+def _of_another(entry: os.DirEntry[str]) -> bool:
+    with contextlib.suppress(OSError):
+        return entry.stat(follow_symlinks=False).st_uid != os.geteuid()
+    return False
+
 
 LARGEST = 16 << 20
 """Bytes of an output that is packed; a larger one stays a file of its own."""
@@ -56,7 +97,7 @@ class Packer:
         """Bytes of archive and index that are whole; a full disk may have left more."""
 
     def pack(self, names: Sequence[str], folder: int) -> None:
-        """Move outputs from an open folder into the archive; what is no plain file of ours stays.
+        """Move outputs from an open folder into the archive; other files than plain ones of ours stay.
 
         Raises:
             OSError: the archive cannot be written; every output is still a file.
@@ -92,7 +133,7 @@ class Packer:
         try:
             try:
                 self._open(handles, folder)
-            except FileNotFoundError:  # the first ones, or somebody has removed them
+            except FileNotFoundError:  # the first ones, or they were removed
                 self._make(folder)
                 self._open(handles, folder)
             archive, index = handles

@@ -1,7 +1,7 @@
 """Command lines that start Python, whatever lies in the folder where they are run.
 
-`python -m` and `python -c` look for modules in the current folder first, so a `json.py` in somebody's home
-directory would stand in for the library's. `-P` prevents that, but only from Python 3.11 on.
+`python -m` and `python -c` look for modules in the current folder first, so a `json.py` in a home directory
+would stand in for the library's. `-P` prevents that, but only from Python 3.11 on.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ seconds; the daemon answers every report, so either side notices silence. The wo
 result until `Orders.acknowledged` names it, so a message may be lost or come twice without harm.
 
 Workers outlive an upgrade of the daemon, so fields are only added, behind the others and with a default
-(`tests/protocol/test_worker_shapes.py`). A worker whose messages cannot be decoded is told to leave; one that
-cannot decode the daemon's leaves. In both cases its tasks go back without a charge.
+(`tests/protocol/test_worker_shapes.py`). A worker whose messages cannot be decoded gets the order to leave;
+one that cannot decode the daemon's leaves. In both cases its tasks go back without a charge.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     cwd: str
     output: str
     """The folder for standard output and error: `<task>.out`, `<task>.err`; from the second attempt
-    of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err` (`adaptor/outputs/names.py`). Empty files
+    of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err` (`adaptor/outputs/packing.py`). Empty files
     are removed."""
     environment: dict[str, str]
     task: TaskSize = TaskSize()

@@ -25,8 +25,7 @@ import msgspec
 from adaptor import __version__
 from adaptor.processes.descriptors import raise_limit
 from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
-from adaptor.protocol.interfaces import addresses
-from adaptor.protocol.listener import BACKLOG, Caller, ConnectionRoom, Listener, listen
+from adaptor.protocol.listener import BACKLOG, Caller, ConnectionRoom, Listener, addresses, listen
 
 SILENCE = 20.0
 """Seconds without a byte from the daemon after which the relay exits."""

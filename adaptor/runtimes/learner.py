@@ -16,8 +16,8 @@ MOST = 0.75
 ENOUGH = 8
 """Finished tasks whose mean speaks for the others."""
 CUT_AT_EVEN_ODDS = 1.1
-"""A task that was cut needs so many times what it had, where tasks start at even odds: many are cut that are
-no longer than others."""
+"""Growth factor after a kill at the pilot's end if tasks may start at even odds: most killed tasks are not
+longer than average."""
 
 
 class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,7 +42,7 @@ _SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 _SEEN, _MOST_TIMES = 1.5, 30.0
 """By which factor they take longer than others, at least and at most."""
 _ENOUGH = 20
-"""Finished tasks from which on their longest tell of a tail."""
+"""Finished tasks from which on the longest ones show a tail."""
 _EXCEEDING = 64
 """Finished tasks beyond the threshold, at most."""
 _FURTHER = 6
@@ -110,10 +110,10 @@ class Runtimes(Protocol):
         """Of a waiting task; `progress`: the share of the waiting ones that start before it."""
 
     def several(self, count: float, progress: float) -> float:
-        """Of so many waiting tasks together, one after the other."""
+        """Of a number of waiting tasks together, one after the other."""
 
     def rest(self, ran: float) -> float:
-        """That a task still takes that has run for so long."""
+        """Of what is left of a task that has run for `ran` seconds."""
 
 
 class MixedRuntimes:
@@ -172,7 +172,7 @@ class _OtherKind(msgspec.Struct, frozen=True):
     """Seconds."""
 
     def chance(self, survival: float) -> float:
-        """That a running task is one of them, of the others of which this share would have run so long."""
+        """That a running task is one of them, if this share of the others would have run as long."""
         return self.share / (self.share + (1 - self.share) * survival)
 
 
@@ -250,7 +250,7 @@ class RuntimeCases:
         return _OtherKind(share, usual * _SEEN * (_MOST_TIMES / _SEEN) ** draw.random())
 
     def _chances_of_others(self, middle: float, spread: float) -> list[float]:
-        """That there are no such tasks, and that they are so many of all (`_SHARES`).
+        """That there are no such tasks, and that they are each share of all (`_SHARES`).
 
         That none has finished speaks against them; each running task that is older than usual, for them.
         """

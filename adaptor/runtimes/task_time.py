@@ -43,7 +43,7 @@ class TaskTime(msgspec.Struct, frozen=True):
             raise UsageError(f"the deviation of runtimes must be 0 s or more, not {self.deviation:g} s")
 
     def completed(self, seconds: float, fresh: bool) -> float:
-        """Tasks that one processor is expected to start from now on and to end within so many seconds.
+        """Tasks that one processor is expected to start from now on and to end within `seconds`.
 
         A fresh one follows the renewal function of normal runtimes, the sum of P(k tasks take no longer);
         one in the middle of a task completes `seconds / mean` (Ricciardi & Hwang, eq. 1), the first of
@@ -61,13 +61,13 @@ class TaskTime(msgspec.Struct, frozen=True):
         return sum(_normal((seconds - k * self.mean) / (spread * math.sqrt(k))) for k in range(1, most + 1))
 
     def started(self, seconds: float, fresh: bool) -> float:
-        """Tasks that one processor is expected to start within so many seconds."""
+        """Tasks that one processor is expected to start within `seconds`."""
         if seconds < 0:
             return 0.0
         return 1 + self.completed(seconds, fresh) if fresh else seconds / self.mean
 
     def remaining(self, elapsed: float) -> float:
-        """Seconds that a task is expected to run on, that has run for so long (BaTS, tail phase).
+        """Seconds that a task which has run for `elapsed` is expected to run on (BaTS, tail phase).
 
         The mean of a normal runtime above `elapsed`, less `elapsed`: never below 0, and the longer a task
         has run, the less.
@@ -84,7 +84,7 @@ class TaskTime(msgspec.Struct, frozen=True):
         return spread * (hazard - z), max(0.0, spread**2 * (1 + z * hazard - hazard**2))
 
     def ended(self, seconds: float) -> float:
-        """Probability that the task found running at a random instant has ended so much later.
+        """Probability that the task found running at a random instant has ended `seconds` later.
 
         The residual life of a renewal process, for normal runtimes: its tail is the integral of theirs
         over the mean, (σ/μ)(φ(z) - zΦ(-z)) with z = (x - μ)/σ.

@@ -21,7 +21,7 @@ from adaptor.runtimes.tail import beyond
 LEAST = 1e-3
 """Seconds: no task is shorter."""
 _FEWEST = 8
-"""Finished tasks from which a trend can be told."""
+"""Finished tasks from which on a trend can be seen."""
 _PRIOR = 0.1
 """How many files are taken to be sorted by something that runtimes go with, before any task has finished."""
 _UNSURE = 0.3

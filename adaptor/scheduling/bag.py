@@ -105,7 +105,7 @@ class Bag:
         """Bags that have ended so that none of its tasks can run, unless they are retried; how they ended."""
         self.sizes = TaskSizes(spec.task, needs)
         self.lines = Lines(self.sizes, total)
-        """Tasks that wait, but for the suspects, by class of sizes."""
+        """Tasks that wait, except the suspects, by class of sizes."""
         self.suspects: deque[int] = deque()
         """Suspects that wait (see `losses`): they run after all others."""
         self.losses = Losses(spec.max_lost)
@@ -146,7 +146,7 @@ class Bag:
 
     @property
     def waiting(self) -> Iterator[int]:
-        """Tasks that wait, but for the suspects; in one line after another."""
+        """Tasks that wait, except the suspects; one class after another."""
         return self.lines.waiting
 
     def fill(self) -> None:
@@ -346,7 +346,7 @@ class Bag:
         self.adrift.setdefault(task, set()).add(attempt)
 
     def resize(self, task: int, memory: int) -> None:
-        """Give a task that does not wait so much memory (bytes) from now on."""
+        """Set the memory (bytes) of a task that does not wait, from now on."""
         self.sizes.resize(task, memory)
 
     def put_back(self, task: int, *, first: bool) -> None:
@@ -458,7 +458,7 @@ class Bag:
         Those that run after others which have not ended are blocked; those that run after others which failed
         and are not among them stay as they are. `needs`: what replaces theirs.
 
-        Raises ValueError: the needs contradict what a task has beside them.
+        Raises ValueError: the needs contradict other sizes of a task.
         """
         again = self.may_retry(tasks)
         if needs is not None:
@@ -483,7 +483,7 @@ class Bag:
 
         Attempts that run go on as they are, and the order of the waiting tasks stays.
 
-        Raises ValueError: the needs contradict what a task has beside them.
+        Raises ValueError: the needs contradict other sizes of a task.
         """
         chosen = self.not_ended(tasks)
         for size in {self.sizes.of(task) for task in chosen}:

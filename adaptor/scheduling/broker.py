@@ -177,7 +177,7 @@ class Broker:
 
         `needs`: what replaces theirs.
 
-        Raises ValueError: the needs contradict what a task has beside them; nothing is changed.
+        Raises ValueError: the needs contradict other sizes of a task; nothing is changed.
         """
         bag = self.state.bags.get(bag.id, bag)
         await_retried(self.state, bag)
@@ -239,7 +239,7 @@ class Broker:
 
         Those that run go on with what they have.
 
-        Raises ValueError: the needs contradict what a task has beside them; nothing is changed.
+        Raises ValueError: the needs contradict other sizes of a task; nothing is changed.
         """
         bag = self.state.bags.get(bag_id)
         changed = [] if bag is None else bag.change_needs(tasks, needs)
@@ -352,7 +352,7 @@ class Broker:
 
     @property
     def busy(self) -> bool:
-        """True if any task is unfinished, but for bags that have paused by themselves and run nothing."""
+        """True if any task is unfinished, except in bags that have paused by themselves and run nothing."""
         return any(
             not bag.ended and (bag.at_work or not bag.guard.itself) for bag in self.state.bags.values()
         )

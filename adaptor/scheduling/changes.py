@@ -112,7 +112,7 @@ class MemoryRaised(msgspec.Struct, frozen=True):
     pilot: int
     """Where it ran out."""
     text: str
-    """What happened, in one sentence; empty: the same was told of another task."""
+    """What happened, in one sentence; empty: the same was reported for another task."""
 
 
 class NeedsChanged(msgspec.Struct, frozen=True):

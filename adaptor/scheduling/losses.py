@@ -1,6 +1,6 @@
 """Tasks that may take their workers down: which attempts ran when their workers died. Pure.
 
-All tasks that ran on a worker when it died are suspects, since nobody knows which of them did it. Suspects
+All tasks that ran on a worker when it died are suspects, because any of them may be the cause. Suspects
 run last; from `ISOLATED_FROM` losses on each runs alone on its worker, so that the next loss convicts it.
 """
 

@@ -2,7 +2,7 @@
 
 A worker that falls silent, or whose pilot fails, may have been ended by one of its tasks: all that ran on it
 are suspects (`losses`). Not so at its walltime, after a preemption or a cancel, and while a restarted daemon
-has not heard of it. What the end of the pilot says later corrects this: a loss shortly before a walltime,
+has no report from it. What the end of the pilot says later corrects this: a loss shortly before a walltime,
 a preemption or a cancel is excused, and a signal that came from neither of these came from a task.
 """
 
@@ -19,11 +19,11 @@ from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
 SILENT = "fell silent"
-"""How a worker ended that is merely not heard of any more."""
+"""How a worker ended that only fell silent."""
 _EXCUSES = frozenset({PilotState.WALLTIME, PilotState.PREEMPTED, PilotState.CANCELLED})
 """Ends of a pilot that end its workers, whatever their tasks do."""
 _OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE_FAILED})
-"""Ends of a pilot that nobody asked for: a signal that its workers got came from within."""
+"""Ends of a pilot that were not asked for: a signal that its workers got came from within."""
 _EXCUSED_SECONDS = 120.0
 """The most seconds from a worker's last message to the end of its pilot, if that end was the cause."""
 _TOGETHER = 15.0

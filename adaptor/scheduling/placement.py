@@ -161,7 +161,7 @@ def _is_open(state: SchedulingState, worker: Worker) -> bool:
 def _time_for(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> float | None:
     """Seconds that the pilot must have left when the task starts; None: it is not to start there."""
     if worker.pilot in state.donated:
-        # Nobody's idle node is put at risk while a formal request can do it.
+        # No donated node is put at risk while a formal request can run the task.
         if bag.spec.allocation != "transparent" or not fits_donated(state, bag, worker, task, now):
             return None
         return donated_need(state, bag, worker.site, task) + state.sites[worker.site].last

@@ -30,7 +30,7 @@ from adaptor.scheduling.orders import PendingOrders
 from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
 RESERVE_SECONDS = 0.5
-"""Seconds of work that a worker holds in reserve, beside the work done while messages travel."""
+"""Seconds of work that a worker holds in reserve, in addition to the work done while messages travel."""
 TOGETHER = ","
 """Between the names of the nodes, and of the workers, of one attempt in the journal."""
 
@@ -133,7 +133,7 @@ class SchedulingState:
         self.queues: dict[str, QueueState] = {}
         """By site: its queue as last seen, whose nodes say how much memory a task can get."""
         self.told_growth: set[tuple[int, str]] = set()
-        """By bag: what was told of tasks that ran out of memory."""
+        """By bag: what was reported of tasks that ran out of memory."""
         self.looked: dict[int, float] = {}
         """By bag: the last search for tasks to replicate (epoch seconds)."""
         self._samples: dict[int, RuntimeSample] = {}
@@ -426,7 +426,7 @@ class SchedulingState:
     ) -> None:
         """Record the task's state for the journal.
 
-        `again`: its user has put it back. That, and its end, are events that clients are told of.
+        `again`: its user has put it back. That, and its end, are events that clients get.
         """
         charged, event, state = bag.charged.get(task, 0), None, bag.state(task)
         if again or state.ended:

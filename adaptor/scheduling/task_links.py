@@ -1,4 +1,5 @@
-"""The parents of new tasks as numbers: ids are looked up, and what cannot be is told with its task. Pure."""
+"""The parents of new tasks as numbers: ids are looked up, and an unknown id is reported with its task.
+Pure."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 Most bags have one size, and one class. A bag of tasks with sizes of their own has a class for each size, up
 to `MOST`: requests are made for a class, and each costs a look at the whole queue. Of more sizes, some are
 chosen: first those that no other covers, then some between them, so that each holds about as many tasks. A
-task is of the class of the smallest chosen size that covers its own; it gets a place of its own size all the
-same. Where even those that no other covers are too many, the tasks of the rest stand in one more class, whose
-size is that of its next task: it changes as they start, so that each gets its turn.
+task is of the class of the smallest chosen size that covers its own; it gets a place of its own size anyway.
+Where even those that no other covers are too many, the tasks of the rest stand in one more class, whose size
+is that of its next task: it changes as they start, so that each gets its turn.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TaskSizes:
         return found or {self.usual: 0}
 
     def resize(self, task: int, memory: int) -> TaskSize:
-        """Give a task so much memory (bytes) from now on; its new size."""
+        """Set the memory (bytes) of a task from now on; its new size."""
         size = msgspec.structs.replace(self.of(task), memory=memory)
         self._sizes[task] = size
         return size

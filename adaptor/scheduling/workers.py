@@ -115,7 +115,7 @@ class Worker:
         self.queued = 0
         self.held = HeldLeases()
         self.time_limits: dict[int, float] = {}
-        """By bag: the limit in seconds that it was told last, where that is a part of a mean runtime."""
+        """By bag: the limit in seconds that was sent last, where that is a part of a mean runtime."""
         self.too_long = float("inf")
         """The shortest need (seconds) of a task that the worker returned for lack of time."""
         self.awaited = False
@@ -145,7 +145,7 @@ class Worker:
 
     @property
     def open_processors(self) -> int:
-        """Processors on which tasks may run: beside a suspect, no others."""
+        """Processors on which tasks may run: next to a suspect, none."""
         return sum(held.cpus for held in self.held.values()) if self.runs_suspects else self.processors
 
     @property

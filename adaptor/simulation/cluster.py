@@ -35,12 +35,12 @@ class OutsideJob(msgspec.Struct, frozen=True, kw_only=True):
 class Cluster:
     """Nodes under a policy, with the jobs of a trace; time is whole seconds.
 
-    Whoever drives it acts at the end of a second: after `advance(t)` all that the trace does at t has
+    The driver acts at the end of a second: after `advance(t)` all that the trace does at t has
     happened, and what is submitted then comes last in that second (it may still start in it). Jobs of
     the trace are known by their index, jobs from outside by the numbers that follow.
 
-    A fork shares nothing that changes with its origin and costs a few small copies of memory, so that
-    the way to an instant is simulated once for all that is tried there.
+    A fork shares nothing that changes with its origin and costs a few small copies of memory, so that the way
+    to an instant is simulated once, whatever is tried there.
 
     Raises:
         TraceError: the jobs do not fit the machine (see `check_jobs`).

@@ -44,7 +44,7 @@ from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor.simulation.scene.site import SimulatedSite
 
 Decider = Callable[[Snapshot], Decision]
-"""`decide`, or somebody who asks it and takes notes."""
+"""`decide`, or a function that calls it and takes notes."""
 
 
 class Decided(msgspec.Struct, frozen=True):

@@ -42,7 +42,7 @@ _NO_HOPE = 40 * DAY
 """Seconds without any event on an idle cluster after which no node will be used any more: it is older then
 than the learned ages (`adaptor.donation.idleness.EDGES`), and each hour of the day has been."""
 _CREDIT = Tariff(price_explicit=1.0, price_donated=1.0)
-"""Without a budget nobody looks at it."""
+"""Read only if there is a budget."""
 
 
 class Watched(msgspec.Struct, frozen=True):
@@ -68,8 +68,9 @@ def run_grid_job(
 
     The site decides at the submission, whenever a pilot starts or ends and whenever the estimated
     runtime changes, which is when the daemon wakes ("every time the grid broker asks for processors
-    or when a space-shared request finishes", §4.3.1). One that donates nodes also decides when a local
-    job starts or ends, and every ten minutes; the hours of the day are counted from second 0 of the trace.
+    or when a space-shared request finishes", §4.3.1); with a `poll_interval`, at its next multiple. One that
+    donates nodes also decides when a local job starts or ends, and every ten minutes; the hours of the day
+    are counted from second 0 of the trace.
 
     Args:
         cluster: usually a fork; its queue is the one that the job finds.
@@ -129,13 +130,18 @@ class _GridJob:
         """By pilot that has run."""
         self._reclaims = 0
         self._withheld = ""
+        self._due = cluster.now
+        """When the site may step next."""
+        self._wanted = True
+        """Whether it is to step then."""
         self._again = False
         """Whether the last decision changed or withdrew a request: the site then steps again."""
 
     def run(self) -> GridResult:
-        self._act(wanted=True)
+        self._act()
         while not self._tasks.ended:
-            self._act(wanted=self._advance())
+            self._wanted |= self._advance()
+            self._act()
         failed = self._tasks.failed
         # One that starts with the end of the last task is of no use, and not counted.
         ended = [pilot for _, pilot in sorted(self._driver.ended.items())]
@@ -178,7 +184,8 @@ class _GridJob:
 
         Returns whether the estimated runtime has changed, or the site is to look again.
         """
-        look = min(self._next_try(), self._next_look(), NEVER - 1)
+        again = NEVER if not self._wanted else self._due
+        look = min(max(self._due, min(again, self._next_try(), self._next_look())), NEVER - 1)
         if self._watches_nodes():
             look = min(look, self._next_change())
         elif not self._site.in_system and look == NEVER - 1:
@@ -225,14 +232,21 @@ class _GridJob:
         now, rules = self._cluster.now, self._terms.donation
         return [now + math.ceil(DAY - (now - part.begin) % DAY) for part in rules.hours] if rules else []
 
-    def _act(self, *, wanted: bool) -> None:
-        """Step if wanted, and again until nothing more happens in this second."""
-        while self._observe() or wanted:
-            wanted = self._step()
+    def _act(self) -> None:
+        """Step if that is wanted and due, and again until nothing more happens in this second."""
+        while self._observe() or self._wanted:
+            every = self._terms.poll_interval
+            if every and (late := self._cluster.now - self._due) > 0:
+                self._due += math.ceil(late / every) * every
+            if self._cluster.now < self._due and not self._tasks.ended:
+                self._wanted = True
+                return
+            self._wanted = self._step()
 
     def _step(self) -> bool:
         """Returns whether a request was changed or withdrawn."""
         self._looked, self._again = self._cluster.now, False
+        self._due = self._looked + self._terms.poll_interval
         if self._can_act():
             if self._memory.donation is not None:
                 self._memory.donation.nothing_changed(float(self._cluster.now))

@@ -70,7 +70,7 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 def check_jobs(jobs: Jobs, processors: int) -> None:
-    """Refuse jobs that no cluster of so many processors can run.
+    """Refuse jobs that no cluster of this size can run.
 
     Raises:
         TraceError: a job is larger than the machine, runs beyond its estimate, or comes out of order.

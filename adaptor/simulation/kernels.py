@@ -139,7 +139,7 @@ def split(t: State, time: int) -> int:
 
 @kernel
 def roll(t: State) -> None:
-    """Let the steps begin now, and join neighbours that are alike."""
+    """Let the steps begin now, and join adjacent ones that are alike."""
     kept = 0
     for step in range(t.s[STEPS]):
         past = step + 1 < t.s[STEPS] and t.times[step + 1] <= t.s[NOW]
@@ -318,7 +318,7 @@ def fits_now(t: State, k: int) -> bool:
 
 @kernel
 def easy_pass(t: State) -> None:
-    """EASY: start heads while they fit, then what fits beside the nodes that the next head will get."""
+    """EASY: start heads while they fit, then what fits without the nodes that the next head will get."""
     for k in range(t.s[WAITING]):
         if t.waiting[k, W_START] != NEVER:
             continue
@@ -425,9 +425,9 @@ def withdraw(t: State, k: int) -> None:
 
 @kernel
 def reshape(t: State, k: int) -> None:
-    """Row k of the waiting jobs keeps its place in the queue and asks anew; `has_room` said yes.
+    """Row k of the waiting jobs keeps its place in the queue and asks again; `has_room` was true.
 
-    Its reservation is taken anew, at the earliest hole beside those of all others, which may then move.
+    Its reservation is made again, at the earliest hole next to those of all others, which may then move.
     """
     roll(t)
     place, start, limit = t.waiting[k, W_PLACE], t.waiting[k, W_START], t.waiting[k, W_LIMIT]

@@ -1,4 +1,4 @@
-"""What would a bag meet on this queue, and what would the queue meet: one bag, with and without us."""
+"""What would a bag meet on this queue, and what would its local jobs meet: one bag, with and without us."""
 
 from __future__ import annotations
 
@@ -9,9 +9,41 @@ from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.grid_job import GridResult, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Seconds
-from adaptor.simulation.kernels import Array
-from adaptor.simulation.local_jobs import EVER, LocalJobs
+from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.yardstick import Yardstick
+
+EVER = NEVER - 1
+"""Until all have started."""
+
+
+class LocalJobs:
+    """Those of the trace that had not started when a bag came, in the order of submission."""
+
+    def __init__(self, base: Cluster) -> None:
+        """`base`: the cluster at that instant, without us; it must not move any more."""
+        self._alone = base.fork()
+        starts = base.starts()
+        waiting = np.flatnonzero(starts < 0)
+        self._first = int(waiting[0]) if len(waiting) else len(starts)
+        self._open = starts[self._first :] < 0
+
+    def starts(self, cluster: Cluster, until: int, came: int = EVER) -> tuple[Array, Array, Array]:
+        """When those that came by `came` were submitted, when they start without us, and with us; seconds.
+
+        They are followed until `until`: one that still waits then counts as if it started at that instant.
+
+        Args:
+            cluster: with the bag, whose last request is over; its clock moves on.
+        """
+        here = self._open.copy()
+        submit = cluster.jobs.submit[self._first :]
+        here[np.searchsorted(submit, came, side="right") :] = False
+        both = []
+        for each in (self._alone, cluster):
+            each.advance(max(each.now, until))
+            starts = each.starts(self._first)[here]
+            both.append(np.where(starts < 0, until, np.minimum(starts, until)))
+        return submit[here], *both
 
 
 class LocalWaits(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 _SECOND_0 = sys.float_info.min
-"""How a start at second 0 of the clock is told, as 0 means that an attempt was not started."""
+"""What a start at second 0 of the clock is reported as, because 0 means that an attempt was not started."""
 
 Behaviour = Callable[[AttemptKey, str], Attempt]
 """What an attempt of a bag's task does at a site (by name)."""

@@ -2,8 +2,7 @@
 
 The workers say what those of a daemon say (Hello, Report, Goodbye) and obey what the broker orders; messages
 take each site's `latency`. Several sites, bags, processors and memory per task, replicas, retries and donated
-nodes are the broker's own affair: whoever drives the simulation calls its methods as the daemon does, then
-`advance`.
+nodes are the broker's: the driver of the simulation calls its methods as the daemon does, then `advance`.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class SimulatedWorkers:
         self._deliver(now)
 
     def lose_pilot(self, pilot: int, outcome: AttemptOutcome, now: float) -> None:
-        """The workers of a pilot are gone without a word, and the broker is told what became of it."""
+        """The workers of a pilot are gone without a message; the broker learns how the pilot ended."""
         for worker in self._of(pilot):
             del self._workers[worker.id]
             self.broker.lost(worker.id, outcome, now, now)
@@ -284,7 +283,7 @@ class SimulatedWorkers:
             self._tell(worker, results, now)
 
     def _note(self, changes: Changes, now: float) -> None:
-        """Keep what happened for whoever drives the simulation."""
+        """Keep what happened for the driver of the simulation."""
         self._changed |= bool(changes.tasks)
         ends: dict[AttemptKey, float] = {}
         for attempt in changes.attempts:

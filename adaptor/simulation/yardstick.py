@@ -15,15 +15,16 @@ _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 class Yardstick:
     """What no way of making requests can beat, for jobs that are submitted at this instant.
 
-    The bound holds for every sequence of requests, also of one who knows all runtimes and everything
-    that local users will submit. It is the largest of three; T is the instant, P the processors of the
-    cluster, C at most P what the limits allow us at once (`max_pending_requests × max_proc`). All that
-    is assumed: a task runs without a break on one processor, and jobs that run are not preempted. Where
-    tasks take w processors each, at most ⌊A(t) / w⌋ run at the same time: that stands in for A(t), and the
-    work of the bag for its processor-seconds. Nodes only take possibilities away.
+    The bound holds for every sequence of requests, even with all runtimes and all later jobs of local users
+    known. It is the largest of three; T is the instant, P the processors of the cluster, C at most P what the
+    limits allow us at once (`max_pending_requests × max_proc`). All that is assumed: a task runs without a
+    break on one processor, and jobs that run are not preempted. Where tasks take w processors each, at most
+    ⌊A(t) / w⌋ run at the same time: that stands in for A(t), and the work of the bag for its
+    processor-seconds. Nodes only take possibilities away.
 
-    Only local jobs that are in the system at T count. Later ones start behind our requests where those
-    were made before, and who knows the future can always have made them, so nothing is known of them.
+    Only local jobs that are in the system at T count. Later ones start behind our requests where those were
+    made before. With the future known they could always have been made before, so the bound leaves later jobs
+    out.
 
     1. *Capacity.* A job that runs at T holds its processors until its end, whatever we do. So at any
        t >= T at most A(t) = min(C, P - processors of those that still run) are ours, and no task ends
@@ -53,7 +54,7 @@ class Yardstick:
         self._promised = [np.concatenate(column) for column in zip(*holds, strict=True)]
 
     def bound(self, runtimes: Array, most: int, each: int = 1) -> int:
-        """Seconds from now that a bag needs at least, with at most so many processors at once.
+        """Seconds from now that a bag needs at least, with at most `most` processors at once.
 
         Args:
             each: processors of a task.
@@ -91,7 +92,7 @@ def _until_area(since: Array, free: Array, work: int) -> int:
 
 
 def _levels(runtimes: Array) -> list[tuple[int, int]]:
-    """Some runtimes of the bag, and how many tasks run at least so long."""
+    """Some runtimes of the bag, and how many tasks run at least that long."""
     ordered = np.sort(runtimes)
     places = sorted({int(share * (len(ordered) - 1)) for share in _SHARES})
     levels = {int(ordered[place]) for place in places}
@@ -99,7 +100,7 @@ def _levels(runtimes: Array) -> list[tuple[int, int]]:
 
 
 def _until_tasks(since: Array, free: Array, level: int, count: int) -> int:
-    """The first second by which so many tasks of so long can have ended."""
+    """The first second by which a number of tasks of a given length can have ended."""
     more = np.diff(free, prepend=0)
     low, high = 0, int(since[-1]) + level * (-(-count // max(1, int(free[-1]))))
     while low < high:

@@ -1,4 +1,4 @@
-"""The GPUs that the scheduler gave a pilot on this node, and how a task is told which of them are its own."""
+"""The GPUs that the scheduler gave a pilot on this node, and how a task learns which of them are its own."""
 
 from __future__ import annotations
 

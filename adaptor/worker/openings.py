@@ -131,7 +131,7 @@ class Openings:
     def prepare(self, many: Iterable[HeldTask]) -> None:
         """Begin to open the files of the attempts that start next, so that they need not wait for them.
 
-        Several at once: to wake a thread costs as much as to open the files. Not those of a script: what an
+        Several at once: waking a thread costs the time of opening the files. Not those of a script: what an
         element shares with others is emptied at its start, and no earlier.
         """
         plain = (held for held in many if held.bag.script is None)

@@ -15,8 +15,7 @@ import msgspec
 
 from adaptor.bag_spec import DEFAULT_OUTPUT
 from adaptor.batch_script import BatchScript, element_of, output_files
-from adaptor.outputs.names import output_name
-from adaptor.outputs.packing import Packer
+from adaptor.outputs.packing import Packer, output_name
 from adaptor.private_files import NotOursError, open_folder, open_output
 from adaptor.protocol.messages import AttemptKey, BagContext
 from adaptor.worker.slots import HeldTask

@@ -389,7 +389,7 @@ class Runner:
     def _ran_out_of_memory(self, status: int) -> bool:
         """Whether the kernel has killed this attempt, or the only one that there was, for lack of memory.
 
-        A shell tells of a command that was killed by its exit code.
+        A shell reports a killed command by its exit code.
         """
         by_kill = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         by_shell = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 128 + signal.SIGKILL

@@ -105,7 +105,7 @@ class Scripts:
     def _place(self, bag: int) -> Path:
         """The folder of a bag's script, with a name as slurmd's spool has: scripts tell their copies by it.
 
-        Like that folder it takes no files: what is written besides `$0` would go with the pilot.
+        Like that folder it takes no files: what is written next to `$0` would go with the pilot.
         """
         return self._folder / "slurmd" / f"job{bag:05d}"
 

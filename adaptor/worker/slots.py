@@ -221,7 +221,7 @@ class Slots:
         return now - self._passed_since.get(bag, now) >= TURN
 
     def _start_passing(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
-        """Start a lease before so many that do not fit."""
+        """Start a lease before earlier ones that do not fit."""
         self._passed += bool(unfit)
         self._passed_since.pop(held.key.bag, None)
         return self._start(held.key, wanted)

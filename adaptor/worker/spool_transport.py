@@ -23,6 +23,7 @@ from adaptor.protocol.maildir import (
     Listing,
     LookPace,
     Outgoing,
+    Seal,
     SpoolConnection,
     folder_at,
     for_worker,
@@ -31,7 +32,6 @@ from adaptor.protocol.maildir import (
     parse_daemon_file,
     read_files,
 )
-from adaptor.protocol.seal import Seal
 from adaptor.worker.transport import Say, TransportError
 
 

@@ -3,8 +3,8 @@
 A step of Slurm's would be one of the pilot's job, with all of the pilot's processors. This file is copied to
 nodes and run by itself, so it imports the standard library alone.
 
-Beside it lies `SLOTS`, a file in which each step locks a byte for each processor that it uses: as in a job of
-Slurm, steps that together need more processors than the element has run one after the other.
+Next to it lies `SLOTS`, a file in which each step locks a byte for each processor that it uses: as in a job
+of Slurm, steps that together need more processors than the element has run one after the other.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _holds_mpi(path: str) -> bool:
 
 
 def take(slots: str, element: int, wanted: int, there: int) -> int | None:
-    """Wait for so many processors of an element; a descriptor whose locks this process holds.
+    """Wait for processors of an element; a descriptor whose locks this process holds.
 
     A lock goes with its process, and not to what that starts. None: the file system has no locks.
     """

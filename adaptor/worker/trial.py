@@ -1,7 +1,7 @@
-"""`python -m adaptor.worker.trial FOLDER`: what a node tells of itself for `adaptor site check --live`.
+"""`python -m adaptor.worker.trial FOLDER`: what a node reports of itself for `adaptor site check --live`.
 
-Needs the standard library only, so that it can tell what is missing. It never fails: what cannot be
-done is told. `$ADAPTOR_TRIAL_ADDRESSES` are tried one after another, `$ADAPTOR_TRIAL_CLOCK` is told the time.
+Needs the standard library only, so that it can tell what is missing. It never fails: it reports what cannot
+be done. It tries `$ADAPTOR_TRIAL_ADDRESSES` one after another, and sends the time to `$ADAPTOR_TRIAL_CLOCK`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.describing import Described, described
 from backends.findings import Finding, check_age, check_limits, check_service, check_sizes, error, ok, warning
+from backends.gridengine.parse import GridQueue
 from backends.gridengine.reading import Master
-from backends.gridengine.rows import GridQueue
 from backends.gridengine.state import GridSeen, ceilings, pes_of
 from backends.machines.base import Machine
 from backends.machines.here import HERE

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
 from backends.gridengine import parse
-from backends.gridengine.rows import Cell, EndedRecord, GridJob
+from backends.gridengine.parse import Cell, EndedRecord, GridJob
 from backends.gridengine.state import GridSeen, state_of
 from backends.machines.base import Machine
 from backends.observed.backend import Reading
@@ -36,7 +36,7 @@ class Master(Reading[GridSeen]):
         self._cell: tuple[float, Cell] | None = None
 
     def see(self) -> GridSeen:
-        """Everything, of everyone."""
+        """Everything, of all users."""
         now, cell = time.time(), self.cell()
         text = self._qstat("-F", "slots,h_vmem", "-u", "*")
         return GridSeen(
@@ -52,7 +52,7 @@ class Master(Reading[GridSeen]):
         return parse.jobs(self._qstat("-u", self.commands.user(), "-s", "prsz"))
 
     def records(self, since: float, user: str = "") -> list[EndedRecord] | None:
-        """Ended jobs of everyone, or of a user, that started since then; None: we may not read them."""
+        """Ended jobs of all users, or of one, that started since then; None: we may not read them."""
         begin = time.strftime("%Y%m%d%H%M", time.gmtime(since))
         answer = self.commands.run("qacct", *(("-o", user) if user else ()), "-b", begin, "-j")
         if answer.status and _NO_RECORDS not in answer.output + answer.errors:
@@ -94,7 +94,7 @@ class Master(Reading[GridSeen]):
 
 
 TOLD = 128 + 12
-"""How a pilot's script ends that was told to leave: as if by SIGUSR2."""
+"""How a pilot's script ends after an order to leave: as if by SIGUSR2."""
 _BY_SIGNAL, _AT_LIMIT, _RESCHEDULED = 100, 37, (24, 25)
 """What `failed` says (sge_status(5)): ended by a signal, or at a limit; put back to run again."""
 _LONGEST = 14 * 86_400.0

@@ -19,7 +19,7 @@ from adaptor.model import QueueState, Request
 from adaptor.resources import Need, Node
 from backends.base import PartitionClosed
 from backends.ceilings import Bound, Ceilings
-from backends.gridengine.rows import Cell, GridJob, GridQueue, Instance, Pe
+from backends.gridengine.parse import Cell, GridJob, GridQueue, Instance, Pe
 from backends.observed import state as observed
 from backends.observed.rows import Amounts, JobRow, ReservationRow
 from backends.observed.site import SiteNode, SiteNodes
@@ -123,7 +123,7 @@ def state_of(job: GridJob) -> Literal["waiting", "running", "ending", "suspended
 
 
 def job_row(job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
-    """A job besides the site's requests."""
+    """A job other than the site's requests."""
     state = state_of(job)
     queues = tuple(dict.fromkeys(queue for queue, _ in job.parts)) or _open_to(job, seen)
     known = [seen.cell.queues[name].seconds for name in queues if name in seen.cell.queues]

@@ -10,12 +10,13 @@ from pathlib import Path
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.resources import TaskSize
+from adaptor.resources import Gpus, Node, Part, TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
 from backends.findings import Finding, error, ok, warning
-from backends.local.planning import QueueShare
 
+NODE = "local"
+"""The name of the only node."""
 _CHOSEN = "CUDA_VISIBLE_DEVICES"
 _NONE = frozenset({"", "-1", "NoDevFiles"})
 _DEVICE = re.compile(r"nvidia(\d+)")
@@ -67,14 +68,16 @@ class LocalMachine(msgspec.Struct, frozen=True):
     """The ids of its GPUs."""
 
     @property
-    def share(self) -> QueueShare:
-        return QueueShare(self.processors, self.memory, len(self.devices))
+    def node(self) -> Node:
+        gpus = _gpus(len(self.devices))
+        return Node(name=NODE, processors=self.processors, memory=self.memory, gpus=gpus)
 
 
 class Admission(msgspec.Struct, frozen=True):
     """What a job takes, and what its worker may use."""
 
-    holds: QueueShare
+    holds: Part
+    """Its memory is 0, and not counted, where its tasks do not say what they need."""
     memory: int
     """Bytes: what it holds, or of a job that does not say, as much as goes with its processors."""
 
@@ -104,14 +107,20 @@ def admit(order: PilotOrder, machine: LocalMachine) -> Admission:
     if p < 1 or tr < 1:
         raise SubmitRefused(f"a request of {p} processors for {tr} s: both must be 1 or more")
     tasks = p // task.processors
-    needs = QueueShare(p, tasks * (task.memory or 0), task.gpus_for(tasks) if task.gpus else 0)
-    problem = _too_large(task, needs, machine)
+    gpus = task.gpus_for(tasks) if task.gpus else 0
+    needs = Part(node=NODE, processors=p, memory=tasks * (task.memory or 0), gpus=_gpus(gpus))
+    problem = _too_large(task, needs, gpus, machine)
     if problem:
         raise SubmitRefused(problem)
     return Admission(needs, needs.memory or machine.memory * p // machine.processors)
 
 
-def _too_large(task: TaskSize, needs: QueueShare, machine: LocalMachine) -> str:
+def _gpus(count: int) -> Gpus:
+    """The local site does not know types."""
+    return (("", count),) if count else ()
+
+
+def _too_large(task: TaskSize, needs: Part, gpus: int, machine: LocalMachine) -> str:
     """Why the machine can never give this, with the way out; empty where it can."""
     if task.nodes > 1:
         return f"each task needs {task.nodes} nodes, and the local site is one machine; use another site"
@@ -125,11 +134,11 @@ def _too_large(task: TaskSize, needs: QueueShare, machine: LocalMachine) -> str:
             f"{format_size(needs.memory)} of memory were asked for, but this machine has "
             f"{format_size(machine.memory)}; use fewer processors, or less memory per task (`mem`)"
         )
-    if needs.gpus and task.gpu_type:
+    if gpus and task.gpu_type:
         return f"{task.gpu_type} GPUs were asked for, but the local site does not know types: leave it out"
-    if needs.gpus > len(machine.devices):
+    if gpus > len(machine.devices):
         return (
-            f"{counted(needs.gpus, 'GPU')} were asked for, but the local site has {len(machine.devices)}; "
+            f"{counted(gpus, 'GPU')} were asked for, but the local site has {len(machine.devices)}; "
             "use fewer processors, or set `gpus` of the site"
         )
     return ""

@@ -1,4 +1,4 @@
-"""The local site as a backend. Each question first moves its queue on."""
+"""The local site as a backend. Each question first moves its queue on; a process of its own runs each job."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import contextlib
 import logging
 import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import backends
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
-from adaptor.processes.identity import is_alive
-from adaptor.processes.notes import JOB, START
+from adaptor.processes.descriptors import with_usual_limit
+from adaptor.processes.environment import MARKER
+from adaptor.processes.identity import host, is_alive, is_here
+from adaptor.processes.notes import END, JOB, START
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState
 from backends.base import Backend, PilotOrder, SchedulerError
 from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
 from backends.local.queue import free_devices, queue_state, report
-from backends.local.store import Job, JobEntry, Start, Store
-from backends.local.supervision import end_lost, launch
+from backends.local.store import Job, JobEnd, JobEntry, Start, Store
 from backends.scripts import with_prologue
 
 _log = logging.getLogger(__name__)
@@ -65,7 +69,7 @@ class LocalBackend(Backend):
             try:
                 self._advance(lock)
                 self._forget_old()
-            except SchedulerError as error:  # it is in the queue all the same
+            except SchedulerError as error:  # it is in the queue anyway
                 _log.warning("after the submission of local job %d: %s", id, error)
         return str(id)
 
@@ -136,7 +140,7 @@ class LocalBackend(Backend):
         startable = {job.id for job in state.pending if job.planned_start == state.now}
         idle = free_devices(entries, self._machine)
         for job in (entry.job for entry in entries if str(entry.job.id) in startable):
-            held = [idle.pop(0) for _ in range(job.holds.gpus)]
+            held = [idle.pop(0) for _, count in job.holds.gpus for _ in range(count)]
             note = self._store.note(job.id, JOB)
             launch(job, note, lock, self._site.command_timeout, held if self._machine.devices else None)
         return self._entries() if startable else entries
@@ -149,3 +153,70 @@ class LocalBackend(Backend):
             if (time.time() - (entry.ended or 0.0)) < _KEPT_SECONDS
         }
         self._store.forget([entry.job.id for entry in ended if entry.job.id not in kept])
+
+
+_CODE = Path(backends.__file__).parents[1]
+
+
+def launch(job: Job, note: Path, lock: int, patience: float, devices: Sequence[str] | None = None) -> None:
+    """Return when the supervisor has claimed the job.
+
+    Args:
+        lock: the file descriptor of the site's lock.
+        patience: the seconds that this may take.
+        devices: the GPUs that the job holds; None: the site has none.
+
+    Raises:
+        SchedulerError: it has not been claimed; it stays in the queue.
+    """
+    held = [] if devices is None else [",".join(devices)]
+    command = [sys.executable, "-m", "backends.local.supervisor", str(note), str(lock), *held]
+    try:
+        done = subprocess.run(
+            with_usual_limit(command),
+            cwd=_CODE,  # the same code as ours, installed or not, and no folder in which others put something
+            env={**os.environ, MARKER: job.marker},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=(lock,),
+            timeout=patience,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SchedulerError(f"local job {job.id} cannot be started: {error}") from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        raise SchedulerError(f"local job {job.id} cannot be started: its supervisor failed: {said[-1]}")
+
+
+_SLACK = 60.0
+"""Seconds after its limit and grace for which a job of another machine is given the benefit of the doubt."""
+
+
+def end_lost(entries: list[JobEntry], store: Store, now: float) -> bool:
+    """Write down the end of lost jobs and end what they left behind; whether there were any.
+
+    Raises:
+        SchedulerError: an end cannot be written down.
+    """
+    lost = [(entry, why) for entry in entries if (why := _why_lost(entry, now))]
+    for entry, why in lost:
+        # Its supervisor may have written the end after the notes were read and before it left.
+        if not store.note(entry.job.id, END).exists():
+            end_trees(entry.job.marker)
+            end = JobEnd(ended=min(now, entry.limit), state=JobState.NODE_FAILED, reason=why)
+            store.write(entry.job.id, END, end)
+    return bool(lost)
+
+
+def _why_lost(entry: JobEntry, now: float) -> str:
+    supervisor = entry.start.supervisor if entry.start is not None else None
+    if entry.state is not JobState.RUNNING or supervisor is None or is_alive(supervisor):
+        return ""
+    if is_here(supervisor):
+        return f"its supervisor (process {supervisor['pid']}) was killed"
+    if supervisor["host"] == host():
+        return "the machine was restarted while it ran"
+    # Nothing can be seen of another machine's processes, but none outlives its time limit there.
+    over = now > entry.limit + entry.job.grace + _SLACK
+    return f"its end on {supervisor['host']} was never written down" if over else ""

@@ -1,18 +1,24 @@
-"""The local site's queue: who runs, and who starts when (`backends.local.planning`). Pure."""
+"""The local site's queue: who runs, and who starts when. Pure.
+
+Jobs start first come, first served, with conservative backfilling (`adaptor.crafting.nodes.schedule`): each
+waiting job, in order, at the first instant at which all that it needs is free for its whole time limit. So a
+later job may overtake an earlier one, but never delays it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
+import msgspec
+
+from adaptor.crafting.nodes.schedule import node_schedule
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.reports import JobReport, JobState
-from adaptor.resources import Gpus, Node, Part
+from adaptor.resources import Need, Part
 from backends.local.admission import LocalMachine
-from backends.local.planning import QueueShare, starts
 from backends.local.store import JobEntry
 
-NODE = "local"
-"""The name of the only node."""
 _OVERDUE = 1.0
 """Seconds for which a job is thought to go on that is past its limit and being ended."""
 
@@ -23,35 +29,25 @@ def queue_state(entries: Iterable[JobEntry], machine: LocalMachine, now: float) 
     `entries` are in order of their ids. A waiting job that is larger than the site is left out.
     """
     known = list(entries)
-    running = [
-        (entry, max(entry.limit, now + _OVERDUE)) for entry in known if entry.state is JobState.RUNNING
-    ]
-    waiting = [entry.job for entry in known if _waits(entry) and entry.job.holds.fits(machine.share)]
-    planned = starts(
-        now,
-        machine.share,
-        [(end, entry.job.holds) for entry, end in running],
-        [(float(job.tr), job.holds) for job in waiting],
-    )
-    return QueueState(
+    waiting = [entry.job for entry in known if _waits(entry)]
+    queue = QueueState(
         now=now,
         processors=machine.processors,
         running=tuple(
-            RunningJob(str(entry.job.id), entry.job.p, end, _parts(entry.job.holds)) for entry, end in running
+            RunningJob(str(entry.job.id), entry.job.p, max(entry.limit, now + _OVERDUE), (entry.job.holds,))
+            for entry in known
+            if entry.state is JobState.RUNNING
         ),
-        pending=tuple(
-            PendingJob(str(job.id), job.p, job.tr, start, _parts(job.holds))
-            for job, start in zip(waiting, planned, strict=True)
-        ),
-        nodes=(
-            Node(
-                name=NODE,
-                processors=machine.processors,
-                memory=machine.memory,
-                gpus=_gpus(len(machine.devices)),
-            ),
-        ),
+        pending=tuple(PendingJob(str(job.id), job.p, job.tr, need=_need(job.holds)) for job in waiting),
+        nodes=(machine.node,),
     )
+    starts = node_schedule(queue).starts
+    planned = tuple(
+        PendingJob(str(job.id), job.p, job.tr, start, (job.holds,))
+        for job in waiting
+        if (start := starts[str(job.id)]) < math.inf
+    )
+    return msgspec.structs.replace(queue, pending=planned)
 
 
 def free_devices(entries: Iterable[JobEntry], machine: LocalMachine) -> list[str]:
@@ -73,7 +69,7 @@ def report(entry: JobEntry, planned_start: float | None, machine: LocalMachine) 
         planned_start=planned_start,
         nodes=entry.nodes,
         reason=entry.reason,
-        never=_never(job.holds, machine) if _waits(entry) else "",
+        never=_never(_need(job.holds), machine) if _waits(entry) else "",
     )
 
 
@@ -81,23 +77,17 @@ def _waits(entry: JobEntry) -> bool:
     return entry.state is JobState.QUEUED
 
 
-def _never(needs: QueueShare, machine: LocalMachine) -> str:
+def _need(part: Part) -> Need:
+    gpus = sum(count for _, count in part.gpus)
+    return Need(chunks=1, processors=part.processors, memory=part.memory, gpus=gpus)
+
+
+def _never(need: Need, machine: LocalMachine) -> str:
     """Why a job can never start on a site that was made smaller; empty where it can."""
-    has = machine.share
-    if needs.fits(has):
-        return ""
-    for what, need, there in (
-        ("processors", needs.processors, has.processors),
-        ("GPUs", needs.gpus, has.gpus),
+    for what, wanted, there in (
+        ("processors", need.processors, machine.processors),
+        ("GPUs", need.gpus, len(machine.devices)),
     ):
-        if need > there:
-            return f"it needs {need} {what}, and the local site has only {there} now"
-    return "it needs more memory than this machine has now"
-
-
-def _parts(share: QueueShare) -> tuple[Part, ...]:
-    return (Part(node=NODE, processors=share.processors, memory=share.memory, gpus=_gpus(share.gpus)),)
-
-
-def _gpus(count: int) -> Gpus:
-    return (("", count),) if count else ()
+        if wanted > there:
+            return f"it needs {wanted} {what}, and the local site has only {there} now"
+    return "it needs more memory than this machine has now" if need.memory > machine.memory else ""

@@ -19,8 +19,8 @@ from adaptor.processes.identity import Identity
 from adaptor.processes.notes import END, JOB, START, note_path, write_once
 from adaptor.protocol.decoding import decoded
 from adaptor.reports import JobState
+from adaptor.resources import Part
 from backends.base import SchedulerError
-from backends.local.planning import QueueShare
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     p: int
     tr: int
-    holds: QueueShare
+    holds: Part
     """What it takes from the site."""
     memory: int
     """Bytes that its worker may use."""

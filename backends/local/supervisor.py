@@ -2,9 +2,9 @@
 
 It is a process of its own in a session of its own, so that `(p, tr)` is enforced whatever becomes of
 the daemon. The standard library only, so that it starts quickly. `NOTE` is the job's note. `LOCK` is
-the file descriptor of the site's lock, which so stays held until the job is claimed, even if whoever
-wanted it started is killed meanwhile. `DEVICES` are the ids of the GPUs that the job holds, with commas;
-it is left out where the site has none. The command returns when the job is claimed (0) or could not be (1).
+the file descriptor of the site's lock, which so stays held until the job is claimed, even if the process that
+starts it is killed meanwhile. `DEVICES` are the ids of the GPUs that the job holds, with commas; it is left
+out where the site has none. The command returns when the job is claimed (0) or could not be (1).
 """
 
 from __future__ import annotations

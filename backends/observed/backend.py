@@ -1,8 +1,9 @@
-"""What the backends of batch schedulers share: their commands, and one reading for all queues of a site."""
+"""What the backends of batch schedulers share: their commands, and one look that serves all queues."""
 
 from __future__ import annotations
 
 import abc
+import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -16,8 +17,43 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.state import SecondLook
 from backends.scripts import submit
-from backends.sharing import SharedLook
 from backends.traits import Traits
+
+T = TypeVar("T")
+
+FRESH = 2.0
+"""Seconds for which a look also serves other questions."""
+
+
+class SharedLook(Generic[T]):
+    """`queue_state` and `nodes` need the same answers, often one right after the other; so do the partitions
+    of a site."""
+
+    def __init__(self, look: Callable[[], T]) -> None:
+        self._look = look
+        self._latest: tuple[float, T] | None = None
+        self._served: set[str] = set()
+        """Askers that have seen it."""
+
+    def take(self, asker: str) -> T:
+        """What another asker saw just now; for an asker that asks again, a new look.
+
+        Whatever the look raises passes.
+        """
+        latest, self._latest = self._latest, None
+        now = time.monotonic()
+        if latest is not None and asker not in self._served and now - latest[0] < FRESH:
+            self._latest = latest
+            self._served.add(asker)
+            return latest[1]
+        seen = self._look()
+        self._latest, self._served = (now, seen), {asker}
+        return seen
+
+    def forget(self) -> None:
+        """We have changed something."""
+        self._latest = None
+
 
 Seen = TypeVar("Seen")
 
@@ -40,7 +76,7 @@ class Reading(Traits, Generic[Seen]):
 
     @abc.abstractmethod
     def see(self) -> Seen:
-        """Everything, of everyone."""
+        """Everything, of all users."""
 
 
 Shared = TypeVar("Shared", bound=Reading[Any])
@@ -82,6 +118,10 @@ class BatchBackend(Backend, Generic[Shared]):
     def advertised_limits(self) -> Limits:
         """See `backends.base.Backend`; the module `limits` or `state` says where each comes from."""
         return limits_of(self._ceilings(), self._site.limits.max_pending_requests)
+
+    def ceilings(self, partition: str = "") -> Ceilings:  # noqa: ARG002
+        """See `backends.base.Backend`."""
+        return self._ceilings()
 
     @abc.abstractmethod
     def _ceilings(self) -> Ceilings: ...

@@ -32,7 +32,7 @@ class Donatable(msgspec.Struct, frozen=True, kw_only=True):
     taken: bool = False
     """Whether it names jobs of others that hold something of it."""
     held: bool
-    """Whether somebody holds something of it, it does not say who."""
+    """Whether a job holds something of it, though none is named."""
     kept: bool = False
     """Whether the scheduler keeps it for a job that is not shown."""
 

@@ -17,7 +17,7 @@ def as_gpus(counts: Mapping[str, int]) -> Gpus:
 
 
 def named_as(gpus: Gpus, node: Gpus) -> Gpus:
-    """With the type of the node's GPUs where only the number is told and the node has but one type."""
+    """With the type of the node's GPUs where only the number is known and the node has but one type."""
     if not gpus or len(node) != 1:
         return gpus
     known = node[0][0]
@@ -112,7 +112,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     holds: Mapping[str, Amounts] | None = {}
     """By node; None: not told, and taken to be the same number of processors on each of `nodes`."""
     leaving: bool = False
-    """Whether it was told to make room for others."""
+    """Whether it got the order to make room for others."""
     considered: bool = False
     """Whether the scheduler looks for a place for it at the moment."""
     place: tuple[float, ...] = ()

@@ -21,13 +21,12 @@ from backends.base import (
 from backends.ceilings import Ceilings
 from backends.donation import donation_terms, shortened
 from backends.observed.backend import BatchBackend
-from backends.pbs.constraints import site_traits
+from backends.pbs.constraints import PbsShape, shape_of, site_traits
 from backends.pbs.dialect import PbsDialect
 from backends.pbs.donation import donatable, node_reports
 from backends.pbs.limits import ceilings, refusal, with_least
 from backends.pbs.reading import PbsTerms, SharedServer, ask
 from backends.pbs.rows import PbsQueue
-from backends.pbs.shape import PbsShape, shape_of
 from backends.pbs.state.nodes import execution_queues, find_queue, misfit
 from backends.pbs.state.queue import queue_state, report_of, was_put_back_to_yield
 from backends.scripts import render

@@ -16,8 +16,8 @@ from adaptor.reports import JobState
 from backends.base import PilotOrder
 from backends.commands import CommandAnswer
 from backends.observed.rows import ReservationRow
+from backends.pbs.constraints import PbsShape
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import PbsShape
 from backends.traits import Traits
 
 TIME_RESOLUTION = 1
@@ -42,7 +42,7 @@ class PbsDialect(Traits, Protocol):
     """The pilot's script, filled in by `backends.scripts.render`."""
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
-        """Everyone's jobs that wait, run or are about to end; the running jobs of an array one by one.
+        """All users' jobs that wait, run or are about to end; the running jobs of an array one by one.
 
         Args:
             nodes: asked for just before.
@@ -55,7 +55,7 @@ class PbsDialect(Traits, Protocol):
         """
 
     def ended_jobs(self) -> list[PbsJob]:
-        """Everyone's jobs that have ended and that the server remembers, the oldest first."""
+        """All users' jobs that have ended and that the server remembers, the oldest first."""
 
     def nodes(self) -> list[PbsNode]: ...
 
@@ -88,7 +88,7 @@ class PbsDialect(Traits, Protocol):
     def check_changed(self, answer: CommandAnswer) -> None:
         """
         Raises:
-            ChangeRefused: `qalter` was told no.
+            ChangeRefused: the server refused `qalter`.
             SchedulerError: its answer leaves open whether the job was changed.
         """
 

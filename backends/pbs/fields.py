@@ -86,8 +86,8 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 def parse_user_limit(text: str, user: str) -> int | None:
     """What `[u:PBS_GENERIC=3],[u:bob=5],[o:PBS_ALL=100]` allows a user; None where it says nothing of us.
 
-    A limit for the user by name goes before the one for any user. One for everyone together, or for any
-    group or project, binds us too. A plain number (the older form) binds everyone.
+    A limit for the user by name goes before the one for any user. One for all users together, or for any
+    group or project, binds us too. A plain number (the older form) binds all users.
     """
     if text.strip().isdecimal():
         return whole(text)

@@ -31,7 +31,7 @@ from backends.slurm.nodes import (
 )
 from backends.slurm.ordering import ordering
 from backends.slurm.placing.exclusivity import NOTHING
-from backends.slurm.placing.node_details import NodeDetail
+from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import SlurmShape, misfit, shape_of
 from backends.slurm.questions import SharedCluster, SlurmReading
@@ -68,7 +68,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         self._latest: PartitionNodes | None = None
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
-        """See `backends.base.Backend`. Asks nothing that `queue_state` has just been told, or the reverse.
+        """See `backends.base.Backend`. Asks nothing that `queue_state` has just read, or the reverse.
 
         Raises:
             SchedulerError: no answer, no such partition (the site's or that of `donation`), or it starts

@@ -62,7 +62,7 @@ def node_reports(
 ) -> list[NodeReport]:
     """Of the nodes of `donatable`; a node that is in use by hidden jobs (`PrivateData=jobs`) is taken.
 
-    A pilot that ends while somebody waits was most likely told to leave.
+    A pilot that ends while other jobs wait most likely got the order to leave.
     """
     rows = [job_row(row) for row in jobs]
     somebody_waits = any(row.waits for row in rows if row.id not in donated)

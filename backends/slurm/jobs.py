@@ -55,7 +55,7 @@ class OwnSlurmJobs:
         return report
 
     def _preempted(self, rows: Iterable[QueueRow]) -> frozenset[str]:
-        """Which of these jobs left when they were told to: Slurm says completed or failed of them."""
+        """Which of these jobs left on an order: Slurm says completed or failed of them."""
         if not any(job_state(row.state) in _LEFT_BY_THEMSELVES for row in rows):
             return frozenset()
         return self._questions.preempted()

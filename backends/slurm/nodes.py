@@ -10,7 +10,7 @@ from adaptor.resources import Node
 from backends.base import PartitionClosed
 from backends.observed.rows import Amounts
 from backends.observed.site import SiteNode, SiteNodes
-from backends.slurm.placing.node_details import NodeDetail
+from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, Restriction
 from backends.slurm.rows import NodeRow, Partition, find_partition
 
@@ -28,8 +28,8 @@ class MemoryTerms(msgspec.Struct, frozen=True, kw_only=True):
     def default_on(self, nodes: Iterable[Node]) -> int | None:
         """What a task gets for each processor that names no memory; None: memory is not counted.
 
-        Slurm's default. Where it has none, Slurm would give a job all memory of its nodes and let nobody come
-        besides it: then as much as the node with the least of it has for each of its processors.
+        Slurm's default. Where it has none, Slurm would give a job all memory of its nodes and let no other
+        job run there: then as much as the node with the least of it has for each of its processors.
         """
         shares = [node.memory // node.processors for node in nodes if node.memory and node.processors]
         if not self.counted or not shares:

@@ -128,7 +128,7 @@ def parse_queue(text: str, mark: str) -> list[QueueRow]:
 
 
 def parse_preempted(text: str) -> frozenset[str]:
-    """`squeue` with PREEMPTED_FORMAT: the ids of those jobs that were told to make room for others."""
+    """`squeue` with PREEMPTED_FORMAT: the ids of those jobs that got the order to make room for others."""
     pairs = _rows("squeue", text.splitlines(), _id_and_time)
     return frozenset(id for id, told in pairs if told is not None)
 

@@ -31,9 +31,8 @@ from backends.slurm.parse import (
     parse_associations,
     parse_qos,
 )
-from backends.slurm.placing.gres import License, parse_license_rows
+from backends.slurm.placing.gres import License, NodeDetail, parse_license_rows, parse_node_details
 from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
-from backends.slurm.placing.node_details import NodeDetail, parse_node_details
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
@@ -91,7 +90,7 @@ class Questions:
         self._in_system = IN_SYSTEM_SINCE_26_05
 
     def queue(self) -> list[QueueRow]:
-        """Everyone's jobs that wait or run."""
+        """All users' jobs that wait or run."""
         try:
             return self._squeue("-t", self._in_system)
         except SchedulerError as error:
@@ -105,7 +104,7 @@ class Questions:
         return self._squeue("--me", "-t", "all")
 
     def preempted(self) -> frozenset[str]:
-        """The ids of our user's jobs that ended by themselves after they were told to make room."""
+        """The ids of our user's jobs that ended by themselves after an order to make room."""
         return parse.parse_preempted(
             self._commands.ask("squeue", "-h", "-a", "--me", "-t", "CD,F", "-O", parse.PREEMPTED_FORMAT)
         )

@@ -62,7 +62,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> l
 def where_options(site: SiteConfig, names: Iterable[str]) -> list[str]:
     """The keys of a site that say where its requests run, and what each takes besides its nodes.
 
-    Slurm gives a request all nodes of `--nodelist`, and others beside them. What the key says is that it gets
+    Slurm gives a request all nodes of `--nodelist`, and others in addition. What the key says is that it gets
     no others, so all others are excluded; `names` are all nodes of the partition.
     """
     excluded = site.exclude
@@ -98,7 +98,7 @@ def escaped(path: str) -> str:
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:
-    """The whole node, so that no job comes besides it: a job that wants any of it has the pilot make room.
+    """The whole node, so that no job runs next to it: a job that wants any of it has the pilot make room.
 
     One that cannot start soon is of no use. If it is not withdrawn, Slurm takes it out of the queue
     itself (with the state DEADLINE) once it could no longer end in time.

@@ -115,9 +115,9 @@ def share_interval(samples: Sequence[Sequence[bool]], error: float = 0.05) -> In
     """The share of successes with its interval (Wilson 1927), which misses the true share this often.
 
     The trials of one sample go together: all may succeed because the sample is an easy one. So they do not
-    count as so many independent trials, but as so many as would make the shares of the samples differ as much
-    as they do; as one for each sample where there are few samples, or all are alike. That is never too many:
-    no shares differ more than those of samples with one trial each.
+    count as that number of independent trials, but as the number that would make the shares of the samples
+    differ as much as they do; as one for each sample where there are few samples, or all are alike. That is
+    never too many: no shares differ more than those of samples with one trial each.
 
     Args:
         samples: one or more, each with one or more trials.

@@ -38,4 +38,4 @@ def gathered(
 def _prepare() -> None:
     """An interrupt at the terminal reaches all processes; the first one alone ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()  # the libraries stay: looking through them again and again would take a twentieth of the time
+    gc.freeze()  # the libraries stay: looking through them each time would take a twentieth of the time

@@ -71,9 +71,9 @@ def run_missing(
     processes: int,
     done: Callable[[int], None],
 ) -> None:
-    """Run each piece that the store does not have, in so many processes.
+    """Run each piece that the store does not have, in `processes` processes.
 
-    `done` is told how many pieces are finished, those that were there at once.
+    `done` gets the number of finished pieces; those in the store count at once.
 
     Raises:
         ReplayError: what `run` raises, or a result cannot be written. What is finished stays.

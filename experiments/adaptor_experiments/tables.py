@@ -1,4 +1,4 @@
-"""Comparison tables: runs in groups, the means of a group, and the texts and printed numbers beside them.
+"""Comparison tables: runs in groups, the means of a group, and the texts and printed numbers with them.
 
 The texts of an experiment are in the `page.yaml` of its folder, so that a sentence is no part of the code.
 """
@@ -155,7 +155,7 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Rows of where, what, paper, ours, reason and what shows it.
 
         Args:
-            ours: by the key of a number, as far as it is measured.
+            ours: by the key of a number, if it is measured.
             agree: keys of the numbers that agree with the paper though the texts are not the same.
         """
         rows = []

@@ -30,6 +30,7 @@ from adaptor.api import BagInput, TaskInput
 from adaptor.api import question as questions
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.main import program
+from adaptor.forecast.asked import AskedRequest
 from adaptor.journal.queries import answer_offline
 from adaptor.resources import OwnNeeds, TaskSize
 from tests.api.lived import NOW, RECORDED_OUTPUTS, Running, answered, connected, copy_lived, rounded, still
@@ -75,6 +76,9 @@ LIVE: list[api.Question[Any]] = [
     api.GetSlots(),
     api.GetSlots(["here"], TaskSize(processors=2)),
     api.GetSlots(["there"]),
+    api.GetStart(request=AskedRequest(tr=60.0, processors=2)),
+    api.GetStart(request=AskedRequest(tr=60.0, processors=99)),
+    api.GetStart(job="7", site="here"),
     api.GetPicture(),
     api.GetPlan(SPEC, 20),
     api.GetDaemon(),
@@ -113,16 +117,18 @@ LIVE: list[api.Question[Any]] = [
 
 SHOWING = [
     *("status all", "status 2", "report 1", "report 2", "results all", "results 2 --failed", "why", "why 2"),
-    *("status --pilots", "status --pilots --all", "credits", "credits 2", "wait 1", "watch 1"),
+    *("status --pilots", "status --pilots --all", "credits", "credits 2", "watch 1 --quiet", "watch 1"),
 ]
 """Commands that only read."""
 TABLES = ["results 1 --csv", "results 2 --csv", "status 99", "results 1 --stdout --csv"]
 CHANGING = [
-    *("site list", "site slots", "site slots --cpus 2", "plan tasks.bag", "daemon status", "daemon start"),
+    *("status --sites", "site slots", "site slots --cpus 2", "plan tasks.bag"),
+    *("when -p 2 -t 1h", "when --job 7"),
+    *("status --daemon", "daemon start"),
     *("submit --open --name more", "append 5 tasks.bag", "append 5 --close"),
     *("submit tasks.bag --budget 20", "pause 4", "resume 4", "change 4 --priority 2"),
     *("change 4 --budget 20", "cancel 4 --task 0", "retry 3", "cancel 3-6"),
-    *("forget 1 --yes", "daemon reload"),
+    *("forget 1 --yes", "daemon restart"),
 ]
 """Commands that ask the running daemon, in this order."""
 

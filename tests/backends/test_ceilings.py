@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.ceilings import FEWEST, Bound, Ceilings, limits_of, polite_processors
+from adaptor.config.policy import Policy, PolicyKeys
+from adaptor.config.schema import LimitsConfig
+from adaptor.units import Duration
+from backends.ceilings import FEWEST, Bound, Ceilings, limits_of, polite_processors, within_policy
 
 
 def ceilings(whole: int, node: int = 1, allowed: float = math.inf) -> Ceilings:
@@ -36,6 +39,16 @@ def ceilings(whole: int, node: int = 1, allowed: float = math.inf) -> Ceilings:
 def test_the_share_and_why(known: Ceilings, requests: int, processors: int, why: str) -> None:
     assert polite_processors(known, requests) == Bound(processors, why)
     assert limits_of(known, requests).max_proc == processors
+
+
+def test_a_site_is_described_within_the_policy_and_says_its_line() -> None:
+    keys = PolicyKeys(limits=LimitsConfig(max_pending_requests=2, max_proc=500, max_tr=Duration(1e9)))
+    policy = Policy(keys, {"$.limits.max_proc": 3}, "policy.yaml")
+    known = within_policy(ceilings(4096, 32), policy)
+    assert known.processors == Bound(500, "policy.yaml:3")
+    assert known.requests.value == 2
+    assert known.seconds == ceilings(4096, 32).seconds, "what would be chosen is less"
+    assert within_policy(ceilings(512, 32), policy).processors.source == "all processors"
 
 
 @given(

@@ -7,15 +7,15 @@ import math
 
 import pytest
 
-from backends import sharing
 from backends.base import SchedulerError
-from backends.sharing import FRESH, SharedLook
+from backends.observed import backend as observed
+from backends.observed.backend import FRESH, SharedLook
 
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> SharedLook[int]:
     """Sees 1, then 2, … and nothing grows old while a busy machine does something else."""
-    monkeypatch.setattr(sharing, "FRESH", math.inf)
+    monkeypatch.setattr(observed, "FRESH", math.inf)
     return SharedLook(itertools.count(1).__next__)
 
 
@@ -34,8 +34,8 @@ def test_after_a_change_nothing_is_known(look: SharedLook[int]) -> None:
 
 
 def test_what_is_old_is_not_used(look: SharedLook[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "FRESH", FRESH)
-    monkeypatch.setattr(sharing.time, "monotonic", itertools.count(0, FRESH).__next__)
+    monkeypatch.setattr(observed, "FRESH", FRESH)
+    monkeypatch.setattr(observed.time, "monotonic", itertools.count(0, FRESH).__next__)
     assert [look.take("nodes"), look.take("queue")] == [1, 2]
 
 

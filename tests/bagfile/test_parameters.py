@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.bagfile.parameters import read_axes
+from adaptor.bagfile.parameters import read_axes, read_sources
 from adaptor.bagfile.template import expand
 from adaptor.errors import UsageError
 
@@ -70,3 +70,42 @@ def test_a_parameter_that_is_in_the_table_too(tmp_path: Path) -> None:
         read_axes(["a=1"], str(path))
     with pytest.raises(UsageError, match=r"no parameter for \{b\}"):
         expand("{b}", read_axes([], str(path)))
+
+
+def commands(template: str, *words: str, per_task: int = 1) -> list[str]:
+    tasks = expand(template, read_sources(words, per_task), as_parallel=True)
+    return [str(task.command) for task in tasks]
+
+
+def test_sources_as_gnu_parallel_has_them(tmp_path: Path) -> None:
+    assert commands("gzip -k", ":::", "a", "b c") == ["gzip -k a", "gzip -k 'b c'"]
+    assert commands("do {2} {1}", ":::", "a", "b", ":::", "1", "2") == [
+        "do 1 a",
+        "do 2 a",
+        "do 1 b",
+        "do 2 b",
+    ]
+    assert commands("do", ":::", "a", "b", ":::+", "1", "2") == ["do a 1", "do b 2"]
+    assert commands("awk '{print $1}' {} > {.}.txt", ":::", "x.csv") == ["awk '{print $1}' x.csv > x.txt"]
+    assert commands("${HOME}/do {{}", ":::", "x") == ["${HOME}/do {{} x"], "braces that it does not know stay"
+    file = tmp_path / "values"
+    file.write_text("1\r\n\n2\n")
+    assert commands("do", "::::", str(file)) == ["do 1", "do 2"]
+    assert commands("cmp {1} {2}", ":::", "a", "b", "c", per_task=2) == ["cmp a b", "cmp c ''"]
+    assert [task.name for task in expand("do", read_sources([":::", "a b"]), as_parallel=True)] == ["a b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "per_task", "problem"),
+    [
+        ([":::"], 1, ":::: no values"),
+        ([":::", "a", ":::+", "1", "2"], 1, ":::+: 2 values for 1 of 1"),
+        (["::::", "/nowhere"], 1, "::::: /nowhere: cannot be read"),
+        ([":::", "a", ":::", "b"], 2, "-N 2: for one list"),
+        ([":::", "a\0"], 1, "NUL"),
+    ],
+)
+def test_bad_sources(words: list[str], per_task: int, problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_sources(words, per_task)
+    assert problem in str(caught.value)

@@ -13,8 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.api import TaskInput
-from adaptor.bagfile.json_lines import parse_json_lines
-from adaptor.bagfile.parse import BagFile, decode, parse_bag, parse_shell_lines, read_data, script_part
+from adaptor.bagfile.parse import (
+    BagFile,
+    decode,
+    parse_bag,
+    parse_json_lines,
+    parse_shell_lines,
+    read_data,
+    script_part,
+)
 from adaptor.errors import BagFileError
 from adaptor.resources import OwnNeeds
 

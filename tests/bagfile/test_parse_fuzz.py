@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.bagfile.json_lines import parse_json_lines
 from adaptor.bagfile.options import OPTIONS, parse_option
 from adaptor.bagfile.parameters import Axis, parse_parameter
-from adaptor.bagfile.parse import decode, parse_shell_lines
+from adaptor.bagfile.parse import decode, parse_json_lines, parse_shell_lines
 from adaptor.bagfile.scripts.script import Submission, script_bag
 from adaptor.bagfile.template import expand
 from tests.fuzzing import damaged, fuzz, recorded, survives

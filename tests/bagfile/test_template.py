@@ -46,6 +46,36 @@ def test_a_template_without_parameters_is_one_task() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "path", "part"),
+    [
+        ("{f}", "runs/a.b/c.tar.gz", "runs/a.b/c.tar.gz"),
+        ("{f.}", "runs/a.b/c.tar.gz", "runs/a.b/c.tar"),
+        ("{f/}", "runs/a.b/c.tar.gz", "c.tar.gz"),
+        ("{f//}", "runs/a.b/c.tar.gz", "runs/a.b"),
+        ("{f/.}", "runs/a.b/c.tar.gz", "c.tar"),
+        ("{f.}", "a.b/c", "a.b/c"),
+        ("{f//}", "c", "."),
+        ("{1/}", "x/y z", "'y z'"),
+        ("{}", "x", "x"),
+        ("{.}", "x.y", "x"),
+    ],
+)
+def test_a_field_may_be_a_part_of_a_path(field: str, path: str, part: str) -> None:
+    assert [task.command for task in expand(f"do {field}", axes({"f": [path]}))] == [f"do {part}"]
+
+
+def test_values_by_their_place_and_all_at_once() -> None:
+    both = axes({"a": ["1", "2"], "b": ["x y"]})
+    assert [task.command for task in expand("{2}-{1}", both)] == ["'x y'-1", "'x y'-2"]
+    assert [task.command for task in expand("do {}", both)] == ["do 1 'x y'", "do 2 'x y'"]
+    with pytest.raises(UsageError, match=r"no parameter for \{3\}"):
+        expand("{3}", both)
+    with pytest.raises(UsageError, match=r"\{f/\} is inside"):
+        expand("'{f/}'", axes({"f": ["x y/z", "x/y z"]}))
+    assert expand("'{f/}'", axes({"f": ["x y/z"]}))[0].command == "'z'", "what is shown needs no quotes"
+
+
+@pytest.mark.parametrize(
     ("template", "parameters", "problem"),
     [
         ("echo {frme}", {"frame": ["1"]}, "no parameter for {frme} (did you mean {frame}?"),
@@ -131,5 +161,5 @@ def test_values_from_a_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="contains no value"):
         parse_parameter(f"a=@{path}")
     path.write_bytes(b"\xff")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="values:1: byte 0xff is not UTF-8"):
         parse_parameter(f"a=@{path}")

@@ -34,9 +34,8 @@ from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
-from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
-from adaptor_experiments.derose.sample import cluster_at, terms_of
+from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
 from adaptor_experiments.parallel import in_processes
 
 _APART, _SHARE = 1200.0, 6

@@ -32,9 +32,8 @@ from adaptor.crafting.situation import EarlierTasks
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
-from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
 from adaptor_experiments.derose.design import WORKLOADS, JobType, Settings
-from adaptor_experiments.derose.sample import cluster_at, terms_of
+from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
 
 MULTIPLES = (0.5, 0.7, 1.0, 1.5, 2.0)
 _OTHERWISE = 0.06

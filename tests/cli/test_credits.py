@@ -17,7 +17,7 @@ from adaptor.api import (
     SitePrice,
     Totals,
 )
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from adaptor.units import format_instant
 from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve

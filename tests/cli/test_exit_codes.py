@@ -25,7 +25,7 @@ from tests.cli.invoking import Cli, Serve
         (["status", "7-3"], "'7-3' selects no bags"),
         (["status", "x"], "'x' selects no bags"),
         (["cancel"], "SEL"),
-        (["wait", "--timeout", "soon"], "'soon' is not a duration"),
+        (["watch", "--timeout", "soon"], "'soon' is not a duration"),
         (["results", "--task", "3-1"], "runs backwards; write 1-3"),
         (["results", "--task", "one"], "'one' is not a number or a range"),
         (["results", "--state", "lost"], "lost"),
@@ -47,7 +47,7 @@ def test_errors_as_json(cli: Cli) -> None:
     outcome = cli("status", "--json", "--nope")
     assert outcome.code == 2
     assert "--nope" in outcome.value["error"]
-    outcome = cli("daemon", "status", "--json")
+    outcome = cli("status", "--daemon", "--json")
     assert outcome.code == 1
     assert "no daemon is running" in outcome.value["error"]
 

@@ -55,14 +55,14 @@ def journal(monkeypatch: pytest.MonkeyPatch, state: Any) -> Callable[[list[BagVi
     return says
 
 
-def test_wait_is_silent_and_succeeds(cli: Cli, serve: Serve) -> None:
+def test_a_quiet_watch_is_silent_and_succeeds(cli: Cli, serve: Serve) -> None:
     server = serve(
         {
             api.GetBags: in_turn([running_bag()], [running_bag()], [bag_view()]),
             api.GetPilots: [],
         }
     )
-    outcome = cli("wait")
+    outcome = cli("watch", "--quiet")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     assert server.asked(api.GetBags)[0] == api.GetBags("last")
     assert server.asked(api.GetBags)[-1] == api.GetBags("7")
@@ -72,7 +72,7 @@ def test_wait_is_silent_and_succeeds(cli: Cli, serve: Serve) -> None:
 def test_failed_tasks_are_exit_code_3(cli: Cli, serve: Serve, changes: dict[str, int]) -> None:
     bags = [bag_view(6), bag_view(7, state="failed", **changes)]
     serve({api.GetBags: api.Bags(bags), api.GetPilots: []})
-    assert cli("wait", "6,7").code == 3
+    assert cli("watch", "--quiet", "6,7").code == 3
     outcome = cli("watch", "6,7")
     assert outcome.code == 3
     assert outcome.lines[0].startswith("bag 6 render: 10 tasks done in 4m 10s")
@@ -80,27 +80,27 @@ def test_failed_tasks_are_exit_code_3(cli: Cli, serve: Serve, changes: dict[str,
     assert [bag["id"] for bag in cli("watch", "6,7", "--json").value["bags"]] == [6, 7]
 
 
-def test_wait_gives_up_in_time(cli: Cli, serve: Serve) -> None:
+def test_a_watch_gives_up_in_time(cli: Cli, serve: Serve) -> None:
     serve({api.GetBags: api.Bags([running_bag()]), api.GetPilots: []})
-    assert cli("wait", "--timeout", "0.2").code == 124
-    outcome = cli("wait", "--timeout", "0", "--json")
+    assert cli("watch", "--quiet", "--timeout", "0.2").code == 124
+    outcome = cli("watch", "--quiet", "--timeout", "0", "--json")
     assert outcome.code == 124
     assert outcome.value["bags"][0]["state"] == "running"
+    assert cli("watch", "--timeout", "0").code == 124
 
 
 def test_a_daemon_that_is_stalled_is_told_once(cli: Cli, serve: Serve) -> None:
     stalled = msgspec.structs.replace(daemon_view(), stalled="the journal is damaged")
     looks = in_turn([running_bag()], [running_bag()], [bag_view()])
     serve({api.GetBags: looks, api.GetPilots: [], api.GetDaemon: stalled})
-    assert cli("wait").err == "adaptor: the daemon is stalled: the journal is damaged\n"
+    assert cli("watch", "--quiet").err == "adaptor: the daemon is stalled: the journal is damaged\n"
 
 
 def test_nobody_to_wait_for(cli: Cli, serve: Serve) -> None:
     serve({api.GetBags: api.Bags([])})
-    for command in ("wait", "watch"):
-        outcome = cli(command)
-        assert outcome.code == 2
-        assert "there is no bag" in outcome.err
+    outcome = cli("watch")
+    assert outcome.code == 2
+    assert "there is no bag" in outcome.err
 
 
 def test_a_daemon_that_leaves_at_the_end_is_no_error(
@@ -119,7 +119,7 @@ def test_without_a_daemon_an_unfinished_bag_is_an_error_at_once(
     cli: Cli, journal: Callable[[list[BagView] | None], None]
 ) -> None:
     journal([running_bag()])
-    outcome = cli("wait")
+    outcome = cli("watch", "--quiet")
     assert outcome.code == 1
     assert "bag 7 makes no progress" in outcome.err
 
@@ -159,7 +159,7 @@ def test_a_daemon_that_comes_back_is_followed_on(
         coming.start()
 
     first.answers[api.GetEvents] = leave
-    assert cli("wait").code == 0
+    assert cli("watch", "--quiet").code == 0
     coming.join()
 
 

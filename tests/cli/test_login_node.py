@@ -69,7 +69,7 @@ def test_a_daemon_without_a_configuration_is_reloaded(cli: Cli, serve: Serve) ->
     outcome = cli("submit", "--template", "true")
     assert outcome.code == 2
     assert "the daemon runs without a configuration" in outcome.err
-    assert "adaptor daemon reload" in outcome.err
+    assert "adaptor daemon restart" in outcome.err
 
 
 def test_a_daemon_with_a_configuration_takes_the_bag(cli: Cli, serve: Serve) -> None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from adaptor.api import FirstForecastView, ForecastView
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from adaptor.cli.printing import clock
 from adaptor.cli.sentences import end_words, first_forecast_lines, forecast_line, record_lines
 from adaptor.forecast.record import Record, Share

@@ -20,8 +20,8 @@ from adaptor.journal.credits import read_entries
 from adaptor.processes.identity import Identity, own_identity
 from adaptor.processes.notes import JOB, START
 from adaptor.reports import JobState
+from adaptor.resources import Part
 from backends.local.backend_type import folder_of
-from backends.local.planning import QueueShare
 from backends.local.store import Job, Start, Store
 from tests.daemon.budgeted_site import credits_of, in_every_past, steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
@@ -152,7 +152,7 @@ def local_job(site: FakeSite, *starts: Start) -> None:
         tag="t",
         p=1,
         tr=3600,
-        holds=QueueShare(1, 0, 0),
+        holds=Part(node="local", processors=1),
         memory=0,
         submitted=site.state.core.now(),
         directory=str(site.directory),

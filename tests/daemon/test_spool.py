@@ -12,13 +12,14 @@ from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.protocol.files.local import FilesDone, FilesError, NewFile
 from adaptor.protocol.maildir import (
     UNREAD,
+    Envelope,
+    Seal,
     SpoolConnection,
     file_name,
     for_worker,
     from_workers,
     parse_daemon_file,
 )
-from adaptor.protocol.seal import Envelope, Seal
 from adaptor.protocol.spool import Spool
 
 SEAL = Seal("the workers' key")

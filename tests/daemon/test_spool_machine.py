@@ -22,8 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from adaptor.daemon import spool as endpoint_module
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.protocol.access import Access, Credentials
-from adaptor.protocol.maildir import address_of, from_workers
-from adaptor.protocol.seal import Seal
+from adaptor.protocol.maildir import Seal, address_of, from_workers
 from adaptor.protocol.spool import Spool
 from adaptor.worker import spool_transport
 from adaptor.worker.spool_transport import SpoolConnector

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
+from adaptor.config.loading import parse_config
+from adaptor.config.policy import Policy, PolicyKeys
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon import step
+from adaptor.units import Duration
 
 LOOKS = step.BURST + 10
+SLURM = SiteConfig(backend="slurm")
 
 
-def pauses_of(monkeypatch: pytest.MonkeyPatch, backend: str) -> list[float]:
+def pauses_of(monkeypatch: pytest.MonkeyPatch, config: SiteConfig) -> list[float]:
     """Seconds slept after each look of a site that is woken during each, on a clock that stands still."""
     pauses = list[float]()
 
@@ -26,10 +31,7 @@ def pauses_of(monkeypatch: pytest.MonkeyPatch, backend: str) -> list[float]:
             raise asyncio.CancelledError
 
     async def scene() -> None:
-        config, memory = (
-            SimpleNamespace(backend=backend),
-            SimpleNamespace(settings=SimpleNamespace(poll=15.0)),
-        )
+        memory = SimpleNamespace(settings=SimpleNamespace(poll=15.0))
         site: Any = SimpleNamespace(config=config, memory=memory, wake=asyncio.Event())
         site.wake.set()
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 1000.0)
@@ -46,10 +48,18 @@ def pauses_of(monkeypatch: pytest.MonkeyPatch, backend: str) -> list[float]:
 def test_beyond_a_burst_a_scheduler_is_asked_twice_in_a_poll_interval(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pauses = pauses_of(monkeypatch, "slurm")
+    pauses = pauses_of(monkeypatch, SLURM)
     assert pauses[: step.BURST] == [1.0] * step.BURST
     assert pauses[step.BURST :] == [7.5 * late for late in range(1, LOOKS - step.BURST + 1)]
 
 
 def test_this_machine_is_looked_at_as_often_as_it_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pauses_of(monkeypatch, "local") == [0.2] * LOOKS
+    assert pauses_of(monkeypatch, SiteConfig(backend="local")) == [0.2] * LOOKS
+
+
+def test_an_operator_s_least_time_between_two_looks_is_kept_from_the_first_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = Policy(PolicyKeys(poll_interval=Duration(120)), path="policy.yaml")
+    site = parse_config("sites: {hpc: {backend: slurm}}", "c.yaml", lambda: policy).sites["hpc"]
+    assert pauses_of(monkeypatch, site) == [120.0 * look for look in range(1, LOOKS + 1)]

@@ -17,7 +17,7 @@ from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, WORKER_PATIENCE, WorkerEndpoint
 from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import CraftedRequest, PilotState, Request
-from adaptor.protocol.maildir import LATENCY
+from adaptor.protocol.maildir import LATENCY, Seal
 from adaptor.protocol.messages import (
     AttemptKey,
     Ending,
@@ -33,7 +33,6 @@ from adaptor.protocol.messages import (
     decode_to_worker,
     encode,
 )
-from adaptor.protocol.seal import Seal
 from adaptor.protocol.spool import Spool
 from adaptor.scheduling.broker import NO_TIME
 from tests.daemon.fake_site import LIMITS, FakeSite

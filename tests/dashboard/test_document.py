@@ -11,9 +11,8 @@ import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.dashboard.details import read_details
 from adaptor.dashboard.document import ASSETS, asset, static_document
-from adaptor.dashboard.gathering import Gatherer
+from adaptor.dashboard.gathering import Gatherer, read_details
 from adaptor.dashboard.page import Page
 from tests.cli.fake_control import running_bag
 from tests.dashboard.told import NOW, SUMS, Told

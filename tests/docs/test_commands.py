@@ -44,6 +44,8 @@ def wrong(use: str) -> str | None:
             if None in found:
                 return f"adaptor {use}: no command {word}"
             commands = [each for each in found if each is not None]
+        elif ":::" in use:
+            return None  # the command for the values behind it
     return None
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.donation.coming import nodes_to_come
+from adaptor.donation.fitting import nodes_to_come
 from adaptor.donation.idleness import IdleLearner
 from tests.donation.survival import survival
 

@@ -22,8 +22,8 @@ from adaptor.cli.main import program
 
 LONG = 150.0
 """Seconds after which a test has waited long enough for anything."""
-READING = {"status", "results", "report", "why", "credits", "site list", "daemon status"}
-"""Questions that tests ask again and again: `Lab.ask` starts no process for them."""
+READING = {"status", "results", "report", "why", "credits"}
+"""Commands that tests run often: `Lab.ask` starts no process for them."""
 
 
 def until(condition: Callable[[], Any], what: str, timeout: float = LONG, pause: float = 0.3) -> Any:
@@ -115,7 +115,7 @@ class Lab:
 
     def ask(self, *arguments: str | Path) -> Any:
         """What a command prints with `--json`."""
-        if not READING & {str(arguments[0]), " ".join(map(str, arguments[:2]))}:
+        if arguments[0] not in READING:
             return json.loads(self.run(*arguments, "--json").stdout)
         told = CliRunner().invoke(program, self._words(*arguments, "--json"), env=self.environment)
         assert told.exit_code == 0, f"{told.output}\n{self.log()}"
@@ -153,10 +153,12 @@ class Lab:
         return [dict(row) for row in rows if row["task"] in tasks]
 
     def wait(self, bag: int = 1, expect: int = 0, timeout: float = LONG) -> None:
-        self.run("wait", str(bag), "--timeout", f"{timeout:.0f}", expect=expect, timeout=timeout + 20)
+        self.run(
+            "watch", "--quiet", str(bag), "--timeout", f"{timeout:.0f}", expect=expect, timeout=timeout + 20
+        )
 
     def daemon_pid(self) -> int:
-        return int(self.ask("daemon", "status")["pid"])
+        return int(self.ask("status", "--daemon")["pid"])
 
     def kill_daemon(self) -> None:
         """`kill -9`."""

@@ -10,7 +10,7 @@ def test_a_bag_of_typos_pauses_with_a_sentence_and_what_it_wrote(lab: Lab) -> No
     lab.configure(local())
     lab.bag(["slep 1"] * 2000)
     bag = lab.submit("tasks.bag")
-    said = lab.run("wait", str(bag), expect=4).stderr
+    said = lab.run("watch", "--quiet", str(bag), expect=4).stderr
     assert f"bag {bag} is paused: its first 10 attempts all failed alike" in said
     assert "slep: not found" in said
     (shown,) = lab.ask("status", str(bag))["bags"]
@@ -21,7 +21,7 @@ def test_a_bag_of_typos_pauses_with_a_sentence_and_what_it_wrote(lab: Lab) -> No
     assert "slep: not found" in status
     until(lambda: all(pilot["workers"] == 0 for pilot in lab.pilots()), "its workers leave")
     lab.run("cancel", str(bag))
-    lab.run("wait", str(bag), expect=3)
+    lab.run("watch", "--quiet", str(bag), expect=3)
     assert sum(task["attempts"] for task in lab.results(bag)) <= 12
 
 

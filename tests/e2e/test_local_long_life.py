@@ -54,8 +54,8 @@ def test_ends_are_told_once_and_bags_are_forgotten(lab: Lab, web: Web) -> None:
     assert [bag["id"] for bag in lab.ask("status", "all")["bags"]] == [2]
     assert lab.ask("credits")["sites"] == before["sites"]
     lab.run("report", "1", expect=2)
-    until(lambda: not lab.ask("daemon", "status")["journal"]["compacting"], "nothing is left of it")
-    assert lab.ask("daemon", "status")["journal"]["keep"] == 3600
+    until(lambda: not lab.ask("status", "--daemon")["journal"]["compacting"], "nothing is left of it")
+    assert lab.ask("status", "--daemon")["journal"]["keep"] == 3600
     assert sorted(told.read_text().splitlines()) == ["1 done", "2 done"]
     assert web.titles == ["bag 1 (tasks) is done"]
     assert not any(SECRET in argv for argv in web.argvs)

@@ -83,13 +83,13 @@ def test_a_full_disk_loses_nothing(lab: Lab) -> None:
     unlimited = daemon.rlimit(psutil.RLIMIT_FSIZE)
     daemon.rlimit(psutil.RLIMIT_FSIZE, (4096, unlimited[1]))  # every write beyond 4 KiB fails
     lab.release()
-    until(lambda: lab.ask("daemon", "status")["stalled"], "the daemon says that it cannot write")
+    until(lambda: lab.ask("status", "--daemon")["stalled"], "the daemon says that it cannot write")
     told = lab.run("submit", "tasks.bag", expect=1).stderr
     assert "journal" in told
     daemon.rlimit(psutil.RLIMIT_FSIZE, unlimited)
     lab.wait()
     exactly_one_result_each(lab, 1, 40)
-    assert lab.ask("daemon", "status")["stalled"] == ""
+    assert lab.ask("status", "--daemon")["stalled"] == ""
 
 
 def test_two_bags_share_and_bags_can_be_cancelled_and_retried(lab: Lab) -> None:
@@ -102,7 +102,7 @@ def test_two_bags_share_and_bags_can_be_cancelled_and_retried(lab: Lab) -> None:
     assert lab.status(first)["done"] <= 20, "the second bag did not wait for the first"
     lab.run("cancel", str(first))
     assert lab.status(first)["state"] == "cancelled"
-    lab.run("wait", str(first), expect=3)
+    lab.run("watch", "--quiet", str(first), expect=3)
     lab.run("retry", str(first))
     lab.release()
     lab.wait(first)
@@ -122,7 +122,7 @@ def test_why_explains_that_nothing_can_be_submitted_and_an_idle_daemon_holds_not
     lab.wait()
     until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "all pilots have left")
     before = len(lab.pilots())
-    until(lambda: lab.ask("site", "list"), "the daemon answers")
+    until(lambda: lab.ask("status", "--sites"), "the daemon answers")
     assert len(lab.pilots()) == before
 
 

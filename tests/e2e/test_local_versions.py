@@ -60,15 +60,14 @@ def test_the_next_version_goes_on_with_the_pilots_of_the_last_one(
     lab.config = None  # the next daemon knows it from the last one
     refused = lab.run("results", "1", expect=1).stderr
     assert f"has version {last}; this command of version {following} can only show" in refused
-    assert f"version {last}, " in lab.run("daemon", "status").stdout
-    assert "nothing has changed" in lab.run("daemon", "reload").stdout
+    assert f"version {last}, " in lab.run("status", "--daemon").stdout
     restarted = lab.run("daemon", "restart").stdout
     assert restarted.startswith("restarted: daemon on ")
     assert "site.yaml" in restarted
-    assert f"version {following}, " in lab.run("daemon", "status").stdout
+    assert f"version {following}, " in lab.run("status", "--daemon").stdout
 
     lab.release()
-    lab.run("wait", "1")
+    lab.run("watch", "--quiet", "1")
     lab.run("daemon", "stop")
     monkeypatch.setenv("PYTHONPATH", "")
     exactly_one_result_each(lab, 1, 64)

@@ -50,7 +50,7 @@ def test_a_pilot_is_cancelled_and_daemon_worker_and_slurmctld_are_killed(
     assert until(lambda: end() != "running" and end(), "its end is noticed") == "cancelled"
     until(lambda: workers_of(busy), "another pilot runs")
     slurm.stop_controller(kill=True)
-    until(lambda: busy.ask("site", "list")[0]["problem"], "the daemon says that Slurm does not answer")
+    until(lambda: busy.ask("status", "--sites")[0]["problem"], "the daemon says that Slurm does not answer")
     busy.kill_daemon()
     workers_of(busy)[0].send_signal(signal.SIGKILL)
     busy.run("daemon", "start")
@@ -65,7 +65,7 @@ def test_a_pilot_is_cancelled_and_daemon_worker_and_slurmctld_are_killed(
 @pytest.mark.nightly
 def test_slurmctld_is_away_for_a_minute(slurm: ThrowawaySlurm, busy: Lab) -> None:
     slurm.stop_controller()
-    until(lambda: busy.ask("site", "list")[0]["problem"], "the daemon says that Slurm does not answer")
+    until(lambda: busy.ask("status", "--sites")[0]["problem"], "the daemon says that Slurm does not answer")
     away = time.monotonic() + 60
     until(lambda: time.monotonic() > away, "a minute has passed", pause=1)
     assert busy.status()["state"] in ("running", "done")

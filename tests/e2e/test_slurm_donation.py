@@ -71,7 +71,7 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
     lab.release()
     lab.wait(timeout=200)
     exactly_one_result_each(lab, 1, 40)
-    told = lab.ask("site", "list")[0]["donation"]
+    told = lab.ask("status", "--sites")[0]["donation"]
     assert told["reclaims"] >= 2
     assert told["used"] >= 40 * 5
 

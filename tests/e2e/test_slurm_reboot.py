@@ -55,7 +55,7 @@ def main_pid(lab: Lab, systemd: SystemdUser) -> int:
 def answers(lab: Lab) -> bool:
     """A daemon that is just starting lives, and does not answer yet."""
     asked = subprocess.run(
-        lab.command("daemon", "status"), env=lab.environment, capture_output=True, text=True, check=False
+        lab.command("status", "--daemon"), env=lab.environment, capture_output=True, text=True, check=False
     )
     return asked.returncode == 0
 

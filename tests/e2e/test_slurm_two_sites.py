@@ -57,7 +57,7 @@ def at_work(lab: Lab) -> set[str]:
 
 
 def problems(lab: Lab) -> dict[str, str]:
-    return {site["name"]: site["problem"] for site in lab.ask("site", "list")}
+    return {site["name"]: site["problem"] for site in lab.ask("status", "--sites")}
 
 
 def test_one_bag_over_two_clusters_of_which_one_is_stopped(

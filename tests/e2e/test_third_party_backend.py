@@ -40,4 +40,4 @@ def test_a_site_of_another_packages_scheduler_runs_a_bag(lab: Lab) -> None:
     lab.bag("echo $ADAPTOR_TASK_ID" for _ in range(6))
     lab.run("run", "tasks.bag")
     exactly_one_result_each(lab, 1, 6)
-    assert {site["backend"] for site in lab.ask("site", "list")} == {"toy"}
+    assert {site["backend"] for site in lab.ask("status", "--sites")} == {"toy"}

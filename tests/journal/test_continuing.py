@@ -10,7 +10,7 @@ import pytest
 from adaptor.api import TakenOver, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import BatchScript
-from adaptor.journal.continuing import left_to_run
+from adaptor.journal.staging import left_to_run
 from adaptor.journal.views import ScriptOutputs
 from tests.scheduling.broker_world import World
 

@@ -11,11 +11,10 @@ import pytest
 from adaptor import api
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError, check_not_lost, understood
-from adaptor.journal.database import FILE, guarded, open_for_reading, open_for_writing
+from adaptor.journal.database import FILE, copy_of, guarded, open_for_reading, open_for_writing
 from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer_offline
 from adaptor.journal.recovery import recover
-from adaptor.journal.upgrade import copy_of
 from adaptor.protocol.access import CLIENT_ACCESS
 from tests.scheduling.broker_world import TERMS, World
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.journal.donation_views import donation_of_bag, donation_of_site
+from adaptor.journal.activity_views import donation_of_bag, donation_of_site
 from adaptor.model import PilotState
 from adaptor.protocol.messages import Leaving
 from adaptor.scheduling.donation_facts import DonatedNode

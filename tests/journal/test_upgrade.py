@@ -17,13 +17,12 @@ import pytest
 
 from adaptor import api
 from adaptor.errors import JournalError
-from adaptor.journal import upgrade
+from adaptor.journal import database
 from adaptor.journal.credits import budgets_of_bags, read_entries
-from adaptor.journal.database import FILE, open_for_reading, open_for_writing
+from adaptor.journal.database import FILE, FORMAT, copy_of, open_for_reading, open_for_writing
 from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer, answer_offline
 from adaptor.journal.recovery import recover
-from adaptor.journal.upgrade import FORMAT, copy_of
 from adaptor.protocol.messages import AttemptKey
 from tests.scheduling.broker_world import TERMS, World
 
@@ -45,18 +44,18 @@ BAGS = [  # As fixtures/journals/make.py has left them.
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory with a lived journal of the present format, where the code knows the next one."""
     shutil.copy(FIXTURES / f"format-{FORMAT}.sqlite", tmp_path / FILE)
-    monkeypatch.setattr(upgrade, "FORMAT", NEXT)
-    monkeypatch.setattr(upgrade, "FOLDER", next_format(tmp_path.parent / f"{tmp_path.name}-code"))
+    monkeypatch.setattr(database, "FORMAT", NEXT)
+    monkeypatch.setattr(database, "FOLDER", next_format(tmp_path.parent / f"{tmp_path.name}-code"))
     return tmp_path
 
 
 def next_format(folder: Path) -> Path:
     """The present schema and migrations, and one migration more."""
-    shutil.copytree(upgrade.FOLDER, folder, ignore=lambda _, names: [n for n in names if n.endswith("py")])
+    shutil.copytree(database.FOLDER, folder, ignore=lambda _, names: [n for n in names if n.endswith("py")])
     migration = (EXAMPLE / "migration.sql").read_text()
     (folder / "migrations").mkdir(exist_ok=True)
     (folder / "migrations" / f"{NEXT:03}.sql").write_text(migration)
-    (folder / "schema.sql").write_text((upgrade.FOLDER / "schema.sql").read_text() + migration)
+    (folder / "schema.sql").write_text((database.FOLDER / "schema.sql").read_text() + migration)
     return folder
 
 
@@ -92,7 +91,7 @@ def bags_in(answered: Any) -> list[tuple[object, ...]]:
 
 
 def test_there_is_a_journal_and_a_migration_for_every_format() -> None:
-    migrations = {path.name for path in upgrade.FOLDER.glob("migrations/*")}
+    migrations = {path.name for path in database.FOLDER.glob("migrations/*")}
     assert migrations == {f"{number:03}.sql" for number in range(2, FORMAT + 1)}
     journals = {path.name: format_in(path) for path in FIXTURES.glob("*.sqlite")}
     assert journals == {f"format-{number}.sqlite": number for number in range(1, FORMAT + 1)}
@@ -224,10 +223,10 @@ def test_a_newer_journal_is_refused_with_both_numbers_and_the_way_out(
 KILLED_AT_A_STATEMENT = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from adaptor.journal import upgrade
+from adaptor.journal import database
 
 left = int(sys.argv[2])
-upgrade.FOLDER, upgrade.FORMAT = Path(sys.argv[3]), upgrade.FORMAT + 1
+database.FOLDER, database.FORMAT = Path(sys.argv[3]), database.FORMAT + 1
 
 def count(statement):
     global left
@@ -238,7 +237,7 @@ def count(statement):
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute("PRAGMA locking_mode = EXCLUSIVE")
 db.set_trace_callback(count)
-upgrade.prepare_for_writing(db, Path(sys.argv[1]))
+database.prepare_for_writing(db, Path(sys.argv[1]))
 """
 
 
@@ -250,7 +249,7 @@ def test_a_kill_at_any_statement_of_a_migration_leaves_a_whole_format(old: Path,
         directory = tmp_path / str(statement)
         directory.mkdir()
         shutil.copy(old / FILE, directory / FILE)
-        arguments = [str(directory / FILE), str(statement), str(upgrade.FOLDER)]
+        arguments = [str(directory / FILE), str(statement), str(database.FOLDER)]
         command = [sys.executable, "-c", KILLED_AT_A_STATEMENT, *arguments]
         ended = subprocess.run(command, check=False).returncode
         with closing(raw(directory / FILE)) as db:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.outputs.names import numbers_of_others
+from adaptor.outputs.packing import numbers_of_others
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_without_agents_their_commands_say_what_to_install_and_with_it_they_run(
         assert refused.returncode == 2
         assert f"needs {package}: python -m pip install {package}" in refused.stderr
     (empty.home / "agents.yaml").write_text("sites: {hpc: {backend: slurm, donation: {mode: agent}}}\n")
-    assert f"needs {package}" in empty.shell("adaptor --config agents.yaml site list").stderr
+    assert f"needs {package}" in empty.shell("adaptor --config agents.yaml status --sites").stderr
     empty.run(f"python -m pip install --quiet --disable-pip-version-check {empty.agents}")
     assert "No broken requirements" in empty.run("python -m pip check")
     assert empty.run("adaptor reclaim n1 --runtime ~/none") == "n1: not in use\n"

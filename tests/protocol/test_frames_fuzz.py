@@ -23,6 +23,9 @@ from adaptor.protocol.access import Access, AccessError, Credentials, read_acces
 from adaptor.protocol.files import server
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.maildir import (
+    Envelope,
+    Seal,
+    SealError,
     file_name,
     parse_connection,
     parse_daemon_file,
@@ -30,7 +33,6 @@ from adaptor.protocol.maildir import (
     path_of,
 )
 from adaptor.protocol.messages import decode_from_worker, decode_to_worker, encode
-from adaptor.protocol.seal import Envelope, Seal, SealError
 from adaptor.protocol.spool import Spool
 from tests.examples import examples
 from tests.protocol.test_messages import from_worker, to_worker

@@ -15,6 +15,7 @@ from adaptor.protocol.maildir import (
     UNREAD,
     LookPace,
     Outgoing,
+    Seal,
     SpoolConnection,
     address_of,
     file_name,
@@ -23,7 +24,6 @@ from adaptor.protocol.maildir import (
     parse_daemon_file,
     parse_worker_file,
 )
-from adaptor.protocol.seal import Seal
 
 RUN = "89abcdef"
 

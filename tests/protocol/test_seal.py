@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.protocol.seal import Envelope, Seal, SealError
+from adaptor.protocol.maildir import Envelope, Seal, SealError
 
 SEAL = Seal("the workers' key")
 ENVELOPE = Envelope("7-n1-42", [b"one", b"two"])

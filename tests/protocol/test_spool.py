@@ -13,6 +13,7 @@ from adaptor.protocol.maildir import (
     LARGEST,
     UNREAD,
     Outgoing,
+    Seal,
     SpoolConnection,
     file_name,
     for_worker,
@@ -20,7 +21,6 @@ from adaptor.protocol.maildir import (
     opened,
     path_of,
 )
-from adaptor.protocol.seal import Seal
 from adaptor.protocol.spool import Spool
 from tests.protocol.spools import CONNECTION, distant, put_worker_file
 

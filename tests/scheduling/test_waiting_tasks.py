@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.scheduling import waiting_tasks
-from adaptor.scheduling.waiting_tasks import WaitingTasks
+from adaptor.scheduling import lines
+from adaptor.scheduling.lines import WaitingTasks
 
 _BEGINS = st.integers(0, 60)
 _STEPS = st.lists(
@@ -23,8 +23,8 @@ _STEPS = st.lists(
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the spare places of short lines are given back too."""
-    monkeypatch.setattr(waiting_tasks, "_PART", 4)
-    monkeypatch.setattr(waiting_tasks, "_LEAST_SPARE", 2)
+    monkeypatch.setattr(lines, "_PART", 4)
+    monkeypatch.setattr(lines, "_LEAST_SPARE", 2)
 
 
 def _step(name: str, number: int, line: WaitingTasks, plain: list[int], new: Callable[[], int]) -> None:

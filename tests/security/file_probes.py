@@ -13,8 +13,7 @@ import pytest
 
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import CLIENT_ACCESS, AccessError, read_access, worker_access
-from adaptor.protocol.maildir import file_name
-from adaptor.protocol.seal import Envelope, Seal
+from adaptor.protocol.maildir import Envelope, Seal, file_name
 from adaptor.protocol.state_directory import private_directory
 from tests.e2e.lab import until
 from tests.security.probe import probe

@@ -39,6 +39,7 @@ def terms(draw: st.DrawFn) -> GridTerms:
         initial_tr=float(draw(st.integers(1, 30))),
         earlier=draw(st.none() | st.integers(1, 30).map(earlier)),
         growth_factor=draw(st.integers(2, 3)),
+        poll_interval=draw(st.sampled_from([0, 0, 7])),
     )
 
 

@@ -13,7 +13,7 @@ from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.queue_view import planned_queue, queue_state
+from adaptor.simulation.pilot_requests import planned_queue, queue_state
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
@@ -69,7 +69,7 @@ def test_the_plan_in_short_is_that_of_the_whole_queue(scene):
     assert short.profile.steps() == whole.profile.steps()
 
 
-def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive", hourly=None):
+def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive", hourly=None, poll=0):
     limits = Limits(max_pending_requests=requests, max_proc=p, max_tr=tr)
     rules = SiteRules(limits=limits, max_submissions=hourly)
     cluster = cluster_of_processors(jobs_from(list(rows)), PROCESSORS, "conservative")
@@ -77,7 +77,13 @@ def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive", hou
     return run_grid_job(
         cluster,
         np.array(runtimes, np.int64),
-        GridTerms(rules=rules, heuristic=heuristic, workers=INSTANT_WORKERS, initial_tr=10.0),
+        GridTerms(
+            rules=rules,
+            heuristic=heuristic,
+            workers=INSTANT_WORKERS,
+            initial_tr=10.0,
+            poll_interval=poll,
+        ),
     )
 
 
@@ -99,6 +105,13 @@ def test_the_submissions_of_an_hour_are_used_up_and_go_on(heuristic):
     assert result.failed == 0
     assert all(sum(first <= each < first + 3600 for each in sent) <= 2 for first in sent)
     assert sent[2] == 3600, "and not a second later"
+
+
+def test_between_two_looks_nothing_is_asked_for():
+    """Each pilot runs 10 s, and the next one is asked for at the look behind its end."""
+    result = one([10] * 12, requests=1, tr=10, poll=8)
+    assert [each.submitted for each in result.requests] == [0, 16, 32]
+    assert result.turnaround == 42
 
 
 def test_tasks_longer_than_the_first_tr_are_cut_and_tr_grows():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.local_jobs import LocalJobs
+from adaptor.simulation.what_if import LocalJobs
 from adaptor_experiments.derose.sample import added_wait
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 

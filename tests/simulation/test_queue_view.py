@@ -13,7 +13,7 @@ from adaptor.resources import Need
 from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.machine import lay_out, parse_machine
-from adaptor.simulation.queue_view import queue_state
+from adaptor.simulation.pilot_requests import queue_state
 from tests.simulation.node_scenes import machines, with_memory
 from tests.simulation.trace_strategies import jobs_from, policies
 

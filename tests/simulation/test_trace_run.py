@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from adaptor.simulation.errors import TraceError
-from adaptor.simulation.metrics import measure
-from adaptor.simulation.trace_run import replay, run_trace, write_schedule
+from adaptor.simulation.trace_run import measure, replay, run_trace, write_schedule
 from adaptor.simulation.traces.normalise import normalise
-from adaptor.simulation.traces.swf_write import write_trace
+from adaptor.simulation.traces.swf import write_trace
 from tests.simulation.swf_text import line, trace_of
 
 ROOT = Path(__file__).parents[2]

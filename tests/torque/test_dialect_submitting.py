@@ -15,7 +15,7 @@ from adaptor_torque.dialect import accepted_id, arguments_of, nodes_wanted, shor
 from adaptor_torque.parse import parse_wanted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
-from backends.pbs.shape import PbsShape
+from backends.pbs.constraints import PbsShape
 from tests.backends.pbs.pbs_rows import pbs_shape
 
 FOLDER = Path("/home/ada/pilots/7")

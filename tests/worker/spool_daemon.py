@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from adaptor.daemon.spool import SpoolEndpoint
-from adaptor.protocol.maildir import address_of
+from adaptor.protocol.maildir import Seal, address_of
 from adaptor.protocol.messages import ToWorker, decode_from_worker, encode
-from adaptor.protocol.seal import Seal
 from adaptor.protocol.spool import Spool
 from tests.worker.fake_daemon import FakeDaemon
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from adaptor.protocol.access import Access, Credentials
 from adaptor.protocol.files.local import FilesError
-from adaptor.protocol.maildir import address_of, file_name, for_worker
-from adaptor.protocol.seal import Envelope, Seal
+from adaptor.protocol.maildir import Envelope, Seal, address_of, file_name, for_worker
 from adaptor.protocol.spool import Spool
 from adaptor.worker.spool_transport import FilesOfDaemon, SpoolConnector
 from adaptor.worker.transport import Say, TransportError

@@ -1,4 +1,4 @@
-"""The options of qsub: OpenPBS's qsub(1B), and what Torque's has beside (`-t`, `-d`, `nodes=1:ppn=4`)."""
+"""The options of qsub: OpenPBS's qsub(1B), and what Torque's adds (`-t`, `-d`, `nodes=1:ppn=4`)."""
 
 from __future__ import annotations
 

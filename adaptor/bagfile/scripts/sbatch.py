@@ -72,7 +72,7 @@ _NOT_AS_ASKED = {
     "immediate": "the bag waits for processors",
     "no-requeue": RUNS_AGAIN,
     "time-min": "the walltime of requests is crafted",
-    "wait": "the command does not wait for the bag: use `adaptor run`, or `adaptor wait`",
+    "wait": "the command does not wait for the bag: use `adaptor run`, or `adaptor watch`",
 }
 
 

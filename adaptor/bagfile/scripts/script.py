@@ -10,13 +10,12 @@ import msgspec
 from adaptor.api import TaskInput
 from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
-from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse
+from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse, sites_for, usual_dialect
 from adaptor.bagfile.scripts.body import read_body
 from adaptor.bagfile.scripts.getopt import OptionError, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import GRID_ENGINE
 from adaptor.bagfile.scripts.qsub import QSUB
 from adaptor.bagfile.scripts.sbatch import SBATCH
-from adaptor.bagfile.scripts.sites import sites_for, usual_dialect
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
 from adaptor.config.schema import SiteConfig
@@ -42,7 +41,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     home: str
     environment: Mapping[str, str]
-    """Of the shell, as far as it is passed on."""
+    """The part of the shell's that is passed on."""
     arguments: Sequence[str] = ()
     array: str | None = None
     ignore: Collection[str] = ()
@@ -54,7 +53,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     sites: Mapping[str, SiteConfig] = {}
     """Of the configuration."""
     notified: bool = False
-    """Whether the configuration says who is told of the end of bags."""
+    """Whether the configuration says who gets messages about the end of bags."""
 
     def ignores(self, name: str) -> bool:
         """`l` stands for no single resource, so it is not ignored as a whole."""
@@ -267,7 +266,7 @@ class _Maker(msgspec.Struct, frozen=True):
         return output, patterns.of_slurm(asked.error, *where) if asked.error else ""
 
     def _exported(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The environment that is passed on, and single variables beside it, by `--export`."""
+        """The environment that is passed on, and single variables in addition, by `--export`."""
         environment = dict(self.submission.environment)
         words = [word.strip() for word in self.asked.export.split(",") if word.strip()]
         everything = any(word.upper() in ("ALL", "NIL") for word in words) or not words

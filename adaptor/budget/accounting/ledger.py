@@ -38,7 +38,7 @@ Shares = Mapping[int, float]
 class Ledger(Statements):
     """Used + reserved ≤ budget at every instant, for bags, sites and periods.
 
-    What somebody changes by hand in the scheduler's queue is reserved as it is, whatever the budgets hold.
+    A change by hand in the scheduler's queue is reserved as it is, whatever the budgets hold.
 
     Every change returns the entry that says it. Write it into the journal before acting on it: a ledger
     made from the entries is equal to this one, so a crash in between loses at most a request that was
@@ -46,8 +46,8 @@ class Ledger(Statements):
 
     A pilot that serves several bags is reserved in agreed shares. When it ends, its cost goes to the bags
     by the processor-seconds that they held in it, and its idle time in the same proportion; where nothing
-    ran, by the shares. What a bag's budget cannot bear is borne by the pilot's other bags, whose
-    reservations are large enough, since no pilot costs more than was reserved for it.
+    ran, by the shares. What a bag's budget cannot pay, the pilot's other bags pay. Their reservations are
+    large enough, because no pilot costs more than was reserved for it.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -72,7 +72,7 @@ class Ledger(Statements):
         return copy
 
     def frozen(self) -> Ledger:
-        """A copy to look at: the same one until something changes here, and nobody may change it."""
+        """A copy for reading: the same object until something changes here. Callers must not change it."""
         if self._frozen is None:
             self._frozen = self.fork()
         return self._frozen
@@ -170,15 +170,33 @@ class Ledger(Statements):
             OverBudgetError: a budget does not hold it; nothing is changed.
         """
         known = self.open_pilots[pilot]
-        parts = _parts(known.tariff.reservation(known.kind, request.p, request.tr), known.shares)
+        changed = msgspec.structs.replace(known, p=request.p, tr=request.tr, at=max(now, self._latest))
+        parts = _parts(changed.most, known.shares)
         if within:
             left = self.without(pilot)
             for room, name in left._site_rooms(known.site, now):
                 _check(sum(part.amount for part in parts), room, name, request)
             left._check_bags(parts, request)
-        return self._written(
-            msgspec.structs.replace(known, p=request.p, tr=request.tr, parts=parts, at=max(now, self._latest))
+        return self._written(msgspec.structs.replace(changed, parts=parts))
+
+    def give_back(self, pilot: int, processors: int, seconds: float, now: float) -> Reserved:
+        """Set nothing more aside for processors that a pilot gave back `seconds` after its start.
+
+        They are charged until then, in whole units.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+        """
+        known = self.open_pilots[pilot]
+        gone = max(0, min(processors, known.p - known.freed))
+        held = min(seconds, known.tr + known.tariff.grace)
+        changed = msgspec.structs.replace(
+            known,
+            freed=known.freed + gone,
+            freed_area=known.freed_area + gone * known.tariff.charged_seconds(held),
+            at=max(now, self._latest),
         )
+        return self._written(msgspec.structs.replace(changed, parts=_parts(changed.most, known.shares)))
 
     def settle(
         self, pilot: int, started: float | None, ended: float, uses: Mapping[int, Use], now: float

@@ -19,7 +19,7 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
     """Millionths of a credit."""
     submitted: float
     started: float | None
-    """As the scheduler said or, where it did not, its workers; None: nobody knows that it ever did."""
+    """As the scheduler said or, where it did not, its workers; None: no start is known."""
     last_sign: float | None
     """The last end of an attempt that ran in it; None: none did, or one has no known end."""
     noticed: float

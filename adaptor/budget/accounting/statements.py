@@ -69,7 +69,7 @@ class Statements:
         self._used_by_bag: dict[int, int] = defaultdict(int)
         self._wasted_by_bag: dict[int, int] = defaultdict(int)
         self._priced = False
-        """Whether any entry has a price that somebody has set."""
+        """Whether any entry has a price other than the default."""
         self._latest = -math.inf
         self._wasted_by_site: dict[str, int] = defaultdict(int)
         self._used_by_site: dict[str, int] = defaultdict(int)
@@ -81,7 +81,7 @@ class Statements:
 
     @property
     def in_use(self) -> bool:
-        """Whether somebody has set a price or a budget; nobody else asks for credits."""
+        """Whether a price or a budget is set; without one, no credits are shown."""
         return self._priced or bool(self._budgets)
 
     def settled(self, pilot: int) -> bool:

@@ -20,7 +20,7 @@ _FINDING_OUT = "the first hosts find out how long the tasks take"
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known when hosts are bought."""
+    """What is known when a bag buys hosts."""
 
     now: float
     tasks: int
@@ -86,7 +86,7 @@ def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, *, corrected: bo
     order (§3.2).
 
     Args:
-        ratio: of the hosts that seem necessary, the part that is bought.
+        ratio: the part to buy of the hosts that seem necessary.
         corrected: whether running tasks count that have run longer than the finished ones took (Fig. 7).
     """
     average = seen.runtimes.corrected_mean(seen.now) if corrected else seen.runtimes.mean
@@ -113,7 +113,7 @@ def _wanted(seen: Situation, preset: Preset, ratio: float, average: float) -> tu
 
 
 def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -> Advice:
-    """No more hosts than half the tasks; where that bounds them, each is bought for two tasks (§3.6)."""
+    """No more hosts than half the tasks; where that bounds them, each is paid for two tasks (§3.6)."""
     allowed = max(0, seen.most - seen.there)
     possible = min(wanted, seen.waiting)
     bounded = allowed < possible

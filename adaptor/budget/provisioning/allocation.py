@@ -1,7 +1,7 @@
 """Which processors to hold on which sites: the least cost for a time, the least time for a cost.
 
 Ricciardi & Hwang, "Cost-Aware Dynamic Resource Allocation in Distributed Computing Infrastructures"
-(2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours knows besides that the last tasks must end,
+(2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours also knows that the last tasks must end,
 that a processor's first task starts at once, that begun charging units are charged whole, and that what
 is held and paid already costs nothing more. `adaptor_experiments.ricciardi.equations` is theirs.
 """
@@ -136,7 +136,7 @@ def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence
     """The least cost, however long it may take.
 
     Where units count whole, a processor is held until the deadline or for a little less, so a deadline far
-    beyond the work is dear. That of one processor which does all where a task costs least is not.
+    beyond the work is expensive. Not so with one processor that does all tasks where a task costs least.
     """
     best = min((offer for offer in offers if offer.processors), key=lambda offer: offer.cost_per_task)
     tail = best.task.last_end(best.processors, confidence ** (1 / len(offers)))

@@ -9,12 +9,12 @@ from adaptor.budget.errors import BudgetError
 
 
 class HostTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """How time is bought; seconds."""
+    """How time is charged; seconds."""
 
     unit: float
     """The charging unit."""
     startup: float = 0.0
-    """Of the first unit of each host, no task can use so much (A²HA §4: 5 of 60 minutes)."""
+    """The part of the first unit of each host that no task can use (A²HA §4: 5 of 60 minutes)."""
 
     def __post_init__(self) -> None:
         """Raises BudgetError: no time is left for tasks."""
@@ -40,7 +40,7 @@ class HostTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hosts(msgspec.Struct, frozen=True):
-    """So many hosts that become ready together and are paid until the same instant."""
+    """Hosts that become ready together and are paid until the same instant."""
 
     count: int
     ready: float
@@ -57,4 +57,4 @@ class Advice(msgspec.Struct, frozen=True):
     hosts: int
     reason: str
     units: int = 1
-    """Charging units for which each of them is bought."""
+    """Charging units that the bag pays for each of them."""

@@ -61,7 +61,7 @@ def frontier(items: Sequence[Item]) -> Frontier:
     """All that a budget can choose between.
 
     Exact as long as no more than `MOST_STATES` configurations are undominated. Beyond that, what is left
-    is still real, so a budget is kept; the value falls short by what lies between neighbours.
+    is still real, so a budget is kept; the value falls short by what lies between adjacent states.
 
     Raises AdaptorError: numpy is not installed.
     """

@@ -121,7 +121,7 @@ def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int, factor: float = 
 
     Args:
         sampled: tasks that have taught the runtimes.
-        factor: within which the mean of this bag is expected beside theirs (one standard deviation of the
+        factor: within which the mean of this bag is expected of theirs (one standard deviation of the
             logarithm); 1: they are a sample of it.
 
     Raises BudgetError: as `curve`.
@@ -156,9 +156,10 @@ def within(found: Sequence[Configuration], budget: float) -> Configuration:
 def _ranges(
     tasks: int, offers: Sequence[SiteOffer], configuration: Configuration, sampled: int, times: float
 ) -> tuple[Range, Range]:
-    """Means are known from a sample, and the bag is one too; the last tasks end late at the worst.
+    """The ranges of seconds and credits of a configuration.
 
-    All of it takes up to so many times as long, or as short.
+    Means are known from a sample, and the bag is one too; the last tasks end late at the worst. `times`: the
+    factor by which all may take longer, or shorter.
     """
     used = [offer for offer in offers if configuration.processors.get(offer.name)]
     counts = np.array([[configuration.processors[offer.name] for offer in used]])

@@ -26,12 +26,12 @@ from adaptor.runtimes.sums import RuntimeSums
 from adaptor.units import format_duration, round_up
 
 STARTUPS_PER_UNIT = 12
-"""A pilot is bought for at least this many start-ups (A²HA §4: 5 of 60 minutes)."""
+"""A pilot lasts for at least this many start-ups (A²HA §4: 5 of 60 minutes)."""
 CORRECTION_PERIOD = 1 / 12
 """Charging units between two steps in which running tasks count (2011, §3.4: 5 of 60 minutes)."""
 SPARE_UNITS = 1
-"""Charging units for which a request is made beyond those that it is bought for. A pilot that ends before is
-not charged for them; without them none could go on with a task (2011, §3.5)."""
+"""Charging units of a request beyond those that the bag plans to pay. A pilot that ends before them is not
+charged for them; without them no pilot could go on with a task (2011, §3.5)."""
 _CERTAINTY = 0.9
 """With which the bought hosts can do the work, by the deadline or in their requests."""
 _AIMED_AT = 0.5
@@ -57,9 +57,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """The same until their requests end, as counts for a deadline; None: as `hosts`."""
     terms: HostTerms
     preset: Preset
-    """How boldly hosts are bought."""
+    """How aggressively to buy hosts."""
     slow: bool = False
-    """Whether no more are bought after the first ones than a deadline needs."""
+    """Whether the bag buys no more hosts after the first ones than a deadline needs."""
     hint: float | None = None
     """Seconds of a task by its user, a sample or earlier bags of its kind; None: nothing is known."""
     assumed: float
@@ -96,7 +96,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     finished: int
     """Tasks that had finished when it last decided."""
     ratio: float
-    """Of the hosts that seem necessary, the part that is bought by the next decision."""
+    """The part of the hosts that seem necessary which the next decision buys."""
     next_look: float
     """When running tasks count again."""
     allowed: Advice
@@ -214,7 +214,7 @@ def _for_deadline(course: Course) -> float:
     """More slots that are needed to be done in time; infinite where none would do.
 
     Before enough have finished, the age of the running tasks stands for the runtime. So the need grows while
-    little is learned, and no guess is bought for.
+    little is learned, and no hosts are requested for a guess.
     """
     assert course.deadline is not None
     runtimes, time_left = course.sums, course.deadline - course.now

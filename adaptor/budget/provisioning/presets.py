@@ -1,4 +1,4 @@
-"""How boldly hosts are bought before the mean runtime is known well."""
+"""How aggressively to buy hosts before the mean runtime is known well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptor.model import Preference
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """One flavour of the estimator.
 
-    By the papers: of the hosts that seem necessary, `creation_ratio` are bought, and the ratio comes nearer
+    As in the papers, it buys `creation_ratio` of the hosts that seem necessary, and the ratio comes nearer
     to 1 by `increase_ratio` of the distance with each finished task (A²HA §3.3, Fig. 5, line 16).
     """
 
@@ -53,9 +53,9 @@ FRUGAL = Preset(name="frugal", certainty=0.8, beyond_half="fill")
 """The certainty was set on other bags than those of the experiments (see `adaptor replay a2ha`)."""
 
 PREFERENCES: dict[Preference, Preset] = {"cheap": FRUGAL, "balanced": BALANCED}
-"""By what a user prefers: how boldly hosts are bought. A fast bag gets all that is free at once."""
+"""By a user's preference: how aggressively to buy hosts. A fast bag gets all that is free at once."""
 
 
 def preset_of(prefer: Preference | None) -> Preset:
-    """How boldly hosts are bought for a bag with this preference; with none, as for a cheap one."""
+    """How aggressively a bag with this preference buys hosts; without one, as a cheap bag."""
     return PREFERENCES.get(prefer or "cheap", FRUGAL)

@@ -48,7 +48,7 @@ def reevaluate(tasks: float, offers: Sequence[SiteOffer], budget: float) -> Conf
     """The least time for what remains, within what is left of the budget.
 
     `tasks` may count running ones by what is left of them. Paid time is used for nothing; the bounded
-    knapsack decides who is held longer and who is bought.
+    knapsack decides which slots to keep longer and which to request.
 
     Raises:
         InfeasibleError: the budget does not hold the rest; the user has to be asked.
@@ -126,7 +126,8 @@ def _ends(tasks: float, groups: Sequence[_Group]) -> Iterator[float]:
     horizon, tried = first, 0
     while horizon < last:
         horizon = min(_next_end(horizon, paid, unit) for paid, unit in steps)
-        # Units that are short beside the bag need not all be tried, nor those long after the first end.
+        # Units that are short compared with the bag need not all be tried, nor those long after the first
+        # end.
         horizon = max(horizon, first * (1 + 0.002 * tried))
         yield horizon
         tried += 1

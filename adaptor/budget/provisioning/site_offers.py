@@ -36,7 +36,7 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     startup: float = 0.0
     """Seconds, charged, before the first task of a pilot can start."""
     wait: float = 0.0
-    """Seconds, not charged, until a processor that is bought now is there: the queue of the site."""
+    """Seconds, not charged, until a processor that is requested now is there: the queue of the site."""
     held: tuple[HeldSlots, ...] = ()
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def divisible(self) -> bool:
-        """Whether units are so short beside a task that time is as good as charged by the second."""
+        """Whether units are so short compared with a task that time is as good as charged by the second."""
         return self.charging_unit * FINE < self.task.mean
 
     def cost(self, seconds: float) -> float:
@@ -86,7 +86,7 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """So many processors of each site, from now until the bag is done."""
+    """A number of processors at each site, from now until the bag is done."""
 
     processors: dict[str, int]
     seconds: float

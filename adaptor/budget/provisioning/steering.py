@@ -88,10 +88,10 @@ def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence:
 def can_wait(
     aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE
 ) -> bool:
-    """Whether a bag may count on cheaper processors that nobody has promised (De Rose et al. 2008, §5).
+    """Whether a bag may count on cheaper processors that are not there yet (De Rose et al. 2008, §5).
 
     It may if it is to be cheap by a deadline, and these offers alone could do its waiting tasks in half of
-    the time left. So what does not come in the first half can still be bought in the second.
+    the time left. So what does not come in the first half can still be requested in the second.
     """
     if aim.deadline is None or aim.prefer != "cheap":
         return False

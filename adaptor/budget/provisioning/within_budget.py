@@ -1,8 +1,9 @@
 """How many hosts a budget pays for, and for how long: the most speed within it. Pure.
 
 A host loses its start-up, and at its end as long as it idles until the last task of its pilot ends. The
-budget pays for that with what it leaves after the work. So few hosts are bought where it leaves little, and
-all that the site has where it leaves much (Silva et al. 2011, abstract: the most speedup within a budget).
+budget pays for that with what it leaves after the work. So a bag buys few hosts where the budget leaves
+little, and all that the site has where it leaves enough (Silva et al. 2011, abstract: the most speedup within
+a budget).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ With that of exponential ones (1) equal tasks take half as long again; with 0.5 
 AMPLE = 4
 """A budget that pays for this many times the first estimate of each task bounds no hosts."""
 FIRST_TASKS = 8
-"""Tasks for which each host is bought before a runtime is known, at most."""
+"""Most tasks for each host that the bag buys before a runtime is known."""
 
 
 class Purse(msgspec.Struct, frozen=True):
@@ -47,7 +48,7 @@ class Purse(msgspec.Struct, frozen=True):
 
 
 def hosts_within(course: Course, purse: Purse) -> int:
-    """Hosts that may be bought beside those that are there."""
+    """Hosts that the bag may buy in addition to those that are there."""
     mean = task_time(course, purse)
     each = course.terms.startup + _lost_at_end(course, mean)
     if course.blind:
@@ -58,7 +59,7 @@ def hosts_within(course: Course, purse: Purse) -> int:
 
 
 def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -> float:
-    """Seconds for which so many hosts are of use: for their part of the work, and for a long task more.
+    """Seconds for which a number of hosts is of use: their part of the work, and one long task.
 
     Args:
         longest: estimated seconds of the longest task.
@@ -72,7 +73,7 @@ def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -
 
 
 def cheaper_anew(course: Course, purse: Purse, slots: int, ages: Sequence[float], left: float) -> bool:
-    """Whether the few tasks of a pilot, whose other slots idle, cost less where they start anew.
+    """Whether the few tasks of a pilot, whose other slots idle, cost less where they start again.
 
     Only where tasks wait that the pilot has no time for, and no money is left for them.
 
@@ -112,13 +113,13 @@ def task_time(course: Course, purse: Purse) -> float:
 
 
 def _lost_at_end(course: Course, mean: float) -> float:
-    """Seconds that a host idles in the mean until its pilot ends. Of 8 kinds of bags on 64 hosts in pilots of
+    """Mean seconds that a host idles until its pilot ends. Of 8 kinds of bags on 64 hosts in pilots of
     16, from equal tasks to Lévy's tails, it is right within a seventh."""
     return mean * (0.5 + LONGER * _spread(course))
 
 
 def _spread(course: Course) -> float:
-    """The coefficient of variation of the runtimes, as far as it is known."""
+    """The coefficient of variation of the runtimes, or what is known of it."""
     return variation(course.sums, 1.0 if course.hint is None else HINTED)
 
 

@@ -8,8 +8,8 @@ their spread. Here the unknown is the work that remains, and it has a lower boun
   of variation so far, mixed with that of the exponential distribution (1) while few tasks are known.
 - A host ends amid a task, so of its last task a part is lost: E[T²] / 2 E[T] on average.
 
-Hosts are bought for the part of the lower bound for which the running hosts have no time, rounded up: each
-begun unit of it would be charged in the end, sooner or later, so it is bought at once.
+A bag buys hosts for the part of the lower bound for which the running hosts have no time, rounded up: each
+begun unit of it would be charged sooner or later, so the bag buys it at once.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import msgspec
 from adaptor.api import BagInput, GetPlan, TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Option
 from adaptor.bagfile.options import OPTIONS
-from adaptor.bagfile.parameters import read_axes
+from adaptor.bagfile.parameters import SOURCES, read_axes, read_sources
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
 from adaptor.bagfile.scripts.getopt import is_script
 from adaptor.bagfile.template import expand
@@ -26,9 +26,9 @@ from adaptor.cli.printing import printable
 from adaptor.client.environment import captured
 from adaptor.errors import UsageError
 from adaptor.kinds.recognising import kinds_of
-from adaptor.notify.urls import MARK
+from adaptor.notify.channels import MARK
 from adaptor.option_kinds import NUMBERS, plain_text
-from adaptor.outputs.names import numbers_of_others
+from adaptor.outputs.packing import numbers_of_others
 
 
 class TaskSource(msgspec.Struct, frozen=True):
@@ -39,10 +39,14 @@ class TaskSource(msgspec.Struct, frozen=True):
     template: str | None = None
     parameters: Sequence[str] = ()
     csv: str | None = None
+    values: Sequence[str] = ()
+    """From `:::` on, of a command that `file` and `arguments` are, or `template`."""
+    per_task: int = 1
+    """Of these."""
     command: Sequence[str] | None = None
     """What stands behind `--`; None: there is no `--`."""
     arguments: Sequence[str] = ()
-    """For a script."""
+    """For a script, or of a command with `values`."""
     array: str | None = None
     ignore: Sequence[str] = ()
     """Options of a script that need not be followed."""
@@ -68,7 +72,9 @@ def make_bag(
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
         return _script(data, source, options, environment, here or _here())
-    of_scripts = {"--array": source.array, "--ignore": source.ignore, "arguments": source.arguments}
+    of_scripts = {"--array": source.array, "--ignore": source.ignore}
+    if not source.values:
+        of_scripts["arguments"] = source.arguments
     for name, value in of_scripts.items():
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
@@ -141,7 +147,7 @@ def _script(
 
 def _data(source: TaskSource) -> bytes | None:
     """What the file holds; None: the tasks come from elsewhere."""
-    elsewhere = (source.template, source.csv, source.command)
+    elsewhere = (source.template, source.csv, source.command, source.values or None)
     if source.file is None or any(each is not None for each in elsewhere):
         return None
     return read_data(source.file)
@@ -155,6 +161,10 @@ def plan_of(bag: BagInput) -> GetPlan:
 
 def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
     """The tasks, and the default name of the bag. `data`: of the file, if any."""
+    if source.values:
+        return _of_values(source)
+    if source.per_task > 1:
+        raise UsageError("-N: for values behind ':::', such as adaptor run cmp {1} {2} ::: *.txt")
     if source.command is not None and (source.file or source.template or source.csv):
         raise UsageError("FILE, --template and -- COMMAND are mutually exclusive")
     if source.file is not None and (source.template is not None or source.csv is not None):
@@ -172,6 +182,18 @@ def _tasks(source: TaskSource, data: bytes | None) -> tuple[BagFile, str]:
         raise UsageError(NO_TASKS)
     name = "stdin" if source.file == "-" else _as_text(Path(source.file).stem)
     return parse_bag(data, source.file, time.time(), source.json_lines, more=source.more), name
+
+
+def _of_values(source: TaskSource) -> tuple[BagFile, str]:
+    """A command and its values, as GNU parallel has them."""
+    words = [*([source.file] if source.file is not None else []), *source.arguments, *(source.command or ())]
+    if source.parameters or source.csv is not None:
+        raise UsageError("-P and --csv name values, and ':::' has others; give one of both")
+    if (source.template is None) == (not words):
+        raise UsageError("':::': write a command before it: adaptor run gzip {} ::: *.txt")
+    template = source.template if source.template is not None else " ".join(words)
+    tasks = expand(template, read_sources(source.values, source.per_task), as_parallel=not source.template)
+    return BagFile(tasks), Path(template.split()[0]).name if template.split() else "tasks"
 
 
 NO_TASKS = "no tasks; give a FILE, - for standard input, --template, or -- COMMAND"
@@ -260,9 +282,11 @@ def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
         by_field = {option.field: given.pop(option.field) for option in OPTIONS}
         options = {field: value for field, value in by_field.items() if value is not None}
         lists = {name: given.pop(name) for name in _OF_LISTS}
-        behind, with_file = click.get_current_context().meta.get(BEHIND), lists["file"] is not None
+        meta = click.get_current_context().meta
+        behind, with_file = meta.get(BEHIND), lists["file"] is not None
         source = TaskSource(
             **lists,
+            values=meta.get(VALUES, ()),
             command=None if with_file else behind,
             arguments=(*arguments, *(behind or () if with_file else ())),
             array=array,
@@ -289,7 +313,11 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_tasks(**given: Any) -> Any:
-        source = TaskSource(**{name: given.pop(name) for name in _OF_LISTS}, more=True, needed=False)
+        lists = {name: given.pop(name) for name in _OF_LISTS}
+        meta = click.get_current_context().meta
+        source = TaskSource(
+            **lists, values=meta.get(VALUES, ()), command=meta.get(BEHIND), more=True, needed=False
+        )
         return command(tasks=more_tasks(source), **given)
 
     decorated: Callable[..., Any] = with_tasks
@@ -339,14 +367,20 @@ def _number(bag: str) -> str:
     return str(BagReader().bag(bag.strip()).id) if bag.strip() == "last" else bag
 
 
-BEHIND = "adaptor.behind"
-"""Key of a context's `meta`: the words behind `--`, where there is one."""
+BEHIND, VALUES = "adaptor.behind", "adaptor.values"
+"""Keys of a context's `meta`: the words behind `--`, where there is one; those from the first `:::` on."""
 
 
 class WithWords(SectionedCommand):
-    """A command whose words behind `--` are those of another program, however they look."""
+    """A command whose words behind `--` are those of another program, however they look, and so are the ones
+    before a `:::`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        values = next((index for index, word in enumerate(args) if word in SOURCES), len(args))
+        if values < len(args):
+            ctx.meta[VALUES] = tuple(args[values:])
+            ctx.allow_interspersed_args = False
+            args = args[:values]
         if "--" in args:
             at = args.index("--")
             ctx.meta[BEHIND] = tuple(args[at + 1 :])
@@ -361,7 +395,7 @@ def resume_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_OF_LISTS = ("file", "json_lines", "template", "parameters", "csv")
+_OF_LISTS = ("file", "json_lines", "template", "parameters", "csv", "per_task")
 """Fields of `TaskSource`, and parameters by `_FILE` and `_LISTS`."""
 _FILE = click.argument("file", metavar="[FILE|-]", required=False)
 _ARGUMENTS = click.argument("arguments", metavar="[ARGUMENT]... [-- WORD...]", nargs=-1)
@@ -383,6 +417,15 @@ _LISTS: tuple[Callable[[Any], Any], ...] = (
         "--csv",
         metavar="FILE",
         help="For --template: a task per row; the first row names the parameters.",
+    ),
+    sectioned(
+        "More",
+        "-N",
+        "per_task",
+        type=click.IntRange(1),
+        default=1,
+        metavar="N",
+        help="For values behind `:::`: how many of them a task gets, as {1} {2} …",
     ),
 )
 _SCRIPTS: tuple[Callable[[Any], Any], ...] = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import click
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import bag_options, plan_of
+from adaptor.cli.bags.bag_input import WithWords, bag_options, plan_of
 from adaptor.cli.bags.quote import places_of
-from adaptor.cli.option_sections import SectionedCommand
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import clock, duration, layout, plural, print_json, print_lines, printable, table
 from adaptor.cli.sentences import amount, interval
@@ -17,11 +17,12 @@ from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.errors import NoDaemonError
 
 
-@click.command(cls=SectionedCommand, short_help="Show what would become of a bag if it were submitted now.")
+@click.command(cls=WithWords, short_help="Show what would become of a bag if it were submitted now.")
 @bag_options
+@click.option("--commands", is_flag=True, help="Print the command of each task instead.")
 @config_option
 @json_option
-def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
+def plan(bag: api.BagInput, commands: bool, config: str | None, as_json: bool) -> None:
     """Show what would become of a bag if it were submitted now; submits nothing.
 
     The requests that would be made now, when they would start by the time limits of the queue, and when
@@ -33,7 +34,12 @@ def plan(bag: api.BagInput, config: str | None, as_json: bool) -> None:
     Examples:
       adaptor plan tasks.bag --time 10m
       adaptor plan tasks.bag --time 10m --site hpc
+      adaptor plan --commands gzip -k {} ::: *.csv
     """
+    if commands:
+        lines = [each if isinstance(each := task.command, str) else shlex.join(each) for task in bag.tasks]
+        print_json(lines) if as_json else print_lines(lines)
+        return
     found = _read(plan_of(bag), config)
     if as_json:
         print_json(found)

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from adaptor import api
-from adaptor.cli.bags.task_output import follow_output, print_outputs
+from adaptor.cli.bags.task_output import ENDED, follow_output, outputs_of, print_outputs
 from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.options import numbers as task_numbers
 from adaptor.cli.printing import (
@@ -31,7 +31,7 @@ from adaptor.client.reading import all_tasks
 from adaptor.endings import ending
 from adaptor.errors import UsageError
 from adaptor.outputs.finding import Outputs, tail
-from adaptor.outputs.names import Stream
+from adaptor.outputs.packing import Stream
 
 SHORT = 20
 """Tasks of a bag that are listed where not all are asked for."""
@@ -83,6 +83,7 @@ class _Tasks(msgspec.Struct, frozen=True):
 @click.option("--all", "every", is_flag=True, help=f"List all tasks, not {SHORT} of each bag.")
 @click.option("--stdout", "stream", flag_value="stdout", help="Print what the tasks wrote to stdout.")
 @click.option("--stderr", "stream", flag_value="stderr", help="Print what the tasks wrote to stderr.")
+@click.option("--tag", is_flag=True, help="With --stdout: each line begins with the task's name or number.")
 @click.option("--follow", is_flag=True, help="With --task N: print its output as it grows, until its end.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all fields, separated by commas.")
 @json_option
@@ -93,6 +94,7 @@ def results(
     numbers: list[range] | None,
     every: bool,
     stream: Stream | None,
+    tag: bool,
     follow: bool,
     as_csv: bool,
     as_json: bool,
@@ -118,21 +120,17 @@ def results(
         return
     if failed:
         states += _FAILED
-    found = [_Tasks(reader, bag, _outputs_of(bag), states, numbers) for bag in reader.bags(selector)]
+    found = [_Tasks(reader, bag, outputs_of(bag), states, numbers) for bag in reader.bags(selector)]
     if as_json:
         print_json([task for each in found for task in each.shown()])
     elif as_csv:
         print_lines(csv_lines(task for each in found for task in each.shown()))
     elif stream is not None:
         pairs = [(task, each.outputs) for each in found for task in each.ask()]
-        print_outputs(pairs, stream, headings=len(pairs) > 1, bags=len(found) > 1)
+        print_outputs(pairs, stream, headings=len(pairs) > 1 and not tag, bags=len(found) > 1, tag=tag)
     else:
         for each in found:
             _print_bag(each, every=every)
-
-
-def _outputs_of(bag: api.BagView) -> Outputs:
-    return Outputs(bag.output, packed=bag.output_files == "packed", kept=bag.output_files != "none")
 
 
 def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:
@@ -172,7 +170,6 @@ def _follow(reader: BagReader, selector: str, numbers: list[range] | None, strea
     follow_output(look, Outputs(bag.output), stream)
 
 
-_ENDED = ("done", "failed", "cancelled")
 _TAIL = 3
 """Lines of the standard error of one task for each ending."""
 _WIDTH = 116
@@ -208,7 +205,7 @@ def table_lines(bag: api.BagView, tasks: Sequence[api.TaskView]) -> Iterator[str
 
 
 def _ending(task: api.TaskView) -> str:
-    ended = task.state in _ENDED
+    ended = task.state in ENDED
     return printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-"
 
 

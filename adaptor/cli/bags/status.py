@@ -1,13 +1,15 @@
-"""`adaptor status`: the bags, the daemon and its pilots."""
+"""`adaptor status`: the bags, the daemon, its pilots and its sites."""
 
 from __future__ import annotations
+
+from contextlib import suppress
 
 import click
 
 from adaptor import api
 from adaptor.cli.bags.report import pilot_lines
-from adaptor.cli.daemon_process import config_lines, daemon_lines
-from adaptor.cli.options import BagReader, json_option, selector_argument
+from adaptor.cli.daemon_process import config_lines, daemon_lines, version_lines
+from adaptor.cli.options import BagReader, config_option, json_option, selector_argument
 from adaptor.cli.printing import (
     Columns,
     NumberCell,
@@ -16,22 +18,39 @@ from adaptor.cli.printing import (
     duration,
     pilots_line,
     plural,
+    print_figures,
     print_json,
     print_lines,
     printable,
+    readable,
     table,
 )
 from adaptor.cli.sentences import forecast_line, held_off_lines, pause_lines, pilot_notes
-from adaptor.client.asking import OtherVersionError, ask
-from adaptor.errors import UsageError
+from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
+from adaptor.errors import NoDaemonError, UsageError
+from adaptor.units import format_size
+
+_SHORTEST = 60.0
+"""Seconds from which on rates are shown."""
 
 
-@click.command(short_help="Show bags, the daemon and its pilots.")
+@click.command(short_help="Show bags, pilots, sites or the daemon.")
 @selector_argument("[SEL]", default="recent")
 @click.option("--pilots", "only_pilots", is_flag=True, help="List the pilots that are queued or running.")
 @click.option("--all", "ended", is_flag=True, help="With --pilots: ended ones too.")
+@click.option("--sites", "only_sites", is_flag=True, help="List the sites: their limits and requests.")
+@click.option("--daemon", "only_daemon", is_flag=True, help="Show the daemon, its journal and its load.")
+@config_option
 @json_option
-def status(selector: str, only_pilots: bool, ended: bool, as_json: bool) -> None:
+def status(
+    selector: str,
+    only_pilots: bool,
+    ended: bool,
+    only_sites: bool,
+    only_daemon: bool,
+    config: str | None,
+    as_json: bool,
+) -> None:
     """Show bags, the daemon and its pilots (default: unfinished bags and the newest 20).
 
     \b
@@ -39,13 +58,25 @@ def status(selector: str, only_pilots: bool, ended: bool, as_json: bool) -> None
       adaptor status all
       adaptor status 1-10
       adaptor status --pilots --all
+      adaptor status --sites
     """
-    reader = BagReader()
-    if only_pilots:
-        _print_pilots(reader.get(api.GetPilots(ended)), as_json, ended=ended)
-        return
-    if ended:
+    if only_pilots + only_sites + only_daemon > 1:
+        raise UsageError("--pilots, --sites and --daemon exclude each other")
+    if ended and not only_pilots:
         raise UsageError("--all: with --pilots only; all bags: adaptor status all")
+    if only_pilots:
+        _print_pilots(as_json, ended=ended)
+    elif only_sites:
+        _print_sites(config, as_json)
+    elif only_daemon:
+        _print_daemon(as_json)
+    else:
+        _print_all(selector, as_json)
+
+
+def _print_all(selector: str, as_json: bool) -> None:
+    """The bags, the daemon and a line on its pilots."""
+    reader = BagReader()
     try:
         found = reader.get(api.GetBags(selector, record=as_json))
     except OtherVersionError:
@@ -71,13 +102,74 @@ def status(selector: str, only_pilots: bool, ended: bool, as_json: bool) -> None
     print_lines(pilot_notes(pilots))
 
 
-def _print_pilots(pilots: list[api.PilotRecord], as_json: bool, *, ended: bool) -> None:
+def _print_pilots(as_json: bool, *, ended: bool) -> None:
+    pilots = BagReader().get(api.GetPilots(ended))
     if as_json:
         print_json(pilots)
         return
     print_lines(pilot_lines(pilots))
     if not pilots:
         click.echo("no pilots" if ended else "no pilots queued or running; --all shows ended ones")
+
+
+def _print_sites(config: str | None, as_json: bool) -> None:
+    """Without a daemon: those of the configuration."""
+    from adaptor.cli.bags.site_lines import configured_sites, site_lines  # loads the configuration's schema
+
+    try:
+        sites = ask(api.GetSites())
+    except NoDaemonError:
+        click.echo("adaptor: no daemon is running; reading the configuration", err=True)
+        sites = configured_sites(config)
+    if as_json:
+        print_json(sites)
+    else:
+        print_lines(site_lines(sites))
+
+
+def _print_daemon(as_json: bool) -> None:
+    """Raises NoDaemonError: none runs."""
+    view, upkeep = ask(api.GetDaemon()), None
+    with suppress(OtherVersionError):
+        upkeep = ask(api.GetUpkeep())
+    if as_json:
+        nothing = dict.fromkeys(api.UpkeepView.__struct_fields__)
+        print_figures({**readable(view), **(readable(upkeep) or nothing)})
+        return
+    print_lines(daemon_lines(view))
+    if upkeep is None:
+        click.echo(TAKE_OVER)
+    else:
+        print_lines([*_upkeep_lines(upkeep), *version_lines(view)])
+    print_lines(config_lines(view))
+    if view.stalled:
+        click.echo(f"stalled: {printable(view.stalled)}")
+
+
+def _upkeep_lines(upkeep: api.UpkeepView) -> list[str]:
+    journal = upkeep.journal
+    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
+    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
+    compacting = "; forgotten ones are being removed" if journal.compacting else ""
+    bags = plural(journal.bags, "bag")
+    return [
+        f"reached at {', '.join(upkeep.addresses)}",
+        f"journal: {format_size(journal.size)}, {bags}{since}, {kept}{compacting}",
+        *_rate_lines(upkeep.rates),
+    ]
+
+
+def _rate_lines(rates: api.RatesView) -> list[str]:
+    """Memory, and after the first minute the work and load of the last hour."""
+    memory = f"memory: {format_size(rates.memory)}"
+    if rates.seconds < _SHORTEST:
+        return [memory]
+    growth = f"{'-' if rates.journal_growth < 0 else '+'}{format_size(abs(rates.journal_growth))}"
+    return [
+        memory,
+        f"in the last {duration(rates.seconds)}: {plural(rates.results, 'result')}, journal {growth}, "
+        f"{plural(rates.scheduler_commands, 'scheduler command')}, {rates.cpu:.1f} CPU seconds",
+    ]
 
 
 def _print_bags(bags: list[api.BagView]) -> None:

@@ -17,14 +17,18 @@ from adaptor.cli.bags.bag_input import (
     resume_option,
     task_options,
 )
-from adaptor.cli.bags.watch import watch_bags
+from adaptor.cli.bags.task_output import print_in_order
+from adaptor.cli.bags.watch import until_failed, watch_bags
 from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.exit_codes import INTERRUPTED
+from adaptor.cli.follow import follow
 from adaptor.cli.login_node import LoginNodeError
+from adaptor.cli.option_sections import sectioned
 from adaptor.cli.options import BagReader, config_option, json_option
 from adaptor.cli.printing import plural, print_json, printable
 from adaptor.client.bags import Client, new_key
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.guard_rails import MostFails
 
 
 def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool = False) -> None:
@@ -117,7 +121,7 @@ def submit(
     tell_submitted(question, answer, as_json=as_json)
 
 
-@click.command(short_help="Append tasks to an open bag.")
+@click.command(cls=WithWords, short_help="Append tasks to an open bag.")
 @click.argument("bag", type=str, metavar="BAG")
 @task_options
 @click.option("--close", "last", is_flag=True, help="Then close the bag: it takes no more tasks.")
@@ -159,10 +163,33 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
 @click.command(cls=WithWords)
 @bag_options
 @resume_option
+@sectioned(
+    "Output",
+    "--stdout",
+    "printed",
+    is_flag=True,
+    help="Print what the tasks write to stdout, in their order as they end; the progress goes to stderr.",
+)
+@sectioned(
+    "Limits",
+    "--halt",
+    is_flag=True,
+    help="Cancel the bag at its first failed task, or at --max-fails of them.",
+)
+@sectioned("Output", "--tag", is_flag=True, help="The same; each line begins with the task's name or number.")
 @config_option
 @json_option
 @click.pass_context
-def run(ctx: click.Context, bag: api.BagInput, resume: bool, config: str | None, as_json: bool) -> int:
+def run(
+    ctx: click.Context,
+    bag: api.BagInput,
+    resume: bool,
+    printed: bool,
+    halt: bool,
+    tag: bool,
+    config: str | None,
+    as_json: bool,
+) -> int:
     """Run a bag of tasks and show its progress until it has ended.
 
     Takes tasks as `submit` does. Without a daemon, starts a private one that runs until all bags are done;
@@ -173,7 +200,11 @@ def run(ctx: click.Context, bag: api.BagInput, resume: bool, config: str | None,
     Example:
       adaptor run tasks.bag --cpus 2
       adaptor run --template 'render -f {frame}' -P frame=1:100
+      adaptor run gzip -k {} ::: *.csv
     """
+    printed = printed or tag
+    if printed and as_json:
+        raise UsageError("--stdout and --json are mutually exclusive; --json names the files")
     question = api.Submit(bag, resume=resume, key=new_key())
     try:
         answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
@@ -183,14 +214,21 @@ def run(ctx: click.Context, bag: api.BagInput, resume: bool, config: str | None,
         _offer_configuration(ctx, refused, config)
         answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
     number = answer.bag
-    if not (as_json and number):
+    if printed and number:
+        click.echo(f"bag {number}: {plural(len(bag.tasks), 'task')}", err=True)
+        tell_refused(answer)
+    elif not (as_json and number):
         tell_submitted(question, answer, as_json=as_json)
     else:
         tell_refused(answer)
     if not number:
         return 0
     try:
-        return watch_bags([number], as_json)
+        most = bag.spec.max_fails or MostFails(tasks=1)
+        snapshots = until_failed(number, most) if halt else follow([number])
+        if printed:
+            snapshots = print_in_order(snapshots, number, tag=tag)
+        return watch_bags(snapshots, as_json, err=printed)
     except KeyboardInterrupt:
         click.echo(f"adaptor: interrupted: {_interrupted(number, private)}", err=True)
         return INTERRUPTED

@@ -8,14 +8,21 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 
 import click
 
 from adaptor import api
+from adaptor.cli.follow import Overview
+from adaptor.cli.options import BagReader
 from adaptor.cli.printing import clock, plural, printable
+from adaptor.client.reading import all_tasks
 from adaptor.outputs.finding import OutputPlace, Outputs, open_place
-from adaptor.outputs.names import Stream
+from adaptor.outputs.packing import Stream
 
+ENDED = ("done", "failed", "cancelled")
+_FOLLOWING = 200
+"""Tasks that are asked for at a time."""
 PAUSE = 0.5
 """Seconds between two looks at an output that grows."""
 _CHUNK = 1 << 20
@@ -24,7 +31,12 @@ _SPANS = 20
 
 
 def print_outputs(
-    tasks: Iterable[tuple[api.TaskView, Outputs]], stream: Stream, *, headings: bool, bags: bool
+    tasks: Iterable[tuple[api.TaskView, Outputs]],
+    stream: Stream,
+    *,
+    headings: bool = False,
+    bags: bool = False,
+    tag: bool = False,
 ) -> None:
     """The outputs of tasks in their order.
 
@@ -33,6 +45,7 @@ def print_outputs(
     Args:
         headings: whether each gets a line with its number above it.
         bags: whether that line names the bag too.
+        tag: whether each line begins with the task's name, or its number, and a tab.
     """
     missing: dict[Outputs, list[api.TaskView]] = {}
     for task, outputs in tasks:
@@ -41,7 +54,7 @@ def print_outputs(
             click.echo(f"==> {name} <==")
         place = outputs.find(task.task, task.attempt, stream, getattr(task, stream))
         if place is not None:
-            _print_whole(place, name)
+            _print_whole(place, name, f"{printable(task.name or str(task.task))}\t" if tag else "")
         elif task.state in ("done", "failed") and task.attempt:
             missing.setdefault(outputs, []).append(task)
     for outputs, without in missing.items():
@@ -85,7 +98,27 @@ def _which(tasks: list[api.TaskView]) -> str:
     return f"{plural(len(tasks), 'task')} ({', '.join(shown)}{more})"
 
 
-def _print_whole(place: OutputPlace, name: str) -> None:
+def print_in_order(snapshots: Iterable[Overview], bag: int, *, tag: bool) -> Iterator[Overview]:
+    """Pass the snapshots on; print the output of each task of a bag when it and all before it have ended."""
+    reader, printed = BagReader(), -1
+    outputs: Outputs | None = None
+    for snapshot in snapshots:
+        if outputs is None:
+            outputs = outputs_of(next(view for view in snapshot.bags if view.id == bag))
+        outputs.refresh()
+        following = all_tasks(reader.get, bag, [], _FOLLOWING, after=printed)
+        for task in takewhile(lambda task: task.state in ENDED, following):
+            print_outputs([(task, outputs)], "stdout", tag=tag)
+            printed = task.task
+        yield snapshot
+
+
+def outputs_of(bag: api.BagView) -> Outputs:
+    return Outputs(bag.output, packed=bag.output_files == "packed", kept=bag.output_files != "none")
+
+
+def _print_whole(place: OutputPlace, name: str, tag: str) -> None:
+    """`tag`: what each line begins with."""
     sys.stdout.flush()
     try:
         file = open_place(place)
@@ -93,7 +126,11 @@ def _print_whole(place: OutputPlace, name: str) -> None:
         click.echo(f"adaptor: {name}: {printable(place.path)}: {error.strerror}", err=True)
         return
     with file:
-        if place.size is None:
+        if tag:
+            text = file.read() if place.size is None else file.read(place.size)
+            for line in text.splitlines():
+                sys.stdout.buffer.write(tag.encode() + line + b"\n")
+        elif place.size is None:
             shutil.copyfileobj(file, sys.stdout.buffer)
         else:
             left = place.size

@@ -1,4 +1,4 @@
-"""`adaptor watch` and `adaptor wait`: until bags have ended, with progress or silently."""
+"""`adaptor watch`: until bags have ended, with progress or silently."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 import click
 
 from adaptor import api
 from adaptor.cli.exit_codes import TIME_UP, exit_code
-from adaptor.cli.follow import Overview, follow
+from adaptor.cli.follow import SHOWN, Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
-from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
+from adaptor.cli.printing import clock, pilots_line, print_json, printable
 from adaptor.cli.sentences import (
     counts,
     end_words,
@@ -28,66 +28,71 @@ from adaptor.cli.sentences import (
 )
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError
+from adaptor.guard_rails import MostFails
 
 
-@click.command()
+@click.command(short_help="Show progress, or wait silently, until bags have ended.")
 @selector_argument("[SEL]", default="last")
-@json_option
-def watch(selector: str, as_json: bool) -> int:
-    """Show progress until bags (default: last) have ended.
-
-    Ctrl-C stops the display, not the bags. Exit code: 0 all tasks done, 3 some failed, 4 a bag has paused
-    by itself.
-
-    \b
-    Example:
-      adaptor watch 3-5
-    """
-    return watch_bags(selected(selector), as_json)
-
-
-@click.command(short_help="Wait silently until bags have ended.")
-@selector_argument("[SEL]", default="last")
+@click.option("--quiet", "-q", is_flag=True, help="Show nothing, only wait.")
 @click.option("--timeout", type=duration, metavar="DURATION", help="Give up after this, with exit code 124.")
 @json_option
-def wait(selector: str, timeout: float | None, as_json: bool) -> int:
-    """Wait silently until bags (default: last) have ended; an open bag ends after it is closed.
+def watch(selector: str, quiet: bool, timeout: float | None, as_json: bool) -> int:
+    """Show progress until bags (default: last) have ended; an open bag ends after it is closed.
 
-    Exit code: 0 all tasks done, 3 some failed, 4 a bag has paused by itself, 124 timeout.
+    Ctrl-C stops the display, not the bags. Exit code: 0 all tasks done, 3 some failed, 4 a bag has paused
+    by itself, 124 timeout.
 
     \b
-    Example:
-      adaptor wait last --timeout 2h && make figures
+    Examples:
+      adaptor watch 3-5
+      adaptor watch --quiet --timeout 2h && make figures
     """
     deadline = None if timeout is None else time.monotonic() + timeout
-    last: Overview | None = None
-    for snapshot in follow(selected(selector), deadline, api.LONGEST_POLL):
-        last = snapshot
-    if as_json:
-        print_json({"bags": last.bags if last is not None else []})
-    elif last is not None and last.ended:
-        tell_halted(last.bags)
-    return exit_code(last.bags) if last is not None and last.ended else TIME_UP
+    longest = api.LONGEST_POLL if quiet or as_json else SHOWN
+    return watch_bags(follow(selected(selector), deadline, longest), as_json, quiet=quiet)
 
 
-def watch_bags(bags: Sequence[int], as_json: bool) -> int:
-    """Show the bags' progress until they have ended; the exit code of their tasks.
+def watch_bags(
+    snapshots: Iterable[Overview], as_json: bool, *, quiet: bool = False, err: bool = False
+) -> int:
+    """Show the progress of bags until their last snapshot; the exit code of their tasks.
+
+    Args:
+        err: whether the progress goes to stderr, since stdout has what the tasks write.
 
     Raises:
         NoDaemonError: none runs and the bags have not ended.
     """
-    show = iter if as_json else display if _redraws() else _narrated
-    ended: list[api.BagView] = []
-    for snapshot in show(follow(bags)):
-        ended = snapshot.bags
-    if as_json:
-        print_json({"bags": ended})
+    last: Overview | None = None
+    if quiet or as_json:
+        show = iter(snapshots)
     else:
-        for bag in ended:
-            if not bag.halted:
-                click.echo(summary(bag))
-        tell_halted(ended)
-    return exit_code(ended)
+        show = display(snapshots) if not err and _redraws() else _narrated(snapshots, err=err)
+    for snapshot in show:
+        last = snapshot
+    seen = last.bags if last is not None else []
+    ended = last is not None and last.ended
+    if as_json:
+        print_json({"bags": seen})
+    elif ended:
+        for bag in seen:
+            if not (quiet or bag.halted):
+                click.echo(summary(bag), err=err)
+        tell_halted(seen)
+    return exit_code(seen) if ended else TIME_UP
+
+
+def until_failed(bag: int, fails: MostFails) -> Iterator[Overview]:
+    """Follow a bag, and cancel it when a number of tasks have failed, or when it pauses by itself."""
+    for snapshot in follow([bag]):
+        yield snapshot
+        (view,) = snapshot.bags
+        if view.ended is None and (view.halted or view.failed >= fails.of(view.tasks)):
+            ask(api.Cancel([bag]))
+            break
+    else:
+        return
+    yield from follow([bag])
 
 
 def _redraws() -> bool:
@@ -97,10 +102,11 @@ def _redraws() -> bool:
     )
 
 
-def _narrated(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[Overview]:
     narrator = Narrator()
     for snapshot in snapshots:
-        print_lines(narrator.lines(snapshot))
+        for line in narrator.lines(snapshot):
+            click.echo(line, err=err)
         yield snapshot
 
 
@@ -162,7 +168,7 @@ class Narrator:
     def __init__(self) -> None:
         self._bags: dict[int, tuple[int, bool]] = {}
         self._failing: dict[int, str] = {}
-        """By bag: what was told of requests that fail."""
+        """By bag: what was shown of requests that fail."""
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 

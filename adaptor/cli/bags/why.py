@@ -1,4 +1,4 @@
-"""`adaptor why`: why requests were issued, withheld, withdrawn or ended."""
+"""`adaptor why`: why requests were issued, held back, withdrawn or ended."""
 
 from __future__ import annotations
 

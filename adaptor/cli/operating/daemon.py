@@ -1,10 +1,9 @@
-"""`adaptor daemon`: run, start, stop, restart, reload, status, install."""
+"""`adaptor daemon`: run, start, stop, restart, install."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 
 import click
 
@@ -12,7 +11,6 @@ from adaptor import api
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.daemon_process import (
     config_lines,
-    daemon_lines,
     end_daemon,
     ensure_daemon,
     reload_daemon,
@@ -22,23 +20,10 @@ from adaptor.cli.daemon_process import (
 )
 from adaptor.cli.operating.daemon_install import restart_service
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.printing import (
-    clock,
-    duration,
-    plural,
-    print_figures,
-    print_json,
-    print_lines,
-    printable,
-    readable,
-)
-from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
+from adaptor.cli.printing import print_json, print_lines, printable
+from adaptor.client.asking import ask
 from adaptor.errors import UsageError, VanishedSitesError
 from adaptor.protocol.state_directory import state_directory
-from adaptor.units import format_size
-
-_SHORTEST = 60.0
-"""Seconds over which rates say something."""
 
 drop_sites_option = click.option(
     "--drop-sites",
@@ -52,8 +37,6 @@ COMMANDS = {
     "start": "adaptor.cli.operating.daemon:start",
     "stop": "adaptor.cli.operating.daemon:stop",
     "restart": "adaptor.cli.operating.daemon:restart",
-    "reload": "adaptor.cli.operating.daemon:reload",
-    "status": "adaptor.cli.operating.daemon:status",
     "install": "adaptor.cli.operating.daemon_install:install",
     "run": "adaptor.cli.operating.daemon:run",
 }
@@ -63,11 +46,11 @@ COMMANDS = {
     cls=LazyGroup,
     sections={"Commands": COMMANDS},
     invoke_without_command=True,
-    short_help="Start, stop and show the program in the background.",
+    short_help="Start, stop and restart the program in the background.",
 )
 @click.pass_context
 def daemon(ctx: click.Context) -> None:
-    """Start, stop and show the program in the background that submits jobs."""
+    """Start, stop and restart the program in the background that submits jobs."""
     show_help(ctx)
 
 
@@ -104,7 +87,7 @@ def start(config: str | None, until_idle: bool, drop_sites: bool, as_json: bool)
     started = _asking_about_sites(
         lambda drop: ensure_daemon(config, until_idle, drop_sites=drop), drop_sites, as_json
     )
-    _print_running("started" if started else "already running", "started", started, as_json)
+    _print_running("started" if started else "already running", {"started": started}, as_json)
 
 
 @click.command()
@@ -139,23 +122,37 @@ def stop(pilots: bool, force: bool, as_json: bool) -> None:
         click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
 
 
-@click.command(short_help="Stop the daemon and start one of this version.")
+@click.command(short_help="Take over an edited configuration or a new version.")
 @config_option
 @drop_sites_option
 @json_option
 def restart(config: str | None, drop_sites: bool, as_json: bool) -> None:
-    """Stop the daemon, of whatever version, and start one of this version; pilots and their tasks continue.
+    """Have the daemon take over an edited configuration or this version; pilots and their tasks continue.
 
-    It keeps the configuration of the last one, unless --config names another.
+    If only the configuration's file was edited, the process stays. A configuration that cannot be used
+    changes nothing: the command names the line. --config names another configuration.
 
     \b
     Example:
       adaptor daemon restart
     """
-    restarted = restart_service(config is not None or drop_sites) or _asking_about_sites(
-        lambda drop: restart_daemon(config, drop_sites=drop), drop_sites, as_json
-    )
-    _print_running("restarted" if restarted else "started", "restarted", restarted, as_json)
+    if not drop_sites and (changes := reload_daemon(config)) is not None:
+        done, restarted = _changed(changes), True
+    else:
+        restarted = restart_service(config is not None or drop_sites) or _asking_about_sites(
+            lambda drop: restart_daemon(config, drop_sites=drop), drop_sites, as_json
+        )
+        done, changes = "restarted" if restarted else "started", None
+    _print_running(done, {"restarted": restarted, "changes": changes}, as_json)
+
+
+def _changed(found: api.Reloading) -> str:
+    changes = ((words, getattr(found, key)) for key, words in _CHANGES.items())
+    told = "; ".join(f"{words} {', '.join(names)}" for words, names in changes if names)
+    return f"configuration taken over ({told or 'nothing has changed'})"
+
+
+_CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
 
 
 def _asking_about_sites(start: Callable[[bool], bool], drop_sites: bool, as_json: bool) -> bool:
@@ -169,93 +166,15 @@ def _asking_about_sites(start: Callable[[bool], bool], drop_sites: bool, as_json
         return start(True)
 
 
-def _print_running(told: str, key: str, value: bool, as_json: bool) -> None:
-    """The daemon that runs now, after what was done."""
+def _print_running(done: str, outcome: dict[str, object], as_json: bool) -> None:
+    """Print what was done, and the daemon that runs now."""
     view = ask(api.GetDaemon())
     if as_json:
-        print_json({key: value, "daemon": view})
+        print_json({**outcome, "daemon": view})
     else:
-        click.echo(f"{told}: {_where(view)}")
+        click.echo(f"{done}: daemon on {view.host} (process {view.pid})")
         print_lines([*version_lines(view), *config_lines(view)])
-
-
-@click.command(short_help="Show the daemon's process, journal and sites.")
-@json_option
-def status(as_json: bool) -> None:
-    """Show the daemon's process, folder, addresses, its journal and what it takes of this machine.
-
-    \b
-    Example:
-      adaptor daemon status --json
-    """
-    view, upkeep = ask(api.GetDaemon()), None
-    with suppress(OtherVersionError):
-        upkeep = ask(api.GetUpkeep())
-    if as_json:
-        nothing = dict.fromkeys(api.UpkeepView.__struct_fields__)
-        print_figures({**readable(view), **(readable(upkeep) or nothing)})
-        return
-    print_lines(daemon_lines(view))
-    if upkeep is None:
-        click.echo(TAKE_OVER)
-    else:
-        print_lines([*_upkeep_lines(upkeep), *version_lines(view)])
-    print_lines(config_lines(view))
-    if view.stalled:
-        click.echo(f"stalled: {printable(view.stalled)}")
-
-
-def _upkeep_lines(upkeep: api.UpkeepView) -> list[str]:
-    journal = upkeep.journal
-    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
-    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
-    compacting = "; forgotten ones are being removed" if journal.compacting else ""
-    bags = plural(journal.bags, "bag")
-    return [
-        f"reached at {', '.join(upkeep.addresses)}",
-        f"journal: {format_size(journal.size)}, {bags}{since}, {kept}{compacting}",
-        *_rate_lines(upkeep.rates),
-    ]
-
-
-@click.command(short_help="Take over the configuration as its file is now.")
-@json_option
-def reload(as_json: bool) -> None:
-    """Take over the configuration as its file is now, without losing a pilot.
-
-    It is checked first; where it cannot be used, the line is named and the old one goes on.
-
-    \b
-    Example:
-      adaptor daemon reload
-    """
-    found = reload_daemon()
-    if as_json:
-        print_json({"file": found.file, **{word: getattr(found, word) for word in _CHANGES}})
-        return
-    told = [f"{_CHANGES[word]} {', '.join(names)}" for word in _CHANGES if (names := getattr(found, word))]
-    click.echo(f"{found.file or 'no configuration'}: {'; '.join(told) or 'nothing has changed'}")
-
-
-_CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
 
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty()
-
-
-def _rate_lines(rates: api.RatesView) -> list[str]:
-    """Nothing is shown of the first minute."""
-    memory = f"memory: {format_size(rates.memory)}"
-    if rates.seconds < _SHORTEST:
-        return [memory]
-    growth = f"{'-' if rates.journal_growth < 0 else '+'}{format_size(abs(rates.journal_growth))}"
-    return [
-        memory,
-        f"in the last {duration(rates.seconds)}: {plural(rates.results, 'result')}, journal {growth}, "
-        f"{plural(rates.scheduler_commands, 'scheduler command')}, {rates.cpu:.1f} CPU seconds",
-    ]
-
-
-def _where(view: api.DaemonView) -> str:
-    return f"daemon on {view.host} (process {view.pid})"

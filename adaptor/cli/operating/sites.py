@@ -1,42 +1,25 @@
-"""`adaptor site`: its commands, and of these list and init; the group `adaptor.cli.site` adds more."""
+"""`adaptor site`: its commands, and of these init and check; the group `adaptor.cli.site` adds more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 
-from adaptor import api
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
-from adaptor.cli.printing import (
-    Columns,
-    NumberCell,
-    cells,
-    clock,
-    coloured,
-    layout,
-    print_json,
-    print_lines,
-    printable,
-    writing,
-)
-from adaptor.cli.sentences import donation_lines
-from adaptor.client.asking import ask
+from adaptor.cli.printing import coloured, print_json, printable, writing
 from adaptor.config.loading import config_path, configured_place, load_config, parse_config
-from adaptor.config.schema import SiteConfig, sites_of
-from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.config.policy import policy_of
+from adaptor.config.schema import SiteConfig
+from adaptor.errors import UsageError
 from adaptor.plugins import AGENTS
 from adaptor.protocol.state_directory import state_directory
-from adaptor.units import format_duration
-from backends.base import SchedulerError
 from backends.findings import Finding
 from backends.machines.base import Machine
 
 COMMANDS = {
-    "list": "adaptor.cli.operating.sites:list_",
     "slots": "adaptor.cli.operating.site_slots:slots",
     "init": "adaptor.cli.operating.sites:init",
     "check": "adaptor.cli.operating.sites:check",
@@ -56,124 +39,6 @@ def site(ctx: click.Context) -> None:
     show_help(ctx)
 
 
-def configured_sites(config: str | None) -> list[api.SiteView]:
-    """Values that only the scheduler knows are None.
-
-    Raises:
-        ConfigError: the configuration is at fault.
-    """
-    return [
-        api.SiteView(
-            name=name,
-            backend=site.backend,
-            heuristic=site.heuristic,
-            max_pending_requests=site.limits.max_pending_requests,
-            max_proc=site.limits.max_proc,
-            max_tr=site.limits.max_tr,
-            queued=0,
-            running=0,
-            processors=site.processors,
-            observed=None,
-            problem="",
-            partitions=[
-                api.PartitionView(
-                    name=partition,
-                    max_pending_requests=alone.limits.max_pending_requests,
-                    max_proc=alone.limits.max_proc,
-                    max_tr=alone.limits.max_tr,
-                )
-                for partition, alone in sites_of(site).items()
-                if partition
-            ],
-        )
-        for name, site in load_config(config_path(config)).sites.items()
-    ]
-
-
-def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
-    """A title and a line for each site of at most 80 columns; below it what not every site has."""
-    rows = [cells(site, _COLUMNS) for site in sites]
-    places = [
-        [f"{site.name}/{partition.name}", *cells(partition, _COLUMNS)[1:]]
-        for site in sites
-        for partition in site.partitions
-    ]
-    title, *lines = layout(list(_COLUMNS), [*rows, *places])
-    own = iter(lines[len(rows) :])
-    yield title
-    for site, line in zip(sites, lines, strict=False):
-        yield line
-        for each in site.partitions:
-            yield next(own)
-            if each.closed:
-                yield f"  closed: {printable(each.closed)}"
-        if site.problem:
-            since = f" (since {clock(site.since)})" if site.since is not None else ""
-            yield f"  problem{since}: {printable(site.problem)}"
-        if site.gpus:
-            yield f"  gpus: {', '.join(f'{each.total} {each.type}'.strip() for each in site.gpus)}"
-        if site.late is not None and site.late >= _LATE:
-            yield f"  requests start {format_duration(site.late)} later than predicted"
-        if site.donation is not None:
-            yield from (f"  {words}" for words in donation_lines(site.donation))
-
-
-_LATE = 60.0
-"""Seconds by which requests start late, from which on it is said."""
-_Place = api.SiteView | api.PartitionView
-
-
-def _state(site: _Place) -> str:
-    if isinstance(site, api.PartitionView):
-        return "closed" if site.closed else ""
-    if site.problem:
-        return "silent"
-    return "not asked" if site.observed is None else "answers"
-
-
-def _requests(site: _Place) -> str:
-    """`1+2 of 4`."""
-    most = site.max_pending_requests
-    return NumberCell(f"{site.queued}+{site.running}{'' if most is None else f' of {most}'}")
-
-
-def _processors(site: _Place) -> str:
-    """`12 of 128`: held by own requests, and in service."""
-    return NumberCell(f"{site.held}{'' if site.processors is None else f' of {site.processors}'}")
-
-
-_COLUMNS: Columns = {
-    "site": "name",
-    "backend": "backend",
-    "queued+running": _requests,
-    "processors": _processors,
-    "max_proc": "max_proc",
-    "max_tr": "max_tr",
-    "state": _state,
-}
-
-
-@click.command("list")
-@config_option
-@json_option
-def list_(config: str | None, as_json: bool) -> None:
-    """List the sites and the state of their queues.
-
-    \b
-    Example:
-      adaptor site list
-    """
-    try:
-        sites = ask(api.GetSites())
-    except NoDaemonError:
-        click.echo("adaptor: no daemon is running; reading the configuration", err=True)
-        sites = configured_sites(config)
-    if as_json:
-        print_json(sites)
-        return
-    print_lines(site_lines(sites))
-
-
 @click.command()
 @click.option("-o", "--output", metavar="FILE", help="The file to write; - is stdout (default: --config).")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -190,7 +55,9 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
     Example:
       adaptor site init && adaptor site check
     """
-    text = _described()
+    from backends.registry import described_here
+
+    text = described_here(lambda told: click.echo(f"adaptor: {told}", err=True))
     if output == "-":
         click.echo(text, nl=False)
         return
@@ -206,24 +73,6 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
         print_json({"file": str(path), "sites": sites})
     else:
         click.echo(f"{path}: {', '.join(sites)} (compare it with the cluster: adaptor site check)")
-
-
-def _described() -> str:
-    """By the first type of batch scheduler that answers here."""
-    from backends.registry import backend_types
-
-    silent: list[str] = []
-    for each in backend_types():
-        try:
-            text = each.describe_sites()
-        except SchedulerError as error:
-            silent.append(f"no {each.title} answers here ({error})")
-            continue
-        if text is not None:
-            if each.on_this_machine:
-                click.echo(f"adaptor: {' and '.join(silent)}, so a {each.title} is described", err=True)
-            return text
-    raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
 
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
@@ -299,13 +148,13 @@ def findings(site: SiteConfig) -> list[Finding]:
     from adaptor.config.schema import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from adaptor.daemon.spool import check_spool
-    from backends.findings import check_prices
+    from backends.findings import check_prices, ok
     from backends.registry import backend_type
 
     kind = backend_type(site.backend)
 
     def check(site: SiteConfig, machine: Machine) -> list[Finding]:
-        """Of each partition; what is the same everywhere is told once."""
+        """Of each partition; what is the same everywhere is shown once."""
         found: dict[Finding, list[str]] = {}
         each = sites_of(site)
         for partition, alone in each.items():
@@ -318,4 +167,6 @@ def findings(site: SiteConfig) -> list[Finding]:
             for finding, names in found.items()
         ]
 
-    return [*check_where_it_is(site, check), *check_spool(site), *check_prices(site)]
+    policy = policy_of(site)
+    allowed = [ok(f"the operator allows {policy.words()} ({policy.path})")] if policy.path else []
+    return [*allowed, *check_where_it_is(site, check), *check_spool(site), *check_prices(site)]

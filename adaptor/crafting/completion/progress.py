@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from functools import cache, partial
-from typing import NamedTuple
+from functools import cache
 
 from adaptor.crafting.completion.beliefs import Belief
 from adaptor.crafting.fits import TINY
@@ -23,13 +22,9 @@ _COARSE = [30.0 * 1.4**step for step in range(48)]
 """Seconds after the end of a request at which the table of what follows it has its entries."""
 
 
-class Curve(NamedTuple):
-    """A member by one belief: a slot finishes a task every `mean` s from `begin` on, all of them `most`."""
-
-    begin: float
-    end: float
-    slots: float
-    most: float
+Curve = tuple[float, float, float, float]
+"""A member by one belief, as `(begin, end, slots, most)`: a slot finishes a task every `mean` s from `begin`
+on, all of them `most`."""
 
 
 class Progress:
@@ -58,22 +53,22 @@ class Progress:
             begin += self._pad
             length -= self._pad
         if self._alike:
-            return Curve(begin - age, end, slots, slots * max(0.0, (length + age + TINY) // mean))
+            return begin - age, end, slots, slots * max(0.0, (length + age + TINY) // mean)
         if age:
             left = max(longest - age, TINY)
             most = max(min(1.0, length / left), (length - left / 2) / mean + LAST)
-            return Curve(begin + (left - mean) / 2, end, slots, slots * most)
+            return begin + (left - mean) / 2, end, slots, slots * most
         most = (length - mean) / mean + LAST
-        return Curve(begin + mean / 2, end, slots, slots * (max(1.0, most) if length >= longest else 0.0))
+        return begin + mean / 2, end, slots, slots * (max(1.0, most) if length >= longest else 0.0)
 
     def foresee(self, offers: Sequence[Member]) -> None:
         """Make the table of what follows a request when it ends: the most tasks that one of these offers
         after the other finishes up to each time of the coarse grid, if the holes of now come again."""
-        curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
+        curves = sorted(curve for offer in offers if (curve := self.curve(offer))[3] > 0)
         best, since = 0.0, 0.0
         for at in _COARSE:
             begun = curves[: bisect_left(curves, (at,))]
-            more = max(best, max((self.done((curve,), at) for curve in begun), default=0.0))
+            more = max([best, *(self.done_by(curve, at) for curve in begun)])
             if self._later:
                 slope = (more - best) / (at - since)
                 self._later[-1] = best - slope * since, slope
@@ -84,36 +79,45 @@ class Progress:
 
     def done(self, curves: Sequence[Curve], at: float, pace: float | None = None) -> float:
         """Tasks that members, and the requests made when they end, at this pace, have finished at a time."""
-        mean, alike, later, total = self._mean, self._alike, self._later, 0.0
-        for begin, end, slots, most in curves:
-            if at >= end:
-                seconds = (pace or self._pace) * (at - end)
-                if seconds >= _COARSE[0] and later:
-                    constant, slope = later[bisect_right(_COARSE, seconds, 0, len(later)) - 1]
-                    most += constant + slope * seconds
-                total += most
-            elif at > begin:
-                rounds = (at - begin + TINY) / mean
-                done = slots * (rounds // 1 if alike else rounds)
-                total += most if done > most else done
+        total = 0.0
+        for curve in curves:
+            total += self.done_by(curve, at, pace)
         return total
+
+    def done_by(self, curve: Curve, at: float, pace: float | None = None) -> float:
+        """The part of one of them."""
+        begin, end, slots, most = curve
+        if at >= end:
+            seconds = (pace or self._pace) * (at - end)
+            if seconds >= _COARSE[0] and self._later:
+                constant, slope = self._later[bisect_right(_COARSE, seconds, 0, len(self._later)) - 1]
+                most += constant + slope * seconds
+            return most
+        if at <= begin:
+            return 0.0
+        rounds = (at - begin + TINY) / self._mean
+        done = slots * (rounds // 1 if self._alike else rounds)
+        return most if done > most else done
 
 
 class RequestSet:
     """Requests together, and by belief when they complete the bag."""
 
     def __init__(
-        self, by_belief: Sequence[Progress], members: Sequence[Member], steps: list[int] | None = None
+        self,
+        by_belief: Sequence[Progress],
+        members: Sequence[Member],
+        steps: list[int] | None = None,
+        pace: float | None = None,
     ) -> None:
-        """`steps`: the completions, where they are known."""
-        self._by_belief, self.members = by_belief, members
-        curves = ([progress.curve(member) for member in members] for progress in by_belief)
-        self._done = [
-            cache(partial(progress.done, there)) for progress, there in zip(by_belief, curves, strict=True)
-        ]
-        self.steps = steps or self._completions()
+        """`steps`: the completions, where they are known; `pace`: of later requests, if not the usual."""
+        self._by_belief, self.members, self._pace = by_belief, members, pace
+        self._curves = [[progress.curve(member) for member in members] for progress in by_belief]
+        self._done: list[dict[int, float]] = [{} for _ in by_belief]
+        """By belief and step: the tasks that are done."""
+        self.steps = steps or [self._first(which, 0, NEVER) for which in range(len(by_belief))]
         """By belief: the first step of the grid at which all tasks are done."""
-        self.worth = self._mean(self.steps)
+        self.worth = sum(progress.weight * step for progress, step in zip(by_belief, self.steps, strict=True))
         """The expected completion as a step of the grid: its geometric mean, so that no belief outweighs
         the others."""
 
@@ -129,7 +133,7 @@ class RequestSet:
 
     def at_pace(self, pace: float) -> float:
         """The worth of the set if the requests that follow have this speed."""
-        return self._mean(self._completions(pace))
+        return RequestSet(self._by_belief, self.members, pace=pace).worth
 
     def best_addition(
         self, offers: Sequence[Member], least: float, marks: list[int], *, alone: bool
@@ -157,9 +161,9 @@ class RequestSet:
         found, gain, others = list(marks), 0.0, []
         for which, progress in enumerate(self._by_belief):
             curve, mark = progress.curve(member), marks[which]
-            before, counts = INSTANTS[mark - 1], any_counts or curve.most > 0
-            if counts and curve.begin < before and self._joined(which, curve, before) >= progress.tasks:
-                found[which] = self._first(which, curve, 0, mark - 1)
+            counts = any_counts or curve[3] > 0
+            if counts and curve[0] < INSTANTS[mark - 1] and self._is_done(which, mark - 1, curve):
+                found[which] = self._first(which, 0, mark - 1, curve)
                 gain += progress.weight * (mark - found[which])
             elif mark < self.steps[which]:
                 others.append((which, curve, counts))
@@ -167,24 +171,24 @@ class RequestSet:
             if gain <= least:
                 return None
             latest = self.steps[which]
-            found[which] = self._first(which, curve, marks[which], latest) if counts else latest
+            found[which] = self._first(which, marks[which], latest, curve) if counts else latest
             gain -= self._by_belief[which].weight * (found[which] - marks[which])
         return found if gain > least else None
 
-    def _first(self, which: int, curve: Curve, low: int, high: int) -> int:
-        """The first step at which all tasks are done by one belief with one curve more."""
-        tasks = self._by_belief[which].tasks
-        return bisect_left(INSTANTS, tasks, low, high, key=lambda at: self._joined(which, curve, at))
+    def _first(self, which: int, low: int, high: int, curve: Curve | None = None) -> int:
+        """The first of these steps at which all tasks are done by one belief, else `high`."""
+        while low < high:
+            middle = (low + high) // 2
+            if self._is_done(which, middle, curve):
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
-    def _joined(self, which: int, curve: Curve, at: float) -> float:
-        """Tasks that are done at a time by one belief with one curve more."""
-        return self._done[which](at) + self._by_belief[which].done((curve,), at)
-
-    def _completions(self, pace: float | None = None) -> list[int]:
-        return [
-            bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=lambda at: done(at, pace))
-            for progress, done in zip(self._by_belief, self._done, strict=True)
-        ]
-
-    def _mean(self, steps: Sequence[int]) -> float:
-        return sum(progress.weight * step for progress, step in zip(self._by_belief, steps, strict=True))
+    def _is_done(self, which: int, step: int, curve: Curve | None) -> bool:
+        """Whether all tasks are done by one belief, with one curve more where one is given."""
+        progress, known = self._by_belief[which], self._done[which]
+        if step not in known:
+            known[step] = progress.done(self._curves[which], INSTANTS[step], self._pace)
+        more = progress.done_by(curve, INSTANTS[step]) if curve is not None else 0.0
+        return known[step] + more >= progress.tasks

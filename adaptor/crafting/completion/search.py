@@ -55,8 +55,8 @@ class Fitting(NamedTuple):
     """The number of its place."""
     member: Member
     processors: int
-    sure: int
-    """Seconds, at most its length: surely started in its hole."""
+    room: float
+    """Seconds of its hole."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +118,9 @@ class Search:
         needed = max(1.0, (needed + rules.pad) * (1.0 if start > 0 else SPARE), rules.least_tr)
         tr = int(min(made.member.length, round_up(needed - TINY, rules.time_resolution)))
         shape = self.shapes[made.place]
-        enough = made.sure if start > 0 else min(made.sure, max(shape.enough(), shape.enough(self._least)))
+        enough = shape.sure_tr(made.room)
+        if not start > 0:
+            enough = min(enough, max(shape.enough(), shape.enough(self._least)))
         return shape.request(made.processors, tr, enough)
 
     def best(self, withdrawn: PilotView | None = None, bar: Bar | None = None) -> Choice:
@@ -190,9 +192,8 @@ class Search:
                             profile.take(start, held, there)
                 return offer, steps
             if start - self.now <= latest:
-                sure = self.shapes[offer.place].sure_tr(held)
                 member = offer.member._replace(start=start - self.now)
-                offers[number] = offer._replace(member=member, sure=sure)
+                offers[number] = offer._replace(member=member, room=held)
             else:
                 del offers[number]
         return None
@@ -223,7 +224,7 @@ class Search:
                 unbeaten.append((length, p))
                 slots = min(1, shape.slots(p)) if self.demand.alone else shape.slots(p)
                 member = Member(max(0.0, slot.start - self.now), float(length), slots)
-                found.append(Fitting(number, member, p, shape.sure_tr(slot.duration)))
+                found.append(Fitting(number, member, p, slot.duration))
                 if length == longest and p == best:  # all that start later are beaten
                     break
         return found

@@ -1,7 +1,7 @@
 """Learns which share of their time limits the local jobs of a site run, by user and limit. Pure.
 
 Users ask for the same multiple of what their jobs need, repeatedly (Tsafrir et al. 2007). What is learned
-names a user by a salted hash only; the salt stays with whoever calls.
+names a user by a salted hash only; the salt stays with the caller.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class RunShares:
 
     @classmethod
     def of(cls, known: Sequence[float], limits: Mapping[str, tuple[float, float]], now: float) -> RunShares:
-        """As if somebody had looked all the time.
+        """The shares, as if the queue had been watched all the time.
 
         Args:
             known: shares of jobs that have ended.
@@ -131,7 +131,7 @@ class RunShares:
         self._index = None
 
     def take_new(self) -> tuple[Ran, ...]:
-        """Those learned since the last call, for whoever keeps them."""
+        """Those learned since the last call, to be stored."""
         new, self._new = self._new, ()
         return new
 
@@ -172,7 +172,8 @@ class RunShares:
     def of_user(self, user: str, limit: float | None) -> tuple[float, ...]:
         """The same for a job of a user (by name) with a limit in seconds; None: not known.
 
-        From the user's jobs with this limit, or else with any; from everyone's where the user has too few.
+        From the user's jobs with this limit, or else with any; from those of all users where the user has too
+        few.
         """
         owner = self.hashed(user)
         if not owner:
@@ -220,7 +221,7 @@ class RunShares:
         return _Followed(limit, owner, job.end, now if known is None else known.seen)
 
     def _indexed(self) -> dict[tuple[str, int], tuple[float, ...]]:
-        """A history is blended with two shares of everyone's, so that a few jobs do not decide alone."""
+        """A history is blended with two shares of all users, so that a few jobs do not decide alone."""
         if self._index is None:
             kinds: dict[tuple[str, int], list[float]] = defaultdict(list)
             for each in self._ran:

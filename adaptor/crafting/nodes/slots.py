@@ -155,7 +155,7 @@ def slot_profile(schedule: NodeSchedule, unit: Need, now: float) -> SlotProfile:
 
 
 def _joined(times: list[float], counts: list[int]) -> Steps:
-    """Neighbours with the same count as one step."""
+    """Adjacent steps with the same count as one step."""
     changes = [place for place, count in enumerate(counts) if not place or count != counts[place - 1]]
     return tuple([times[place] for place in changes]), tuple([counts[place] for place in changes])
 

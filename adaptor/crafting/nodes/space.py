@@ -99,7 +99,8 @@ class Space:
 
 
 def chunks_on(free: Sequence[int], capacity: Sequence[int], ask: Ask) -> int:
-    """Chunks of a request that a node holds besides what is held of it; one at most where they scatter."""
+    """Chunks of a request that a node holds in addition to what is held of it; one at most where they
+    scatter."""
     if ask.whole and tuple(free) != tuple(capacity):
         return 0
     count = min((have // wanted for have, wanted in zip(free, ask.each, strict=True) if wanted), default=0)
@@ -109,7 +110,7 @@ def chunks_on(free: Sequence[int], capacity: Sequence[int], ask: Ask) -> int:
 
 
 def taken_by(chunks: int, free: Sequence[int], capacity: Sequence[int], ask: Ask) -> Vector:
-    """What so many chunks take of a node; GPUs of any type in the order of the types."""
+    """What a number of chunks takes of a node; GPUs of any type in the order of the types."""
     if ask.whole:
         return tuple(capacity)
     taken = [chunks * wanted for wanted in ask.each]

@@ -1,4 +1,4 @@
-"""What is free on each node over time. The readable form; `kernel` is held to it by a test. Pure."""
+"""What is free on each node over time. The readable form; a test compares `kernel` with it. Pure."""
 
 from __future__ import annotations
 

@@ -23,10 +23,9 @@ from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.journal.bag_rows import bag_of_key, end_of_bag
-from adaptor.journal.continuing import left_to_run
-from adaptor.journal.event_views import events
 from adaptor.journal.recovery import load_bag
-from adaptor.journal.staging import StagedTasks
+from adaptor.journal.staging import StagedTasks, left_to_run
+from adaptor.journal.views import events
 from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
 from adaptor.resources import OwnNeeds
@@ -239,7 +238,7 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
         if processors > largest:
             raise UsageError(
                 f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise"
-                " `limits.max_proc` in the configuration, then: adaptor daemon reload"
+                " `limits.max_proc` in the configuration, then: adaptor daemon restart"
             )
     elif len(refused) == own.total:
         raise UsageError(f"{own.name(0)}: {refused[0]}")

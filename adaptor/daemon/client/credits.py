@@ -1,4 +1,4 @@
-"""Budgets and forecasts as the command line asks for them and is told of them."""
+"""Budgets and forecasts: the questions of the command line, and their answers."""
 
 from __future__ import annotations
 

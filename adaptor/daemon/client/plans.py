@@ -45,7 +45,7 @@ async def _plan(running: RunningDaemon, question: api.GetPlan) -> PlanView:
 
 
 async def read_plan(core: Core, sites: Mapping[str, Site], asked: api.GetPlan) -> PlanView:
-    """By the running daemon: beside its pilots and its other bags.
+    """By the running daemon: with its pilots and its other bags.
 
     Raises:
         UsageError: there is no such site, or no site could ever run the bag.

@@ -9,11 +9,12 @@ import msgspec
 
 from adaptor import api
 from adaptor.api import DonationView, PartitionView, SiteView, SlotsView
+from adaptor.config.policy import policy_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
 from adaptor.daemon.slots_view import gpu_counts, in_service, slots_views, unread
 from adaptor.errors import UsageError
-from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
+from adaptor.journal.activity_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
 from adaptor.resources import TaskSize
 
@@ -44,6 +45,7 @@ def site_view(site: Site) -> SiteView:
         late=memory.waits.worst(site.core.now()),
         partitions=[_partition(site, name) for name in site.config.partitions],
         donation=_donation(site),
+        policy=policy_of(site.config).words(),
     )
 
 
@@ -94,6 +96,8 @@ async def read_slots(
 ) -> list[SlotsView]:
     """The free slots of these sites (empty: of all) for such tasks, read now, all at the same time.
 
+    Where an operator sets the least time between two looks, an earlier look serves until that has passed.
+
     Raises:
         UsageError: there is no such site.
     """
@@ -105,6 +109,9 @@ async def read_slots(
 
 
 async def _read(site: Site, task: TaskSize | None) -> list[SlotsView]:
+    floor, seen = policy_of(site.config).keys.poll_interval, site.memory.seen
+    if floor is not None and seen is not None and site.core.now() - seen.now < floor:
+        return slots_views(site.name, seen, site.memory.rules, task)
     queue = await site.look(patient=False)
     if queue is None:
         return [unread(site.name, site.memory.problem)]

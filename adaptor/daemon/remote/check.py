@@ -15,7 +15,7 @@ from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.routes import Tunnel
 from adaptor.processes.python_commands import code_command
-from adaptor.protocol.interfaces import addresses
+from adaptor.protocol.listener import addresses
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.findings import Finding, error, ok, warning

@@ -25,7 +25,7 @@ from adaptor.errors import AdaptorError
 from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
 from adaptor.protocol.access import AccessError, read_access, worker_access
-from adaptor.protocol.interfaces import addresses
+from adaptor.protocol.listener import addresses
 from adaptor.reports import JobReport
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration

@@ -1,1 +1,2 @@
-"""What a daemon does besides its bags: it forgets old ones, tells of others, and measures itself."""
+"""What a daemon does besides its bags: it forgets old ones, sends messages about others, and measures
+itself."""

@@ -32,7 +32,7 @@ _AT_ONCE = 20
 _LOOKED_AT = 200
 """Old bags that are looked at to find those."""
 _SHARE = 0.2
-"""The share of the time that compaction takes, at most; the rest is everybody else's."""
+"""The largest share of the time that compaction takes; the rest is for all other work."""
 _LEAST_PAUSE = 0.01
 _GAP = 7 * 86_400.0
 """Seconds without an entry in the journal after which the clock may be wrong, as after a boot."""

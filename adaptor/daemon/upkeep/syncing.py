@@ -15,7 +15,7 @@ PAUSE = 1.0
 async def keep_synced(
     journal: Journal, may_write: Callable[[], bool], stall: Callable[[Exception], None]
 ) -> None:
-    """Until cancelled. A thread waits for the disk, which may be slow; `stall` is told what it says."""
+    """Until cancelled. A thread waits for the disk, which may be slow; `stall` gets its message."""
     while True:
         await asyncio.sleep(PAUSE)
         if may_write() and journal.is_to_sync():

@@ -1,6 +1,6 @@
 """The world of a scene: clusters, workers and the clock, and when each site is to decide.
 
-Whoever decides, the simulation itself or the daemon in a test, is a `Decider`; the world is the same.
+A `Decider` decides, the simulation itself or the daemon in a test; the world is the same.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class KernelTasks(Broker):
         if self.ended or self._allocation == "transparent":
             return ()
         again = {*self._stack(k.BACK).tolist(), *self._stack(k.HELD).tolist()}
-        # What ran in vain for so long needs more, in a pilot too.
+        # A task needs more than the time that it ran in vain, in a pilot too.
         ran = self._t.tasks[k.RAN]
         estimates = [max(self._learner.estimate_of(task), float(ran[task])) for task in again]
         if self._t.s[k.FRESH] < self._total or not again:

@@ -392,7 +392,7 @@ def first_over_or_fill(t: State, now: int) -> int:
 
 @kernel
 def last_idle(t: State, now: int, idle_timeout: int) -> int:
-    """The last pilot whose worker has left by now because it had no task for so long; -1: none."""
+    """The last pilot whose worker has left by now because it had no task for too long; -1: none."""
     for row in range(t.s[ROWS] - 1, -1, -1):
         timeout = idle_timeout if t.pilots[row, SINCE] == NEVER else 0
         if t.pilots[row, BUSY] == 0 and t.pilots[row, IDLE] + timeout <= now:

@@ -1,4 +1,4 @@
-"""The tasks of one bag in the slots of running pilots, whoever stands in for the workers."""
+"""The tasks of one bag in the slots of running pilots, by any model of the workers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Tasks(Protocol):
 
     @property
     def board(self) -> Broker:
-        """What decisions ask of the tasks, and tell of the site."""
+        """What decisions ask about the tasks, and report of the site."""
 
     @property
     def ended(self) -> bool:

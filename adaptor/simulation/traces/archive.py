@@ -1,6 +1,6 @@
 """Traces of the Parallel Workloads Archive, by name.
 
-Whoever uses one acknowledges the archive, the site and those who gave the data, as its header says.
+Users of a trace acknowledge the archive, the site and those who gave the data, as its header says.
 """
 
 from __future__ import annotations

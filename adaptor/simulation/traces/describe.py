@@ -32,7 +32,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace in figures; what a simulation would keep is told by `repairs`. Times in seconds."""
+    """A trace in figures; `repairs` says what a simulation would keep. Times in seconds."""
 
     name: str
     rows: int

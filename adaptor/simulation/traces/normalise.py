@@ -50,7 +50,7 @@ def _header_number(trace: Trace, label: str, most: int, way_out: str) -> int | N
 
 
 def normalise(trace: Trace, processors: int, choices: Choices | None = None) -> tuple[Jobs, Repairs]:
-    """The jobs for a machine of so many processors, in the order of submission, and what was repaired.
+    """The jobs for a machine of this size, in the order of submission, and what was repaired.
 
     Raises:
         NoUsableJobError: no job is left.

@@ -1,14 +1,93 @@
-"""A trace in the Standard Workload Format, version 2.2 (Chapin et al. 1999; Parallel Workloads Archive)."""
+"""A trace in the Standard Workload Format, version 2.2 (Chapin et al. 1999; Parallel Workloads Archive).
+
+Its header are comment lines of the form `; Label: value`, with continuation lines.
+"""
 
 from __future__ import annotations
 
 import enum
+import gzip
+import lzma
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.traces.swf_header import Header
+from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import naming
+
+_LABELS = frozenset(
+    [
+        "Version", "Computer", "Installation", "Acknowledge", "Information", "Conversion", "MaxJobs",
+        "MaxRecords", "Preemption", "UnixStartTime", "TimeZone", "TimeZoneString", "StartTime", "EndTime",
+        "MaxNodes", "MaxProcs", "MaxRuntime", "MaxMemory", "AllowOveruse", "MaxQueues", "Queues",
+        "Queue", "MaxPartitions", "Partitions", "Partition", "Note", "Notes",
+    ]
+)  # fmt: skip
+_LINE = re.compile(r";(\s*)([A-Za-z][\w /-]*?)\s*:\s*(.*)")
+_NUMBER = re.compile(r"\s*(-?)0*(\d+)")
+_MOST_DIGITS = 30
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The labels in their order; a label may come more than once (Note, Queue, Partition)."""
+
+    entries: tuple[tuple[str, str], ...] = ()
+
+    def all(self, label: str) -> list[str]:
+        return [value for known, value in self.entries if known == label]
+
+    def text(self, label: str) -> str | None:
+        """The first value; None where the label is missing."""
+        return next(iter(self.all(label)), None)
+
+    def number(self, label: str) -> int | None:
+        """The number with which the value begins, as in `338 (batch partition; 512 total)`.
+
+        None where it is missing, not a number, or -1 for unknown. One of very many digits, which Python
+        would not convert, is 10^30.
+        """
+        match = _NUMBER.match(self.text(label) or "")
+        if not match or match[1]:
+            return None
+        return int(match[2]) if len(match[2]) <= _MOST_DIGITS else 10**_MOST_DIGITS
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.all("Note"), *self.all("Notes")]
+
+
+def parse_header(lines: Iterable[str]) -> Header:
+    """Comment lines to labels; a line without a label of its own continues the value before it.
+
+    A label is a known one, or any word that follows `;` after no more than one blank: text that
+    continues a value is indented further and may hold a colon of its own, such as an address.
+    """
+    entries: list[tuple[str, str]] = []
+    for line in lines:
+        match = _LINE.match(line)
+        if match and (match[2] in _LABELS or match[1] in ("", " ")):
+            entries.append((match[2], match[3].strip()))
+            continue
+        more = line.lstrip(";").strip()
+        if more and entries:
+            label, value = entries[-1]
+            entries[-1] = (label, f"{value}\n{more}" if value else more)
+    return Header(tuple(entries))
+
+
+def header_lines(header: Header) -> list[str]:
+    """The header as comment lines, the reverse of `parse_header`."""
+    lines = []
+    for label, value in header.entries:
+        first, *more = value.split("\n")
+        lines.append(f"; {label}: {first}".rstrip())
+        lines.extend(f";\t{line}" for line in more)
+    return lines
+
 
 FIELDS = 18
 UNKNOWN = -1
@@ -52,7 +131,7 @@ class Field(enum.IntEnum):
 
 
 class Status(enum.IntEnum):
-    """Field 11. Parts stand besides a line of their own for the whole job (0, 1 or 5)."""
+    """Field 11. Parts stand next to a line of their own for the whole job (0, 1 or 5)."""
 
     UNKNOWN = -1
     FAILED = 0
@@ -80,3 +159,33 @@ class Trace(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     def column(self, field: Field) -> npt.NDArray[np.float64]:
         return self.table[:, field]
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    """Write it, compressed where the name ends in `.gz` or `.xz`.
+
+    Raises:
+        TraceError: the file cannot be written.
+    """
+    content = format_trace(trace).encode("latin-1", errors="replace")
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    elif path.suffix == ".xz":
+        content = lzma.compress(content)
+    with naming(path, TraceError):
+        path.write_bytes(content)
+
+
+def format_trace(trace: Trace) -> str:
+    """The text of the file; whole numbers are written without a fraction."""
+    columns = [_texts(trace.table[:, field]) for field in range(trace.table.shape[1])]
+    lines = header_lines(trace.header)
+    lines.extend(" ".join(row) for row in zip(*columns, strict=True))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _texts(column: npt.NDArray[np.float64]) -> list[str]:
+    whole = column.astype(np.int64)
+    if (whole == column).all():
+        return [str(number) for number in whole.tolist()]
+    return [str(int(number)) if number.is_integer() else repr(number) for number in column.tolist()]

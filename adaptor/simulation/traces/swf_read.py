@@ -13,12 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.simulation.errors import TraceError
-from adaptor.simulation.traces.swf import FIELDS, MOST_PROCESSORS, MOST_SECONDS, Field, Trace
-from adaptor.simulation.traces.swf_header import Header, parse_header
+from adaptor.simulation.traces.swf import (
+    FIELDS,
+    MOST_PROCESSORS,
+    MOST_SECONDS,
+    Field,
+    Header,
+    Trace,
+    parse_header,
+)
 from adaptor.simulation.traces.swf_kernel import LONG, ODD, ROWS, parse_rows
 
 _LARGEST = 1e15
-"""Beyond it a whole number may not be exact, and no field means so much; NaN is not below it either."""
+"""Beyond it a whole number may not be exact, and no field has such values; NaN is not below it either."""
 _LIMITS = {
     Field.SUBMIT: ("submit time", MOST_SECONDS, " s"),
     Field.RUN: ("run time", MOST_SECONDS, " s"),
@@ -33,7 +40,7 @@ _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
 def read_trace(path: Path, *, lenient: bool = False) -> Trace:
-    """Read a trace whole. Compression is told by the content, not by the name.
+    """Read a whole trace. Compression is recognised by the content, not by the name.
 
     A line that is damaged (fewer than 18 fields, or one that is not a number or impossibly large) is an
     error, or skipped and counted when `lenient`. Fields beyond the 18th are ignored and counted.

@@ -77,7 +77,7 @@ class CallFiles:
                 folder = self._handles[3]
                 try:
                     os.rename(unused, name, src_dir_fd=folder, dst_dir_fd=folder)
-                except FileNotFoundError:  # the worker has named it, or somebody has removed it
+                except FileNotFoundError:  # the worker has named it, or it was removed
                     pass
                 except OSError:
                     if _state(handle)[6] > 0:

@@ -133,7 +133,7 @@ class Messages:
         self._files = array.array("i")
 
     def next(self) -> tuple[dict[str, Any], bytes, list[int]] | None:
-        """What is told, the payload and the files; None: the connection has ended."""
+        """The header, the payload and the files; None: the connection has ended."""
         while (end := self._end()) > len(self._got):
             if not self._receive():
                 return None

@@ -39,7 +39,7 @@ names["serve"](connection)
 """
 _SOURCES = ("process_state.py", "server.py")
 _OF_ONE_CALL = ("ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT", "ADAPTOR_DEADLINE")
-"""Variables that the process does not begin with: what it leaves running belongs to no one task."""
+"""Variables that the process does not begin with: what it leaves running belongs to no single task."""
 
 
 class CallPlace(msgspec.Struct, frozen=True):

@@ -49,7 +49,7 @@ class WarmProcesses:
         """By process id, the longest idle one first: since when."""
         self._busy: dict[int, WarmProcess] = {}
         self._ending: dict[int, float] = {}
-        """Those that have been told to end: when they are killed."""
+        """Those that got the order to end: when they are killed."""
         self._ended_bags: set[int] = set()
         """With processes that are busy still."""
         self._silent: set[int] = set()
@@ -166,7 +166,7 @@ class WarmProcesses:
         self._ending.pop(pid, None)
 
     def make_room(self, now: float, running: int, gpus: Iterable[int] = ()) -> None:
-        """Before a start: end idle processes that would be too many besides the attempts that run then, and
+        """Before a start: end idle processes that would be too many with the attempts that run then, and
         those that hold memory of its GPUs."""
         taken = set(gpus)
         for pid, (_, process) in list(self._idle.items()):
@@ -180,7 +180,7 @@ class WarmProcesses:
         return [process.place.cpus for _, process in self._idle.values() if process.place.bag == bag]
 
     def would_displace(self, held: HeldTask, running: int) -> float | None:
-        """Since when the process waits that the start of a call, besides so many attempts, would end.
+        """Since when the process waits that the start of a call, in addition to these attempts, would end.
 
         None: it would end none, or there is one of its own bag.
         """
@@ -196,7 +196,8 @@ class WarmProcesses:
         return next(iter(self._idle.values()))[0]
 
     def _fits(self, running: int, idle: list[int]) -> bool:
-        """True if these idle processes, the longest idle one first, may stay besides so many attempts."""
+        """True if these idle processes, the longest idle one first, may stay in addition to these
+        attempts."""
         beyond = running + len(idle) - self._processors
         if beyond <= 0:
             return True

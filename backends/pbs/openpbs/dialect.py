@@ -11,6 +11,7 @@ from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.observed.rows import ReservationRow
+from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job
@@ -23,7 +24,6 @@ from backends.pbs.openpbs.submitting import (
 )
 from backends.pbs.records import PbsRecord, parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import PbsShape
 
 LETTERS = {
     "B": JobState.RUNNING,

@@ -137,7 +137,7 @@ def _tag(record: PbsRecord) -> str:
 
 
 def _chunks(select: str) -> tuple[PbsChunk, ...]:
-    """None where it is not understood: what the job holds counts all the same."""
+    """None where it is not understood: what the job holds counts anyway."""
     try:
         return parse_select(select)
     except ValueError as error:

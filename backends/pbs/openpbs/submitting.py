@@ -9,9 +9,9 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.commands import CommandAnswer
+from backends.pbs.constraints import PbsShape
 from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
 from backends.pbs.rows import Preemption
-from backends.pbs.shape import PbsShape
 from backends.scripts import Submitter, last_line_with
 
 LONGEST_NAME = 230

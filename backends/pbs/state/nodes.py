@@ -12,8 +12,8 @@ from backends.base import PartitionClosed, SchedulerError
 from backends.describing import size_in_words
 from backends.observed.rows import Amounts, ReservationRow, named_as
 from backends.observed.site import SiteNode, SiteNodes
+from backends.pbs.constraints import PbsShape
 from backends.pbs.rows import PbsNode, PbsQueue
-from backends.pbs.shape import PbsShape
 
 
 def machines_of(nodes: Iterable[PbsNode], ours: Collection[str] | None = None) -> tuple[Node, ...]:

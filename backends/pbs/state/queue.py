@@ -1,7 +1,7 @@
 """The rows of qstat to common rows, and to the state of a site's queue. Pure.
 
 PBS keeps for a job the processors, memory and GPUs of the vnodes where it runs or is planned, and all of them
-only if it is exclusive: others run beside it as long as they like (tests/backends/pbs/test_nodes_live.py).
+only if it is exclusive: others run next to it (tests/backends/pbs/test_nodes_live.py).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _DEEPEST = 50
 class Expression(msgspec.Struct, frozen=True):
     fits: Fits
     same: bool
-    """Whether all nodes of a job must be alike in it (`[a|b]`), or so many of each (`a*2&b*1`): then a
+    """Whether all nodes of a job must be alike in it (`[a|b]`), or a number of each (`a*2&b*1`): then a
     request may fit on fewer nodes at a time than fit each by itself."""
 
 

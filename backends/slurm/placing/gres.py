@@ -1,4 +1,7 @@
-"""Generic resources as Slurm prints them: `gpu:a100:4(S:0-1)`, `gpu:2`, `gpu:t4:2(IDX:0,2-3)`. Pure."""
+"""Generic resources as Slurm prints them: `gpu:a100:4(S:0-1)`, `gpu:2`, `gpu:t4:2(IDX:0,2-3)`. Pure.
+
+What `scontrol show node` tells beyond sinfo: memory, generic resources and features.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from adaptor.resources import Gpus
-from backends.numbers import understood, whole
-from backends.observed.rows import as_gpus
+from backends.numbers import not_understood, understood, whole
+from backends.observed.rows import as_gpus, total, without
 from backends.slurm.fields import parse_count
 
 
@@ -117,7 +120,7 @@ _SHARDS = re.compile(r"(?:^|,)shard(?::([^:,()]+))?:[0-9]+\(([-0-9/,]+)\)")
 def sharded_gpus(text: str) -> Gpus:
     """GPUs of which shards are in use, from `GresUsed`: of `gpu:0,shard:3(3/4,0/4)` one.
 
-    Slurm gives them to no job as a whole. 22.05 prints no such counts and gives them all the same.
+    Slurm gives them to no job as a whole. 22.05 prints no such counts and gives them anyway.
     """
     counts: Counter[str] = Counter()
     for type, shares in _SHARDS.findall(text):
@@ -138,3 +141,74 @@ def covers(have: GresCounts, wanted: GresCounts) -> bool:
         sum(each for (other, kind), each in have.items() if other == name and type in ("", kind)) >= count
         for (name, type), count in wanted.items()
     )
+
+
+class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory in bytes, as much of it as jobs may have."""
+
+    memory: int
+    allocated_memory: int
+    gres: GresCounts
+    gpus: Gpus
+    """Those that are not drained."""
+    gpus_used: Gpus
+    features: frozenset[str]
+    weight: int
+    """Of two nodes Slurm fills the one with the lower weight first."""
+    place: int
+    """Of nodes of the same weight, in the order of slurm.conf."""
+
+
+_KEYS = (
+    "ActiveFeatures",
+    "Gres",
+    "GresDrain",
+    "GresUsed",
+    "RealMemory",
+    "AllocMem",
+    "MemSpecLimit",
+    "Weight",
+)
+_VALUE = re.compile(rf" ({'|'.join(_KEYS)})=(\S*)")
+
+
+def parse_node_details(text: str) -> dict[str, NodeDetail]:
+    """`scontrol show node -a -d -o`, by the nodes' names.
+
+    Raises:
+        SchedulerError: a line is not what that command prints.
+    """
+    found: dict[str, NodeDetail] = {}
+    for line in text.splitlines():
+        if not line.strip() or "No nodes" in line:
+            continue
+        name = line.partition(" ")[0]
+        if not name.startswith("NodeName="):
+            raise not_understood("scontrol show node", line)
+        detail = understood("scontrol show node", _detail, line)
+        found[name.removeprefix("NodeName=")] = msgspec.structs.replace(detail, place=len(found))
+    return found
+
+
+def _detail(line: str) -> NodeDetail:
+    values: dict[str, str] = {}
+    for key, value in _VALUE.findall(line):
+        values.setdefault(key, value)  # what stands later may be part of a comment
+    gres = gres_counts(values.get("Gres", ""))
+    used = values.get("GresUsed", "")
+    drained = gpus_of(gres_counts(values.get("GresDrain", "")))
+    text = values.get("ActiveFeatures", "")
+    return NodeDetail(
+        memory=_mebibytes(values, "RealMemory") - _mebibytes(values, "MemSpecLimit"),
+        allocated_memory=_mebibytes(values, "AllocMem"),
+        gres=gres,
+        gpus=without(gpus_of(gres), drained),
+        gpus_used=total([parse_gpus(used), sharded_gpus(used)]),
+        features=(frozenset() if text == "(null)" else frozenset(filter(None, text.split(",")))),
+        weight=whole(values.get("Weight", "1")),
+        place=0,
+    )
+
+
+def _mebibytes(values: Mapping[str, str], key: str) -> int:
+    return whole(values.get(key, "0").rstrip("M")) * 2**20

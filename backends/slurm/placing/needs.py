@@ -51,7 +51,7 @@ class SlurmNeeds:
         found = replace(chunk, nodes=None if nodes == self._all else nodes)
         if self._site.name in row.partitions:
             return found
-        # Others may run beside our nodes too: no more is counted than ours can hold.
+        # Other jobs may share our nodes: no more is counted than ours can hold.
         return replace(found, chunks=min(found.chunks, self._capacity(found)))
 
     def nodes_for(self, row: QueueRow, wish: JobWish) -> _Nodes:
@@ -70,7 +70,7 @@ class SlurmNeeds:
             if wish.excluded:
                 names = names.difference(expand(wish.excluded))
             required = expand(wish.required)
-            if len(required) >= wish.nodes:  # else others beside these
+            if len(required) >= wish.nodes:  # else others in addition
                 names = names.intersection(required)
             if wish.features:
                 fits = parse_features(wish.features).fits
@@ -110,7 +110,7 @@ class SlurmNeeds:
     ) -> Need:
         count = sum(each for _, each in gpus)
         memory = max(memory, wish.memory_per_processor * processors, wish.memory_per_gpu * count)
-        # A job that names no memory gets all of its nodes, so that no other job comes beside it.
+        # A job that names no memory gets all of its nodes, so no other job shares them.
         everything = self._site.memory_counted and not memory
         return Need(
             chunks=chunks,

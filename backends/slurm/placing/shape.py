@@ -38,7 +38,7 @@ class SlurmShape(RequestParts, frozen=True, kw_only=True):
         return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
 
     def _of_nodes(self) -> list[str]:
-        """With `--mem` a node must have so much, and the request gets no more; 0: all that there is."""
+        """With `--mem` a node must have this, and the request gets no more; 0: all that there is."""
         part = self.part
         memory = "0" if part.memory is None else f"{part.memory // MEBIBYTE}M"
         options = [f"--nodes={self.count}", "--exclusive", f"--mem={memory}"]
@@ -71,7 +71,7 @@ def shape_of(
 
 
 def _in_tasks(order: PilotOrder, default_memory: int | None) -> SlurmShape:
-    """Tasks that share a GPU are one part, so that it lies beside all of their processors."""
+    """Tasks that share a GPU are one part, so that it lies on the node of all their processors."""
     task = order.task
     processors = task.processors * task.tasks_per_gpu
     memory = default_memory

@@ -79,7 +79,7 @@ _DRAWN: dict[Kind, Callable[[_Draw], Seconds]] = {
     Kind("many-kinds", "multi-modal"): _many_kinds,
     Kind("levy", "Lévy"): _levy,
 }
-"""Drawn anew for each order; nothing was set by these."""
+"""Drawn again for each order; no parameter was chosen by these."""
 OTHERS = tuple(_DRAWN)
 KINDS = {
     kind.key: kind for kind in (IMAGE, *IMAGE_LISTS, NORMAL, TESTING, *TESTING_LISTS, LONG, DEMO, *OTHERS)

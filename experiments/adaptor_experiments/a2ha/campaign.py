@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-import msgspec
+from functools import partial
 
 from adaptor_experiments.a2ha.bags import KINDS, optimal_hosts, runtimes
 from adaptor_experiments.a2ha.design import Row, Scheme, Settings
@@ -15,30 +14,25 @@ _AT_ONCE = 25
 """Orders that a process runs before it hands them in."""
 
 
-class Piece(msgspec.Struct, frozen=True):
-    scheme: Scheme
-    settings: Settings
-    orders: range
-
-
 def run_all(
     schemes: Sequence[Scheme], settings: Settings, processes: int, done: Callable[[int], None]
 ) -> list[Row]:
-    """The rows of all runs, in the order of the schemes; `done` is told how many runs have ended.
+    """The rows of all runs, in the order of the schemes; `done` gets the number of runs that have ended.
 
     Raises:
         ReplayError: the measured runtimes cannot be read.
     """
     pieces = [
-        Piece(scheme, settings, range(first, min(first + _AT_ONCE, settings.orders)))
+        (scheme, range(first, min(first + _AT_ONCE, settings.orders)))
         for scheme in schemes
         for first in range(0, settings.orders, _AT_ONCE)
     ]
-    return gathered(run_piece, pieces, processes, done)
+    return gathered(partial(_run, settings), pieces, processes, done)
 
 
-def run_piece(piece: Piece) -> list[Row]:
-    return [run_order(piece.scheme, piece.settings, order) for order in piece.orders]
+def _run(settings: Settings, piece: tuple[Scheme, range]) -> list[Row]:
+    scheme, orders = piece
+    return [run_order(scheme, settings, order) for order in orders]
 
 
 def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:

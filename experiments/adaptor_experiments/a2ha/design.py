@@ -147,7 +147,7 @@ def _grid(experiment: str, kinds: tuple[Kind, ...], published: Literal[2008, 201
 
 def _long() -> list[Scheme]:
     """Table 2: as the text has it (no new hosts beyond half of all tasks), with hosts that fill the half, and
-    as the table has it (half of what is left beside the first hosts)."""
+    as the table has it (half of what is left after the first hosts)."""
     presets = (CONSERVATIVE, HALF_FILLED, AS_THE_TABLE, FRUGAL)
     return [
         Scheme(experiment="long", bag=LONG.key, preset=preset, terms=LONG.terms, initial=initial)

@@ -1,4 +1,4 @@
-"""Each number of the papers' tables and figures beside ours."""
+"""Each number of the papers' tables and figures, next to ours."""
 
 from __future__ import annotations
 

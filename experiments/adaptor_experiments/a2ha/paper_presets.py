@@ -1,12 +1,16 @@
-"""The presets of both papers, with the rules of Silva et al. 2008 where they differ from those of 2011."""
+"""The presets of both papers, with the rules of 2008 where they differ from those of 2011, and who buys."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 from adaptor.budget.provisioning import a2ha
-from adaptor.budget.provisioning.a2ha import Situation
+from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
+from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
+from adaptor.budget.provisioning.pacing import Course, Pace, advise
 from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, Preset
+from adaptor.runtimes.sums import RuntimeSums
 
 
 class PaperPreset(Preset, frozen=True, kw_only=True):
@@ -33,7 +37,7 @@ class HintedSituation(Situation, frozen=True, kw_only=True):
 
     @property
     def most(self) -> int:
-        """Hosts: half of the tasks that the hinted hosts leave, beside these."""
+        """Hosts: the hinted ones, and half of the tasks that they leave."""
         return max(1, (self.tasks + self.hinted) // 2)
 
 
@@ -43,7 +47,7 @@ def by_2008(preset: Preset) -> bool:
 
 
 def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
-    """As `a2ha.goes_on`; by the rules of 2008 no host goes on, but for a task that has no time on any."""
+    """As `a2ha.goes_on`; by the rules of 2008 no host goes on, except for a task that has no time on any."""
     if not by_2008(preset):
         return a2ha.goes_on(seen, preset, ran)
     alone = not any(host.count and host.time_left(seen.now) for host in seen.hosts)
@@ -70,3 +74,79 @@ AS_THE_TABLE = PaperPreset(
     beyond_half="fill",
     beside_hint=True,
 )
+
+
+class Buyer(Protocol):
+    """Call `runtimes.start`, `finish` and `stop` as tasks do so."""
+
+    runtimes: RuntimeSums
+
+    def first(self, hint: int | None = None) -> Advice:
+        """With what to begin; `hint`: hosts."""
+
+    def step(self, now: float, hosts: Sequence[Hosts], periodic: bool = False) -> Advice:
+        """What to buy when a task has finished, and every few minutes with `periodic` (§3.4: 5 minutes)."""
+
+
+class PublishedBuyer:
+    """As the papers print it: running tasks count in periodic steps only, which in 2008 keep the ratio."""
+
+    def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
+        self._tasks, self._terms, self._preset = tasks, terms, preset
+        self.runtimes = RuntimeSums()
+        self._ratio, self._hinted = preset.creation_ratio, 0
+
+    def first(self, hint: int | None = None) -> Advice:
+        advice = first_hosts(self._tasks, self._preset, self._ratio, hint)
+        if hint is not None and isinstance(self._preset, PaperPreset) and self._preset.beside_hint:
+            self._hinted = advice.hosts
+        return advice
+
+    def step(self, now: float, hosts: Sequence[Hosts], periodic: bool = False) -> Advice:
+        situation = HintedSituation(
+            now=now,
+            tasks=self._tasks,
+            runtimes=self.runtimes,
+            hosts=hosts,
+            terms=self._terms,
+            hinted=self._hinted,
+        )
+        found = hosts_to_buy(situation, self._preset, self._ratio, corrected=periodic)
+        if found.grows and not (periodic and by_2008(self._preset)):
+            self._ratio += (1 - self._ratio) * self._preset.increase_ratio
+        return found.advice
+
+
+class DaemonBuyer:
+    """As the daemon asks."""
+
+    def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
+        self._tasks, self._terms, self._preset = tasks, terms, preset
+        self.runtimes = RuntimeSums()
+        self.needed = 0.0
+        """Seconds that the waiting tasks are known to need."""
+        self._pace: Pace | None = None
+
+    def first(self, hint: int | None = None) -> Advice:
+        """`hint`: hosts; the daemon knows how long a task takes."""
+        seconds = None if hint is None else hint * self._terms.usable / self._tasks
+        return self._asked(0.0, [], seconds)
+
+    def step(self, now: float, hosts: Sequence[Hosts], periodic: bool = False) -> Advice:  # noqa: ARG002
+        return self._asked(now, hosts)
+
+    def _asked(self, now: float, hosts: Sequence[Hosts], hint: float | None = None) -> Advice:
+        course = Course(
+            now=now,
+            tasks=self._tasks,
+            sums=self.runtimes,
+            hosts=hosts,
+            terms=self._terms,
+            preset=self._preset,
+            hint=hint,
+            assumed=self._terms.usable,
+            needed=self.needed,
+        )
+        found = advise(course, self._pace)
+        self._pace = found.pace.without(found.advice.hosts)
+        return found.advice

@@ -2,7 +2,7 @@
 
 The papers publish no list. What they say of one leaves most of it open: the image rendering has 256 runtimes,
 and four numbers are known of them; the software testing has 1,480, and three. So one plain shape is chosen
-for each, by a rule that no result had a part in, and others with the same statistics stand beside it.
+for each, by a rule that no result had a part in, and others with the same statistics are shown next to it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _HALVINGS = 50
 
 
 def image_list(shortest: int = 1, longest: int = 1) -> Seconds:
-    """The image rendering: the shortest and the longest so many times, and between them one smooth hump.
+    """The image rendering: the shortest and the longest runtime, each several times, and between them one
+    smooth hump.
 
     The hump is a Kumaraswamy distribution (1980), on the range as the beta distribution, whose quantiles are
     a plain formula. Its two shapes are what the mean and the deviation leave.
@@ -44,7 +45,7 @@ def image_list(shortest: int = 1, longest: int = 1) -> Seconds:
 
 
 def _hump(count: int, mean: float, deviation: float) -> Seconds:
-    """So many quantiles of a Kumaraswamy distribution on [0, 1], which have this mean and deviation."""
+    """Quantiles of a Kumaraswamy distribution on [0, 1], which have this mean and deviation."""
 
     def with_first(first: float) -> Seconds:
         second = _where(lambda tried: mean - float(_quantiles(count, first, tried).mean()), 0.05, 50.0)

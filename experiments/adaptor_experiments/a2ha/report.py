@@ -1,4 +1,4 @@
-"""The tables beside those of the papers, where they agree, and the page."""
+"""The tables next to those of the papers, where they agree, and the page."""
 
 from __future__ import annotations
 

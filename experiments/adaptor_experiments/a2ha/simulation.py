@@ -1,4 +1,4 @@
-"""A bag on hosts that are bought by the estimator: a cloud as A²HA assumes it, hosts come when asked for."""
+"""A bag on hosts that the estimator buys: a cloud as A²HA assumes it, hosts come when asked for."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, SPARE_UNITS
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.runtimes.learner import RuntimeLearner
-from adaptor_experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer
 from adaptor_experiments.a2ha.design import Bought
-from adaptor_experiments.a2ha.paper_presets import goes_on
+from adaptor_experiments.a2ha.paper_presets import Buyer, DaemonBuyer, PublishedBuyer, goes_on
 
 _FACTOR = 2
 """The default of `growth_factor`."""
@@ -91,7 +90,7 @@ class _Host:
         self.ends = ends
         """Of the paid time."""
         self.last_end = last_end
-        """It cannot go on beyond that: a pilot's request lasts so long."""
+        """It cannot go on beyond that, where the pilot's request ends."""
         self.task: int | None = None
         self.started = 0.0
         self.turn = 0

@@ -84,7 +84,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
-    """All runs; `done` is told how many bags have been run."""
+    """All runs; `done` gets the number of bags that have been run."""
     pieces = [Piece(kind, number, settings) for kind in KINDS for number in range(settings.bags)]
     return gathered(run_bag, pieces, processes, lambda _: done(1))
 

@@ -26,7 +26,7 @@ Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration", 
 migration loses by killing a task.
 """
 Replanning = Literal["daemon", "slides"]
-"""When other machines are bought than those chosen from the menu."""
+"""When other machines are used than those chosen from the menu."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 BUDGETS: tuple[BudgetName, ...] = get_args(BudgetName)

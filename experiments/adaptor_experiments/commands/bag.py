@@ -17,7 +17,7 @@ from adaptor_experiments.commands.trace_options import FILE
 
 if TYPE_CHECKING:
     from adaptor.simulation.what_if import WhatIf
-    from adaptor_experiments.commands.bag_cluster import BagCluster
+    from adaptor_experiments.commands.bag_terms import BagCluster
 
 _HOLES = "started at once, as planned"
 _TITLES = (

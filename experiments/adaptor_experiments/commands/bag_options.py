@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from adaptor.resources import TaskSize
-    from adaptor_experiments.commands.bag_cluster import BagCluster, NodesOptions
+    from adaptor_experiments.commands.bag_terms import BagCluster, NodesOptions
 
 PROFILES = {False: "processors", True: "nodes"}
 """What the planner sees, by `GridTerms.sees_nodes`."""
@@ -97,7 +97,7 @@ def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from adaptor.resources import TaskSize
         from adaptor.simulation.distributions import draw_runtimes
-        from adaptor_experiments.commands.bag_cluster import load_cluster
+        from adaptor_experiments.commands.bag_terms import load_cluster
 
         given = {name: others.pop(name) for name in ("nodes", "node_memory", "chunk", "profile")}
         nodes = _nodes(**given, processors=processors)
@@ -129,7 +129,7 @@ def _nodes(
             raise UsageError(f"{flag} means nothing without --nodes")
     if nodes is not None and processors is not None:
         raise UsageError("--nodes and --processors both say how large the machine is; say one of them")
-    from adaptor_experiments.commands.bag_cluster import NodesOptions
+    from adaptor_experiments.commands.bag_terms import NodesOptions
 
     return NodesOptions(
         nodes=nodes,

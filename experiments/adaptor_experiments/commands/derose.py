@@ -72,6 +72,12 @@ from adaptor_experiments.commands.trace_options import PROCESSORS, scheduler_opt
     help="What static and adaptive take a task to run at first.  [default: 1h]",
 )
 @count_option("--growth-factor", 2, 2, "By which adaptive lets tr grow.")
+@click.option(
+    "--poll-interval",
+    type=duration,
+    metavar="DURATION",
+    help="Between two looks at the queue.  [default: a look at each event]",
+)
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
     "--quick",
@@ -104,16 +110,17 @@ def derose(
       adaptor replay derose --trace ctc-sp2-512 --stretch 0.7 --samples 20 --output loaded
       adaptor replay derose --trace mine.swf.gz --cells goals --samples 40 --output mine
     """
-    from adaptor_experiments.derose.campaign import pieces, run_piece
     from adaptor_experiments.derose.design import PARTS, Settings
     from adaptor_experiments.derose.own_trace import workloads_named
     from adaptor_experiments.derose.report import write_report
-    from adaptor_experiments.derose.sample import Outcome
+    from adaptor_experiments.derose.sample import Outcome, pieces, run_piece
     from adaptor_experiments.resumable import Store, run_missing
 
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
         part["heterogeneities"] = part["heterogeneities"] or (2,)
+    if (poll := part.pop("poll_interval")) is not None:
+        part["poll"] = int(poll)
     asked = {name: value for name, value in part.items() if value is not None}
     settings = Settings(**{**PARTS[cells], **asked})
     workloads = workloads_named(names, processors)

@@ -32,7 +32,7 @@ COMMANDS = {
     "cost-aware": "adaptor_experiments.commands.papers:cost_aware",
     "bats": "adaptor_experiments.commands.papers:bats",
     "transparent": "adaptor_experiments.commands.papers:transparent",
-    "budget-check": "adaptor_experiments.commands.budget_check:budget_check",
+    "budget-check": "adaptor_experiments.commands.papers:budget_check",
     "budget-frontier": "adaptor_experiments.commands.budget_frontier:budget_frontier",
     "forecast": "adaptor_experiments.commands.forecast:forecast",
 }

@@ -70,7 +70,7 @@ def from_sacct(file: str, output: Path, processors: int | None, zone: str | None
         adaptor trace from-sacct -o site.swf.gz --processors 512
     """
     from adaptor.simulation.traces.sacct import from_sacct as convert
-    from adaptor.simulation.traces.swf_write import write_trace
+    from adaptor.simulation.traces.swf import write_trace
 
     made = convert(_text(file), zone=_zone(zone), processors=processors, name=file)
     write_trace(made, output)

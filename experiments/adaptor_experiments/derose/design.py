@@ -28,7 +28,8 @@ _HALF_WIDTH: dict[Heterogeneity, float] = {1: 0.0, 2: 0.5, 4: 0.75}
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace of Table 1, on a machine of so many processors. `page.yaml` has the paper's numbers of it."""
+    """A trace of Table 1, on a machine with this number of processors. `page.yaml` has the paper's numbers of
+    it."""
 
     key: str
     """Names it in files and options."""
@@ -81,7 +82,7 @@ class JobType(msgspec.Struct, frozen=True, order=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All on which a result depends, but for the trace and the number of the sample."""
+    """All on which a result depends, except the trace and the number of the sample."""
 
     seed: int = 1
     tasks: tuple[int, ...] = TASKS
@@ -100,6 +101,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The paper's; `easy` is that of most sites."""
     static_maximum: bool = False
     """See `Terms.static_maximum`."""
+    poll: int | msgspec.UnsetType = msgspec.UNSET
+    """See `poll_interval`; without it, as in earlier results, a look at each event."""
+
+    @property
+    def poll_interval(self) -> int:
+        """Seconds between two looks at the queue; 0: one at each event."""
+        return 0 if self.poll is msgspec.UNSET else self.poll
 
     @property
     def job_types(self) -> list[JobType]:

@@ -19,7 +19,7 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def own_workload(path: Path, processors: int | None = None) -> Workload:
-    """A file (SWF) on a machine of so many processors; None: as its header says.
+    """A file (SWF) on a machine with this number of processors; None: as its header says.
 
     Raises:
         TraceError: it cannot be read or leaves no job.

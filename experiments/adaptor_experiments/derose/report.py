@@ -13,15 +13,13 @@ from adaptor.units import counted
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.claims import VERDICTS, Verdict
 from adaptor_experiments.derose import claims
-from adaptor_experiments.derose.campaign import Piece, jobs_of
 from adaptor_experiments.derose.comparison import Comparison, compare, on_all
 from adaptor_experiments.derose.design import HEURISTICS, Settings
 from adaptor_experiments.derose.figures import draw_comparison, draw_figures
 from adaptor_experiments.derose.goals import REFERENCES, goals
-from adaptor_experiments.derose.sample import Outcome, first_guess
+from adaptor_experiments.derose.sample import Outcome, Piece, first_guess, jobs_of
 from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, table_2, table_3
 from adaptor_experiments.figures import exhibits
-from adaptor_experiments.figures.table_file import columns_of, write_table
 from adaptor_experiments.resumable import Store
 from adaptor_experiments.tables import Runs, texts
 
@@ -36,7 +34,7 @@ def write_report(wanted: Sequence[Piece], store: Store[Outcome], settings: Setti
     if not finished:
         raise ReplayError(f"{store.folder}: no sample is finished, there is nothing to report")
     outcomes = Runs(store.read(finished))
-    write_table(columns_of(outcomes), store.folder / "results")
+    exhibits.write_runs(outcomes, store.folder / "results.csv")
     pieces = {piece.workload: piece for piece in finished}
     comparisons = [
         compare(workload, outcomes.where(trace=workload.key), settings.seed) for workload in pieces

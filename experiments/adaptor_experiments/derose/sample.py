@@ -1,9 +1,10 @@
-"""One submission time on one trace: every kind of grid job from the same state of the cluster."""
+"""One submission time on one trace, in one process: each kind of grid job, from one state of the cluster."""
 
 from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,13 +18,13 @@ from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.local_jobs import LocalJobs
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
+from adaptor.simulation.what_if import LocalJobs
 from adaptor.simulation.yardstick import Yardstick
-from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
+from adaptor_experiments.derose.design import JobType, Settings, Workload, submission, trace_files
 
 AFTERWARDS = 3 * 86_400
 """Seconds after a bag's end for which the local jobs are followed."""
@@ -158,6 +159,7 @@ def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: He
         initial_tr=first_guess(settings, heuristic),
         growth_factor=settings.growth_factor,
         static_maximum=settings.static_maximum,
+        poll_interval=settings.poll_interval,
     )
 
 
@@ -168,3 +170,41 @@ def first_guess(settings: Settings, heuristic: HeuristicName) -> float:
     """
     traits = HEURISTICS[heuristic]
     return traits.assumed_runtime if traits.replans else settings.initial_tr
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One sample of one trace."""
+
+    workload: Workload
+    path: Path
+    settings: Settings
+    sample: int
+
+    @property
+    def name(self) -> str:
+        file = f"-{self.workload.content:08x}" if self.workload.own else ""
+        return f"{self.workload.key}{file}-{self.sample:04}"
+
+
+def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samples: int) -> list[Piece]:
+    """All samples, those of all traces in turn.
+
+    Raises:
+        ReplayError: a trace is not there.
+    """
+    paths = trace_files(workloads, traces)
+    return [
+        Piece(workload, path, settings, sample)
+        for sample in range(samples)
+        for workload, path in paths.items()
+    ]
+
+
+def run_piece(piece: Piece) -> list[Outcome]:
+    """Raises TraceError: the trace is at fault."""
+    return run_sample(piece.workload, jobs_of(piece), piece.settings, piece.sample)
+
+
+def jobs_of(piece: Piece) -> Jobs:
+    """The local jobs as they come. Raises TraceError: the trace is at fault."""
+    return load(piece.path, piece.workload.processors).stretched(piece.settings.stretch)

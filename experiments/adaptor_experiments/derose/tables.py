@@ -1,4 +1,4 @@
-"""The tables of the experiment: heuristics compared, the goals, and the paper's tables beside ours."""
+"""The tables of the experiment: heuristics compared, the goals, and the paper's tables next to ours."""
 
 from __future__ import annotations
 

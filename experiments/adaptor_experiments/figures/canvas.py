@@ -37,7 +37,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
 def sheet(width: float, height: float) -> Figure:
     """An empty figure; sizes in inches."""
-    # Without pyplot nothing is kept for a window that nobody opens.
+    # Without pyplot nothing is kept for a window that is never opened.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

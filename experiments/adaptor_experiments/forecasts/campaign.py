@@ -56,7 +56,7 @@ def on_queues(
 
     Args:
         bags: on each trace, each at an instant of its own.
-        done: is told of each bag.
+        done: called for each bag.
 
     Raises:
         TraceError: a trace cannot be read.
@@ -103,7 +103,7 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
 
 
 def paid_for(settings: paid_bags.Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
-    """All forecasts of bags that pay, in their order; `done` is told how many bags have been run.
+    """All forecasts of bags that pay, in their order; `done` gets the number of bags that have been run.
 
     Raises:
         ReplayError: the measured runtimes cannot be read.

@@ -39,7 +39,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
-    """Of some forecasts; `together`: so many are looked at beside each other."""
+    """Of some forecasts; `together`: the number that is looked at together."""
     widths = [row.width(what) for row in rows]
     return Coverage(
         share=share_interval(_by_order(rows, what), _ERROR / together),

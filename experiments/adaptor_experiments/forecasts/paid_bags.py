@@ -1,4 +1,4 @@
-"""The bags that pay for their pilots, and how these are bought."""
+"""The bags that pay for their pilots, and the tariffs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BAG = {each.key: each for each in BAGS}
 
 
 class Way(msgspec.Struct, frozen=True):
-    """In which pilots are bought for a bag."""
+    """How a bag pays for its pilots."""
 
     prefer: Preference | None
     """None: a budget alone, which caps no request until it is nearly used up."""
@@ -70,7 +70,7 @@ WAYS = (Way("cheap", 60), Way("cheap", 3600), Way(None, 60), Way(None, 3600))
 MOMENTS = ("30", "100", "half")
 """Finished tasks after which the forecast is made."""
 _STRETCHED = 200.0
-"""The measured bag has tasks of less than a second, beside which pilots would only start and end."""
+"""The measured bag has tasks of less than a second, compared with which pilots would only start and end."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,5 +98,5 @@ def bag_of(key: str, settings: Settings, order: int) -> list[float]:
 
 
 def moments(tasks: int) -> dict[int, str]:
-    """By finished tasks, in a bag of so many."""
+    """By finished tasks, in a bag of `tasks`."""
     return dict(zip((30, 100, tasks // 2), MOMENTS, strict=True))

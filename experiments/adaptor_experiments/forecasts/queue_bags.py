@@ -12,7 +12,7 @@ MOMENTS = (0.0, 0.1, 0.5, 0.9)
 """Shares of the tasks that have ended when a forecast is judged."""
 
 Draw = Callable[[random.Random, int], list[float]]
-"""So many runtimes with a mean of about 1."""
+"""Runtimes with a mean of about 1."""
 
 
 def _alike(draw: random.Random, tasks: int) -> list[float]:

@@ -40,7 +40,7 @@ from adaptor.simulation.worker import Attempt
 
 SITE = "site"
 _LONGEST = 10**9
-"""Seconds; no bag takes so long."""
+"""Seconds; no bag takes longer."""
 _WINDOW = 30.0
 """Seconds over which the pace is measured."""
 
@@ -63,7 +63,7 @@ class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     jobs: Jobs = msgspec.field(default_factory=Jobs.none)
     """Of others."""
     shares: RunShares | None = None
-    """What somebody knows of them who has watched the queue; None: nothing."""
+    """What an observer of the queue knows of them; None: nothing."""
     donation: DonationRules | None = None
     """How its idle processors are used as donated nodes; None: they are not."""
     idleness: Idleness = Idleness()
@@ -209,7 +209,7 @@ class Submitted:
 
 
 def _without_forecasts(snapshot: Snapshot) -> Decision:
-    """As the daemon decides, but that nobody is shown a forecast."""
+    """As the daemon decides, but no forecast is shown."""
     return decide(msgspec.structs.replace(snapshot, ahead=()))
 
 

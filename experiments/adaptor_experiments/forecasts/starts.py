@@ -14,7 +14,7 @@ import numpy as np
 
 from adaptor.crafting.futures.drawn_queue import drawn, planned
 from adaptor.crafting.futures.run_shares import KEPT, Ran, RunShares
-from adaptor.forecast.calibration import START_UNIT, Raw
+from adaptor.forecast.calibration import LOOKS, Raw
 from adaptor.forecast.estimate import Estimate, estimate
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.simulation.jobs import Jobs, Seconds
@@ -30,6 +30,8 @@ Scheduler = Literal["recorded", "conservative", "easy"]
 SOON = 600.0
 """Seconds within which a job starts soon."""
 DRAWS = 40
+_LOOK = 60.0
+"""Seconds that the schedulers of the traces may take to start what can start."""
 _MOST_PENDING = 600
 """Jobs of a queue from which it is not drawn."""
 
@@ -62,7 +64,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def case(self) -> Case:
-        raw = Raw(kind="start", made=0.0, unit=START_UNIT, ends=Estimate(self.low, self.value, self.high))
+        raw = Raw(kind="start", made=0.0, unit=LOOKS * _LOOK, ends=Estimate(self.low, self.value, self.high))
         return Case(
             site=f"{self.trace}, {self.scheduler}",
             machine=self.trace,

@@ -23,7 +23,7 @@ class QueueAt(msgspec.Struct, frozen=True, eq=False):
     jobs: Jobs
     """Those that run then, with what is left of them; those that wait; and those that come."""
     shares: RunShares
-    """What somebody knows who has watched the queue until then."""
+    """What an observer of the queue knows by then."""
     waiting: int
     free: int
     """Processors that no job held."""
@@ -32,7 +32,7 @@ class QueueAt(msgspec.Struct, frozen=True, eq=False):
 
 
 def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]]:
-    """The processors of the trace's machine, and its queue at so many instants, drawn in its middle.
+    """The processors of the trace's machine, and its queue at a number of instants, drawn in its middle.
 
     Raises:
         TraceError: the trace cannot be read.

@@ -62,7 +62,7 @@ def pieces(settings: Settings) -> list[Piece]:
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
-    """The rows of all runs; `done` is told how many have ended."""
+    """The rows of all runs; `done` gets the number that have ended."""
     return gathered(run_piece, pieces(settings), processes, done)
 
 

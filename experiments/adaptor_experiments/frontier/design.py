@@ -91,8 +91,8 @@ FEW = (
 def wishes_of(sites: Sites, known: Knowledge, unit: int, order: int) -> tuple[Wish, ...]:
     """What is run of a bag; empty: nothing.
 
-    By the minute it goes nearly as by the second, so little is run. A budget beside a deadline needs
-    forecasts, which take minutes.
+    By the minute it goes nearly as by the second, so little is run. A budget with a deadline needs forecasts,
+    which take minutes.
     """
     if sites == "one":
         if known == "unknown":

@@ -71,7 +71,7 @@ def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhi
 
 
 def _markdown(exhibit: Exhibit) -> str:
-    """A table as docs/budget.md has it."""
+    """A table as docs/budget-experiment.md has it."""
     lines = [exhibit.headings, ("---",) * len(exhibit.headings), *exhibit.rows]
     return "\n".join((exhibit.title, "", *(f"| {' | '.join(line)} |" for line in lines)))
 

@@ -160,7 +160,7 @@ def factor(
     """How many times the best it is, in what the wish leaves open; NaN: no policy meets the wish.
 
     With a deadline or `cheap` that is the cost, with a budget or `fast` the time, else the worse of the two,
-    beside the policy for which that is least.
+    compared with the policy for which that is least.
 
     Args:
         policies: `frontier` of the bag.

@@ -12,8 +12,7 @@ from adaptor.resources import TaskSize
 from adaptor.simulation.distributions import draw_runtimes
 from adaptor.simulation.holes import find_holes
 from adaptor.simulation.traces.repairs import Choices
-from adaptor_experiments.commands.bag_cluster import NodesOptions, load_cluster
-from adaptor_experiments.commands.bag_terms import terms_of_bag
+from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
 from adaptor_experiments.golden.scenes import SCENES, run_scene
 from adaptor_experiments.parallel import in_processes
@@ -39,8 +38,8 @@ def _flat(run: Callable[[Any], Rows], pieces: Sequence[Any], processes: int) -> 
 
 
 def _derose(workloads: Sequence[Workload], traces: Path, samples: int, processes: int, **part: Any) -> Rows:
-    from adaptor_experiments.derose.campaign import pieces, run_piece
     from adaptor_experiments.derose.design import Settings
+    from adaptor_experiments.derose.sample import pieces, run_piece
 
     settings = Settings(**{**PARTS["goals"], **part})
     return _flat(run_piece, pieces(workloads, traces, settings, samples), processes)
@@ -117,7 +116,7 @@ def _scenes(_: Path, __: int) -> Rows:
 
 
 def _unseen(_: int) -> None:
-    """Nobody waits for progress."""
+    """Ignores progress."""
 
 
 _BAG = ("turnaround", "requests", "withdrawn", "reshaped", "held", "local_wait")

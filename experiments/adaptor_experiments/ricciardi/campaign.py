@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -76,11 +77,6 @@ class Run(Cell, frozen=True, kw_only=True):
         return self.cost if self.goal == "time" else self.time
 
 
-class Piece(msgspec.Struct, frozen=True):
-    cell: Cell
-    settings: Settings
-
-
 def cells() -> list[Cell]:
     """Of both figures, by each allocation; then those that show why the paper's misses its targets."""
     figures = [
@@ -101,13 +97,12 @@ def cells() -> list[Cell]:
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
-    """All runs, in the order of the cells; `done` is told how many have ended."""
-    return gathered(run_cell, [Piece(cell, settings) for cell in cells()], processes, done)
+    """All runs, in the order of the cells; `done` gets the number that have ended."""
+    return gathered(partial(_run, settings), cells(), processes, done)
 
 
-def run_cell(piece: Piece) -> list[Run]:
-    runs = range(piece.settings.runs_of(piece.cell))
-    return [run_once(piece.cell, piece.settings, number) for number in runs]
+def _run(settings: Settings, cell: Cell) -> list[Run]:
+    return [run_once(cell, settings, number) for number in range(settings.runs_of(cell))]
 
 
 def run_once(cell: Cell, settings: Settings, number: int) -> Run:

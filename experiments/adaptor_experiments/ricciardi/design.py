@@ -92,7 +92,7 @@ class Cell(msgspec.Struct, frozen=True, order=True):
         return some
 
     def tasks(self, printed: int) -> int:
-        """How many tasks, where the figure has so many."""
+        """The number of tasks of a run, where the figure has `printed`."""
         return printed * MORE if self.variation == "more tasks" else printed
 
 

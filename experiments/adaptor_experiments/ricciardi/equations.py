@@ -1,4 +1,4 @@
-"""The allocation of Ricciardi & Hwang (2011) as they print it: work flows, and nobody waits for its end.
+"""The allocation of Ricciardi & Hwang (2011) as they print it: work flows, and its end does not count.
 
 `allocation.py` has ours. This one is what ours is measured against.
 """
@@ -16,7 +16,7 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 NEARLY = 0.999
 """Of the cost that no whole numbers can beat."""
 TINY = 1e-9
-"""Relative cost of a processor beside its time: of equal costs that with fewer processors."""
+"""Relative cost of a processor in addition to its time: of equal costs that with fewer processors wins."""
 
 
 def least_seconds(tasks: int, offers: Sequence[SiteOffer]) -> float:

@@ -1,1 +1,1 @@
-"""Transparent allocation on the simulated cluster, beside formal requests (De Rose et al. 2008, §3, §5)."""
+"""Transparent allocation on the simulated cluster, next to formal requests (De Rose et al. 2008, §3, §5)."""

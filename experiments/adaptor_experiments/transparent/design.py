@@ -43,7 +43,7 @@ def prices(donated: float) -> Tariff:
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All on which a result depends, but for the trace, the load and the number of the sample."""
+    """All on which a result depends, except the trace, the load and the number of the sample."""
 
     seed: int = 1
     tasks: tuple[int, ...] = (100, 1000, 10_000)

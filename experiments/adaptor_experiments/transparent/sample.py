@@ -9,10 +9,10 @@ from adaptor.simulation.cluster import Cluster, cluster_of_processors
 from adaptor.simulation.grid_job import GridResult
 from adaptor.simulation.grid_run import Watched, run_grid_job
 from adaptor.simulation.kernels import Array
-from adaptor.simulation.local_jobs import LocalJobs
 from adaptor.simulation.places import Places
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks
+from adaptor.simulation.what_if import LocalJobs
 from adaptor_experiments.derose.design import JobType
 from adaptor_experiments.derose.sample import load
 from adaptor_experiments.transparent.design import (

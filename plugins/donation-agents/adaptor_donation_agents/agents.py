@@ -25,7 +25,7 @@ from backends.scripts import with_prologue
 log = logging.getLogger(__name__)
 
 _BATCH = 50
-"""So many notes of old agents are removed at a time, or more."""
+"""Notes of old agents that are removed at a time, at least."""
 _STALE = 3600.0
 """Seconds after which an order that no node has carried out is withdrawn."""
 _SLACK = 5.0
@@ -95,7 +95,7 @@ class Agents:
         wanted = set(ids)
         chosen = [each for each in self._all() if each.id in wanted or each.tag.startswith(tag_prefix)]
         ended = {each.tag: each.id for each in chosen if each.end is not None}
-        # Who has been told of an end and does not ask for it any more has taken it in.
+        # A client that got the report of an end and no longer asks for it has taken it over.
         self._forget_old([tag for tag, id in ended.items() if tag in self._reported and id not in wanted])
         self._reported = set(ended)
         return chosen

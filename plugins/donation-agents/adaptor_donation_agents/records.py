@@ -83,7 +83,7 @@ class UseRecord(TypedDict):
 
 
 class EndRequest(TypedDict):
-    """`end@<node>`: somebody asks for the end of a use."""
+    """`end@<node>`: a request to end a use."""
 
     tag: str
     """The use that is to end; empty: any on the node."""

@@ -23,7 +23,7 @@ from adaptor.cli.daemon_process import ensure_daemon
 from adaptor.client.bags import Client
 from adaptor.client.environment import captured
 from adaptor.errors import AdaptorError, UsageError
-from adaptor.outputs.names import output_name
+from adaptor.outputs.packing import output_name
 from adaptor.resources import TaskGpus
 
 _MIB = 2**20
@@ -124,7 +124,7 @@ class Executor(RemoteExecutor):
         self._heard: dict[int, int] = {}
         """By bag, the last event received."""
         self._told: dict[int, str] = {}
-        """By bag, what its user was told of requests that fail."""
+        """By bag, what was logged of requests that fail."""
         self._ended: dict[TaskPlace, TaskEvent] = {}
         """Of jobs whose end is not reported yet."""
         self._lock = threading.Lock()
@@ -190,7 +190,7 @@ class Executor(RemoteExecutor):
                 self._report(job, event)
 
     def _hear(self, bags: Iterable[int]) -> None:
-        """Wait for events of bags. A job may have ended before Snakemake is told that it was submitted."""
+        """Wait for events of bags. A job may have ended before Snakemake learns that it was submitted."""
         with self._lock:
             since = {bag: self._heard[bag] for bag in bags}
         told_bags = self._client.events(since, wait=POLL)

@@ -16,11 +16,10 @@ from adaptor_torque.parse import TAG
 from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks
 from backends.observed.rows import ReservationRow
-from backends.pbs.constraints import HOST
+from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
-from backends.pbs.shape import PbsShape
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
 
@@ -43,7 +42,7 @@ def arguments_of(
     options = [
         *("-N", short_name(order.tag)),
         *("-S", "/bin/bash"),  # not whatever the user's login shell is
-        *("-r", "n"),  # a pilot that starts anew would hold processors that the planner does not know of
+        *("-r", "n"),  # a pilot that starts again would hold processors that the planner does not know of
         *("-j", "oe", "-o", str(script.parent / LOG)),
         *("-l", f"nodes={nodes_wanted(shape, per_node)}"),
         *("-l", f"walltime={order.request.tr}"),
@@ -200,7 +199,7 @@ def _only_over(answer: CommandAnswer) -> bool:
 
 
 TOLD = 143
-"""The exit status of our own script where it was told to end: 128 + SIGTERM, as the shell would say."""
+"""The exit status of our own script after an order to end: 128 + SIGTERM, as the shell would say."""
 
 _LETTERS = {
     "Q": JobState.QUEUED,
@@ -216,10 +215,10 @@ _LETTERS = {
 _OVER_WALLTIME = -11
 """JOB_EXEC_OVERLIMIT_WT (Torque 6); older ones only signal the job."""
 _NODE_FAILED = range(-6, -3)
-"""JOB_EXEC_INITABT to JOB_EXEC_INITRMG: the node's daemon was started anew and found the job there."""
+"""JOB_EXEC_INITABT to JOB_EXEC_INITRMG: the node's daemon was restarted and found the job there."""
 _SIGNALLED = frozenset({TOLD, 256 + 15, 256 + 9})
 """SIGTERM, and the SIGKILL that follows after `kill_delay`: by qdel, an operator, the scheduler or because
-the walltime was over; the last is told by the clock. pbs_mom runs our script under a login shell, which
+the walltime was over; the clock shows the last case. pbs_mom runs our script under a login shell, which
 SIGTERM mostly ends before the script does: then its status counts."""
 
 

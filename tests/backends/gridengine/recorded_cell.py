@@ -10,8 +10,8 @@ from adaptor.config.schema import SiteConfig
 from backends.commands import CommandAnswer
 from backends.gridengine import parse
 from backends.gridengine.backend import GridEngineBackend
+from backends.gridengine.parse import Cell
 from backends.gridengine.reading import Master
-from backends.gridengine.rows import Cell
 from backends.gridengine.state import GridSeen
 from backends.machines.here import Here
 

@@ -10,8 +10,8 @@ import pytest
 from adaptor.reports import JobState
 from backends.commands import CommandAnswer
 from backends.gridengine import reading
+from backends.gridengine.parse import EndedRecord, GridJob
 from backends.gridengine.reading import ended_report, report_of
-from backends.gridengine.rows import EndedRecord, GridJob
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, recorded
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.resources import Need
 from backends.base import PartitionClosed
-from backends.gridengine.rows import GridJob, Pe
+from backends.gridengine.parse import GridJob, Pe
 from backends.gridengine.state import GridSeen, job_row, queue_state, state_of
 from tests.backends.gridengine.recorded_cell import GIB, NOW, seen
 

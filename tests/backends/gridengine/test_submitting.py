@@ -12,8 +12,8 @@ from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer
-from backends.gridengine.rows import Pe
-from backends.gridengine.submitting import accepted_id, choose_pe, deleted_waiting, nothing_left
+from backends.gridengine.backend import accepted_id, choose_pe, deleted_waiting, nothing_left
+from backends.gridengine.parse import Pe
 from tests.backends.gridengine.recorded_cell import RecordedCell, backend, seen
 
 

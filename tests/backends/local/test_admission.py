@@ -10,10 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.model import Request
-from adaptor.resources import TaskSize
+from adaptor.resources import Part, TaskSize
 from backends.base import PilotOrder, SubmitRefused
 from backends.local.admission import LocalMachine, admit, this_machine
-from backends.local.planning import QueueShare
 
 GIB = 1024**3
 
@@ -43,7 +42,8 @@ def test_a_job_holds_what_its_tasks_need_and_its_worker_may_use_no_more(
     gpus = data.draw(st.sampled_from([0, 1 / 8, 1]))
     assume(p * gpus <= 3)
     admission = admit(order(p, task=TaskSize(memory=memory, gpus=gpus)), machine)
-    assert admission.holds == QueueShare(p, p * (memory or 0), math.ceil(p * gpus))
+    held = (("", math.ceil(p * gpus)),) if gpus else ()
+    assert admission.holds == Part(node="local", processors=p, memory=p * (memory or 0), gpus=held)
     assert admission.holds.memory <= admission.memory <= machine.memory
 
 
@@ -54,7 +54,7 @@ def test_a_job_that_does_not_say_what_memory_it_needs_may_use_what_goes_with_its
 
 def test_memory_does_not_take_processors() -> None:
     found = admit(order(4, task=TaskSize(processors=2, memory=5 * GIB)), LocalMachine(8, 16 * GIB))
-    assert (found.holds, found.memory) == (QueueShare(4, 10 * GIB), 10 * GIB)
+    assert (found.holds, found.memory) == (Part(node="local", processors=4, memory=10 * GIB), 10 * GIB)
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_a_supervisor_that_cannot_be_started_leaves_the_job_in_the_queue(
     site: LocalSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("backends.local.supervision.sys.executable", "/no/such/python")
+        patch.setattr("backends.local.backend.sys.executable", "/no/such/python")
         id = site.submit("true")
         with pytest.raises(SchedulerError, match=f"local job {id} cannot be started"):
             site.backend.queue_state()

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from adaptor.processes.notes import END, JOB, START, write_once
 from adaptor.reports import JobState
-from backends.local.planning import QueueShare
+from adaptor.resources import Part
 from backends.local.store import Job, JobEnd, JobEntry, Start, Store, as_note
 from tests.fuzzing import damaged, fuzz, survives
 
 RECORDS: dict[str, Job | Start | JobEnd] = {
     JOB: Job(
-        id=1, tag="adaptor-1", p=1, tr=60, holds=QueueShare(1), memory=1, submitted=1.0, directory="/x",
-        worker=("a",), environment={"A": "b"}, grace=1.0, marker="m",
+        id=1, tag="adaptor-1", p=1, tr=60, holds=Part(node="local", processors=1), memory=1, submitted=1.0,
+        directory="/x", worker=("a",), environment={"A": "b"}, grace=1.0, marker="m",
     ),
     START: Start(started=2.0, supervisor={"host": "n1", "boot": "b", "pid": 1, "ticks": 1}, devices=("0",)),
     END: JobEnd(ended=3.0, state=JobState.COMPLETED, exit_code=0),

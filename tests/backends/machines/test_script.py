@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backends.machines.script import Printed, command_lines, printed, script, talk
+from backends.machines.distant import Printed, command_lines, printed, script, talk
 
 MARK = "adaptor-0123456789abcdef"
 odd = st.binary(max_size=30).map(lambda data: os.fsdecode(data.replace(b"\0", b"-")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from backends.machines.script import printed
+from backends.machines.distant import printed
 from tests.fuzzing import damaged, fuzz, survives
 
 MARK = "adaptor-0123456789abcdef"

@@ -8,8 +8,8 @@ import msgspec
 
 from adaptor.resources import TaskSize
 from backends.observed.rows import Amounts, ReservationRow
+from backends.pbs.constraints import PbsShape
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
-from backends.pbs.shape import PbsShape
 
 NOW = 1795241278.0
 QUEUES = {

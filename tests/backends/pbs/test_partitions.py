@@ -12,8 +12,8 @@ from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, Request
-from backends import sharing
 from backends.base import PilotOrder
+from backends.observed import backend as observed
 from backends.observed.state import SecondLook
 from tests.backends.pbs.test_backend import QSTAT, Fake, answering, backend, order
 
@@ -48,7 +48,7 @@ def test_one_reading_serves_all_queues(
 ) -> None:
     # Of the recorded jobs some are hidden, for which every queue would look a second time once.
     monkeypatch.setattr(SecondLook, "state", lambda _, look: look())
-    monkeypatch.setattr(sharing, "FRESH", math.inf)
+    monkeypatch.setattr(observed, "FRESH", math.inf)
     monkeypatch.setattr("backends.pbs.reading.time.time", lambda: NOW)
     fake("qstat", f'echo "$*" >>asked\n{QSTAT}')
     queues = make_backend("hpc", site, tmp_path).queue_state().partitions

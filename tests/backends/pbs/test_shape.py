@@ -13,9 +13,9 @@ from adaptor.crafting.fits import tasks_on, unit_of, why_no_node_holds
 from adaptor.model import Limits, QueueState, Request
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
+from backends.pbs.constraints import PbsShape, shape_of
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.openpbs.submitting import arguments_of
-from backends.pbs.shape import PbsShape, shape_of
 from backends.pbs.state.nodes import misfit
 from backends.rules import site_rules
 from tests.backends.pbs.pbs_rows import pbs_shape

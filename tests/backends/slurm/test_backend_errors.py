@@ -13,10 +13,10 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
-from backends import sharing
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.observed import backend as observed
 from backends.slurm.backend import SlurmBackend
 from tests.backends.hung import HereWithHung
 from tests.backends.slurm.answers import FIXTURES
@@ -209,7 +209,7 @@ def test_without_an_answer_nothing_is_said_of_nodes(fake: Fake) -> None:
 def test_one_look_serves_the_nodes_and_the_queue(
     order: PilotOrder, fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "FRESH", math.inf)
+    monkeypatch.setattr(observed, "FRESH", math.inf)
     fake("sinfo", f"echo asked >> {tmp_path}/asked; cat {FIXTURES}/plain/nodes.txt")
     site = backend(donation=DonationConfig(mode="preemptible", partition="scavenger"))
     looks = []

@@ -10,9 +10,8 @@ from hypothesis import given
 
 from backends.slurm import fields, parse
 from backends.slurm.parse import parse_associations, parse_qos
-from backends.slurm.placing.gres import gres_counts, parse_license_rows
+from backends.slurm.placing.gres import gres_counts, parse_license_rows, parse_node_details
 from backends.slurm.placing.job_details import parse_job_details
-from backends.slurm.placing.node_details import parse_node_details
 from backends.slurm.placing.restriction import parse_licenses
 from tests.backends.slurm.answers import MARK, RELEASES
 from tests.backends.slurm.answers import recorded as answered

@@ -17,8 +17,8 @@ from adaptor.crafting.situation import Demand, Issue, PlanningView, TaskTimes
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobState
-from backends import sharing
 from backends.base import Backend, PartitionClosed, PilotOrder
+from backends.observed import backend as observed
 from backends.rules import site_rules
 from backends.slurm import questions
 from backends.slurm.questions import read
@@ -111,7 +111,7 @@ def test_each_request_goes_to_the_partition_that_has_its_hole(
     assert limits.max_tr == 7200
 
     readings = []
-    monkeypatch.setattr(sharing, "FRESH", math.inf)
+    monkeypatch.setattr(observed, "FRESH", math.inf)
     monkeypatch.setattr(questions, "read", lambda *asked, **more: readings.append(1) or read(*asked, **more))
     queue = backend.queue_state()
     assert len(readings) == 1, "for both partitions"

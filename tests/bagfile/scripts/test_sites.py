@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.bagfile.scripts.sites import usual_dialect
+from adaptor.bagfile.scripts.asked import usual_dialect
 from adaptor.config.schema import PartitionConfig, SiteConfig
 from adaptor.errors import BagFileError
 from tests.bagfile.scripts.submissions import bag_of

@@ -11,7 +11,7 @@ from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
 from adaptor.budget.provisioning.presets import AGGRESSIVE, BALANCED, CONSERVATIVE, PREFERENCES, Preset
 from adaptor.runtimes.sums import RuntimeSums
-from adaptor_experiments.a2ha.buyers import PublishedBuyer
+from adaptor_experiments.a2ha.paper_presets import PublishedBuyer
 
 TERMS = HostTerms(unit=3600, startup=300)
 PERIOD = CORRECTION_PERIOD * TERMS.unit

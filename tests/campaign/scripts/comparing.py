@@ -150,7 +150,7 @@ def run_by_adaptor(case: Case, lab: Lab, folder: Path) -> tuple[int, dict[int, s
     assert done.returncode == 0, done.stderr
     bag = int(lab.ask("status", "last")["bags"][0]["id"])
     subprocess.run(
-        lab.command("wait", str(bag), "--timeout", f"{LONG:.0f}"),
+        lab.command("watch", "--quiet", str(bag), "--timeout", f"{LONG:.0f}"),
         env=lab.environment,
         capture_output=True,
         check=False,

@@ -9,7 +9,7 @@ import pytest
 
 from adaptor import api
 from adaptor.api import PlannedRequest, PlanView
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from adaptor.budget.provisioning.site_offers import Configuration, Line, Range
 from tests.cli.invoking import Cli, Serve
 
@@ -149,3 +149,36 @@ def test_without_a_daemon_the_scheduler_is_asked_from_here(cli: Cli, bag: str, t
     unknown = cli("plan", bag, "--site", "nowhere", "--config", str(config))
     assert unknown.code == 2
     assert "no site 'nowhere'" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "commands"),
+    [
+        (["gzip", "-k", "{}", ":::", "a", "b c"], ["gzip -k a", "gzip -k 'b c'"]),
+        (["--template", "gzip {/}", ":::", "x/a"], ["gzip a"]),
+        (["-N", "2", "cmp {1} {2}", ":::", "a", "b"], ["cmp a b"]),
+        (["--", "echo", "{}", ":::", "a"], ["echo a"]),
+        (["--", "./prog", "a b"], ["./prog 'a b'"]),
+    ],
+)
+def test_the_commands_are_shown_and_nobody_is_asked(
+    cli: Cli, arguments: list[str], commands: list[str]
+) -> None:
+    assert cli("plan", "--commands", *arguments).lines == commands
+    assert cli("plan", "--commands", "--json", *arguments).value == commands
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([":::", "a"], "write a command before it"),
+        (["--template", "x {}", "y", ":::", "a"], "write a command before it"),
+        (["--template", "x", "-N", "2"], "for values behind ':::'"),
+        (["-P", "a=1", "x", ":::", "a"], "give one of both"),
+        (["x", ":::"], "no values"),
+    ],
+)
+def test_values_without_their_command(cli: Cli, arguments: list[str], problem: str) -> None:
+    outcome = cli("plan", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adaptor import api
 from adaptor.api import ErrorExample, ForecastView
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 from tests.cli.test_sentences_forecasts import record
@@ -49,12 +49,12 @@ def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
     ]
     wrote.unlink()
     assert cli("status").lines[2] == "bag 7 is paused: why", "the file may be gone"
-    outcome = cli("wait", "7")
+    outcome = cli("watch", "--quiet", "7")
     assert (outcome.code, outcome.out) == (4, "")
     assert outcome.err == "bag 7 is paused: why\n"
     assert cli("watch", "7").code == 4
     server.answers[api.GetBags] = api.Bags([bag_view()])
-    assert cli("wait", "7").code == 0
+    assert cli("watch", "--quiet", "7").code == 0
 
 
 def test_status_as_json(cli: Cli, serve: Serve) -> None:
@@ -96,6 +96,12 @@ def test_a_paused_bag_has_no_forecast(cli: Cli, serve: Serve) -> None:
     assert not any(line.startswith("bag 8: done") for line in cli("status").lines)
 
 
+def test_one_list_at_a_time(cli: Cli) -> None:
+    outcome = cli("status", "--sites", "--daemon")
+    assert outcome.code == 2
+    assert "--pilots, --sites and --daemon exclude each other" in outcome.err
+
+
 def test_status_where_nothing_was_ever_submitted(cli: Cli) -> None:
     outcome = cli("status")
     assert outcome.code == 0
@@ -118,4 +124,4 @@ def test_status_of_a_daemon_that_stalls(cli: Cli, serve: Serve) -> None:
         }
     )
     assert "daemon stalled: disk full" in cli("status").out
-    assert "stalled: disk full" in cli("daemon", "status").out
+    assert "stalled: disk full" in cli("status", "--daemon").out

@@ -276,7 +276,7 @@ def test_run_starts_a_private_daemon_and_watches(cli: Cli, startable: list[Any],
     assert len(startable) == 2
 
 
-def interrupt(*_: object) -> int:
+def interrupt(*_: object, **__: object) -> int:
     raise KeyboardInterrupt
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from adaptor import api
-from adaptor.api.fields import Estimate
+from adaptor.api.question import Estimate
 from adaptor.cli.bags import watch
+from adaptor.cli.bags.task_output import print_in_order
 from adaptor.cli.bags.watch import display
 from adaptor.cli.follow import Overview
-from tests.cli.fake_control import pilot_view, running_bag
+from adaptor.guard_rails import MostFails
+from tests.cli.fake_control import FakeControl, pilot_view, running_bag, task_view
+from tests.cli.invoking import Serve
 
 AHEAD = api.ForecastView(cost=None, end=Estimate(1030.0, 1060.0, 1090.0), deadline=None)
 REASON = "the next free slot for 8 processors starts at 14:05"
@@ -37,19 +41,19 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, term:
     chosen: list[str] = []
 
     def show(name: str) -> Callable[[Iterable[Overview]], Iterator[Overview]]:
-        def shown(snapshots: Iterable[Overview]) -> Iterator[Overview]:
+        def shown(snapshots: Iterable[Overview], err: bool = False) -> Iterator[Overview]:
             chosen.append(name)
             yield from snapshots
 
         return shown
 
     ended = Overview(1000.0, [running_bag(8, state="done", ended=1000.0, running=0)], [])
-    monkeypatch.setattr(watch, "follow", lambda _: iter([ended]))
+    monkeypatch.setattr(watch, "follow", lambda *_: iter([ended]))
     monkeypatch.setattr(watch, "display", show("bar"))
     monkeypatch.setattr(watch, "_narrated", show("lines"))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", term)
-    assert watch.watch_bags([8], as_json=False) == 0
+    assert watch.watch_bags([ended], as_json=False) == 0
     assert chosen == ["bar" if redraws else "lines"]
 
 
@@ -69,3 +73,45 @@ def test_a_paused_bag_has_no_end_and_an_ended_one_no_pilots(capsys: pytest.Captu
     )
     ended = running_bag(8, state="done", ended=1000.0, running=0)
     assert not any("pilot" in line for line in shown(capsys, Overview(1000.0, [ended], pilots)))
+
+
+def test_the_output_of_a_task_is_printed_when_all_before_it_have_ended(
+    serve: Serve, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for task in range(3):
+        (tmp_path / f"{task}.out").write_text(f"of {task}\nlast")
+    states = ["running", "done", "waiting"]
+
+    def tasks(question: api.GetTasks) -> list[api.TaskView]:
+        found = [task_view(task, state=state) for task, state in enumerate(states)]
+        return [task for task in found if task.task > question.after][: question.limit]
+
+    serve({api.GetTasks: tasks})
+    bag = running_bag(7, output=str(tmp_path))
+
+    def snapshots() -> Iterator[Overview]:
+        yield Overview(1000.0, [bag], [])
+        assert capfdbinary.readouterr().out == b"", "the first one runs"
+        states[0] = "failed"
+        yield Overview(1001.0, [bag], [])
+        assert capfdbinary.readouterr().out == b"0\tof 0\n0\tlast\n1\tof 1\n1\tlast\n"
+        states[2] = "done"
+        yield Overview(1002.0, [bag], [])
+
+    assert [snapshot.time for snapshot in print_in_order(snapshots(), 7, tag=True)] == [1000, 1001, 1002]
+    assert capfdbinary.readouterr().out == b"2\tof 2\n2\tlast\n", "each once"
+
+
+@pytest.mark.parametrize(("failed", "cancelled"), [(1, 0), (2, 1)])
+def test_a_bag_is_cancelled_at_its_failures(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, failed: int, cancelled: int
+) -> None:
+    daemon: FakeControl = serve({api.Cancel: 4})
+
+    def follow(_: object) -> Iterator[Overview]:
+        yield Overview(1000.0, [running_bag(7, failed=failed)], [])
+        yield Overview(1001.0, [running_bag(7, state="failed", ended=1001.0, running=0)], [])
+
+    monkeypatch.setattr(watch, "follow", follow)
+    assert [snapshot.ended for snapshot in watch.until_failed(7, MostFails(tasks=2))][-1]
+    assert [asked.bags for asked in daemon.asked(api.Cancel)] == [[7]] * cancelled

@@ -1,4 +1,4 @@
-"""`daemon`: status, start, run and stop."""
+"""`daemon`: start, run, restart and stop; `status --daemon`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor import __version__, api
@@ -14,6 +15,7 @@ from adaptor.cli import daemon_process
 from adaptor.cli.operating import daemon as daemon_module
 from adaptor.client import asking
 from adaptor.client.asking import StartingDaemonError, ask
+from adaptor.config.loading import digest_of
 from adaptor.daemon import process
 from adaptor.daemon.lock import LockHeldError
 from adaptor.errors import VanishedSitesError
@@ -32,7 +34,7 @@ def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.Mon
         return Path("/my/site.yaml")
 
     monkeypatch.setattr(process, "start", start)
-    assert cli("daemon", "status").code == 1
+    assert cli("status", "--daemon").code == 1
     outcome = cli("daemon", "start", "--until-idle")
     assert outcome.out.startswith("started: daemon on ")
     assert "\nconfiguration " in outcome.out
@@ -40,13 +42,13 @@ def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.Mon
     assert cli("daemon", "start").out.startswith("already running: ")
     assert started == [True]
     assert cli("daemon", "start", "--json").value["started"] is False
-    told = cli("daemon", "status").out
+    told = cli("status", "--daemon").out
     assert f"version {__version__}, 2 workers" in told
     assert "journal: 3M, 12 bags since" in told
     assert "kept until `adaptor forget`" in told
     assert "memory: 48M" in told
     assert "50 results, journal -2K, 240 scheduler commands, 9.5 CPU seconds" in told
-    assert cli("daemon", "status", "--json").value["addresses"] == ["tcp://127.0.0.1:5"]
+    assert cli("status", "--daemon", "--json").value["addresses"] == ["tcp://127.0.0.1:5"]
 
 
 def test_a_daemon_that_another_command_starts_meanwhile_is_used(
@@ -101,6 +103,31 @@ def test_a_daemon_that_leaves_with_the_question_is_asked_again(cli: Cli, serve: 
 
     server.answers[api.GetDaemon] = leave
     assert cli("daemon", "start").out.startswith("already running: ")
+
+
+def test_a_restart_takes_over_an_edited_configuration(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    """The process stays; without an edit it is a restart."""
+    config = tmp_path / "site.yaml"
+    config.write_text("sites: {}\n")
+    edited = msgspec.structs.replace(daemon_view(), config_file=str(config), config_digest="before")
+    server = serve({api.GetDaemon: edited})
+
+    def reload(_: api.Reload) -> api.Reloading:
+        digest = digest_of(config)
+        server.answers[api.GetDaemon] = msgspec.structs.replace(edited, config_digest=digest)
+        return api.Reloading(str(config), digest, ["new"], [], ["here", "there"], [])
+
+    server.answers[api.Reload] = reload
+    first, *_ = cli("daemon", "restart").lines
+    assert first.startswith("configuration taken over (added new; changed here, there): daemon on ")
+    server.answers[api.GetDaemon] = edited
+    assert cli("daemon", "restart", "--json").value["changes"]["added"] == ["new"]
+    server.answers[api.Reload] = api.Failure("site.yaml:1: no such key", usage=True)
+    server.answers[api.GetDaemon] = edited
+    outcome = cli("daemon", "restart")
+    assert outcome.code != 0
+    assert "site.yaml:1: no such key" in outcome.err
+    assert server.asked(api.Stop) == []
 
 
 def test_daemon_run_hands_the_exit_code_on(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,14 +40,14 @@ def daemon(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
 
 
 def test_a_stopped_daemon_is_told_and_ended_by_force(cli: Cli, daemon: psutil.Process, state: Path) -> None:
-    assert cli("daemon", "status").code == 0
+    assert cli("status", "--daemon").code == 0
     daemon.suspend()
     for words in (
-        ("daemon", "status"),
+        ("status", "--daemon"),
         ("daemon", "start"),
         ("daemon", "stop"),
         ("status",),
-        ("site", "list"),
+        ("status", "--sites"),
     ):
         outcome = cli(*words)
         assert outcome.code == 1, words

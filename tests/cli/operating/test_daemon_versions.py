@@ -1,4 +1,4 @@
-"""A daemon of another version: it is shown, reloaded, ended, followed by ours; all else is refused."""
+"""A daemon of another version: it is shown, ended, followed by ours; all else is refused."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def other(state: Path, request: pytest.FixtureRequest) -> Iterator[Callable[...,
 
 def test_it_is_shown(cli: Cli, other: Callable[..., OtherDaemon]) -> None:
     server = other(changes={"workers": 3, "unfinished": 2, "stalled": "the disk is full", "new": [1]})
-    told = cli("daemon", "status")
+    told = cli("status", "--daemon")
     assert told.code == 0
     assert f"version {EARLIER}, 3 workers, 2 unfinished bags" in told.out
     assert "adaptor daemon restart" in told.out
     assert "stalled: the disk is full" in told.out
-    assert cli("daemon", "status", "--json").value["journal"] is None
+    assert cli("status", "--daemon", "--json").value["journal"] is None
     started = cli("daemon", "start")
     assert started.out.startswith("already running: ")
     assert f"it has version {EARLIER}, this command {__version__}" in started.out
@@ -60,7 +60,16 @@ def test_it_is_shown(cli: Cli, other: Callable[..., OtherDaemon]) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["status", "status --json", "results 1", "submit tasks.bag", "cancel 1", "site list", "wait 1", "why"],
+    [
+        "status",
+        "status --json",
+        "status --sites",
+        "results 1",
+        "submit tasks.bag",
+        "cancel 1",
+        "watch 1",
+        "why",
+    ],
 )
 def test_all_else_is_refused_with_the_way_out(
     cli: Cli, other: Callable[..., OtherDaemon], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -72,7 +81,7 @@ def test_all_else_is_refused_with_the_way_out(
     outcome = cli(*command.split())
     assert outcome.code == 1
     assert f"(process {recorded_pid()}) has version {EARLIER}" in outcome.err
-    assert f"version {__version__} can only show, reload and end it" in outcome.err
+    assert f"version {__version__} can only show and end it" in outcome.err
     assert "adaptor daemon restart" in outcome.err
     assert set(server.asked) == {"GetDaemon"}
 
@@ -103,12 +112,6 @@ def test_a_program_that_outlives_its_daemons_version_is_told_so(state: Path) -> 
 def recorded_pid() -> int:
     question = api.encode_question(api.GetDaemon())
     return api.decode_answer(api.GetDaemon(), recorded()[question]).pid
-
-
-def test_it_takes_over_its_configuration(cli: Cli, other: Callable[..., OtherDaemon]) -> None:
-    server = other()
-    assert cli("daemon", "reload").out == "/home/ann/cluster.yaml: nothing has changed\n"
-    assert "Reload" in server.asked
 
 
 def test_it_is_stopped(cli: Cli, other: Callable[..., OtherDaemon]) -> None:

@@ -1,4 +1,4 @@
-"""`site list`, `site init` and `site check`."""
+"""`site init` and `site check`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adaptor import api
-from adaptor.api import GpuTotals, PartitionView, SiteView
-from adaptor.config.loading import default_config_path, load_config
+from adaptor.config.loading import default_config_path, load_config, parse_config, read_policy
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.findings import Finding
 from backends.slurm import discover
-from tests.cli.invoking import Cli, Serve
+from tests.cli.invoking import Cli
 
 CLUSTER = "sites:\n  batch:\n    backend: slurm\n    partition: batch\n"
 
@@ -36,81 +34,31 @@ def slurm(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     return findings
 
 
-def test_site_list(cli: Cli, serve: Serve) -> None:
-    view = SiteView(
-        name="hpc",
-        backend="slurm",
-        heuristic="adaptive",
-        max_pending_requests=3,
-        max_proc=None,
-        max_tr=3600,
-        queued=1,
-        running=2,
-        processors=16,
-        observed=1_700_000_000.0,
-        problem="squeue does not answer",
-        since=1_700_000_000.0,
-        held=12,
-        late=90.0,
-    )
-    serve({api.GetSites: [view]})
-    outcome = cli("site", "list")
-    assert outcome.lines[1].split() == [
-        "hpc",
-        "slurm",
-        *["1+2", "of", "3", "12", "of", "16", "-", "1h", "silent"],
-    ]
-    assert outcome.lines[2].strip() == "problem (since 2023-11-14): squeue does not answer"
-    assert outcome.lines[3].strip() == "requests start 1m 30s later than predicted"
-    assert cli("site", "list", "--json").value[0]["max_tr"] == 3600.0
-
-
-def test_site_list_fits_a_terminal_of_80_columns(cli: Cli, serve: Serve) -> None:
-    gpus = [GpuTotals(type="", total=2, free=0), GpuTotals(type="a100", total=8, free=8)]
-    common = {"heuristic": "adaptive", "max_pending_requests": 64, "max_proc": 16_384, "max_tr": 259_200.0}
-    common |= {
-        "queued": 12,
-        "running": 52,
-        "processors": 16_384,
-        "held": 12_000,
-        "observed": 1.0,
-        "problem": "",
-    }
-    views = [
-        SiteView(name="leonardo", backend="slurm", gpus=gpus, **common),  # type: ignore[arg-type]
-        SiteView(name="old", backend="gridengine", **common),  # type: ignore[arg-type]
-    ]
-    serve({api.GetSites: views})
-    titles, first, below, second = cli("site", "list").lines
-    assert max(map(len, (titles, first, second))) <= 80
-    assert below == "  gpus: 2, 8 a100"
-
-
-def test_site_list_has_a_line_for_each_partition(cli: Cli, serve: Serve) -> None:
-    common = {"max_pending_requests": 3, "max_proc": 8, "max_tr": 60.0}
-    short = PartitionView(name="short", queued=1, running=2, held=5, processors=8, **common)  # type: ignore[arg-type]
-    long = PartitionView(name="long", closed="partition long is down", **common)  # type: ignore[arg-type]
-    whole = {"backend": "slurm", "heuristic": "static", "queued": 1, "running": 2, "processors": 16}
-    whole |= {"observed": None, "problem": "", **common}
-    views = [
-        SiteView(name="hpc", partitions=[short, long], **whole),  # type: ignore[arg-type]
-        SiteView(name="old", **whole),  # type: ignore[arg-type]
-    ]
-    serve({api.GetSites: views})
-    _, hpc, first, second, closed, old = cli("site", "list").lines
-    assert hpc.split()[0] == "hpc"
-    assert first.split() == ["hpc/short", *["1+2", "of", "3", "5", "of", "8", "8", "1m"]]
-    assert second.split() == ["hpc/long", *["0+0", "of", "3", "0", "8", "1m", "closed"]]
-    assert closed == "  closed: partition long is down"
-    assert old.split()[0] == "old"
-
-
-def test_site_list_of_partitions_without_a_daemon(cli: Cli, tmp_path: Path) -> None:
+def test_what_the_operator_allows_is_listed_and_checked(
+    cli: Cli, slurm: list[Finding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`init` writes what stays within it (`tests/backends/test_ceilings.py`)."""
+    path = tmp_path / "policy.yaml"
+    path.write_text("poll_interval: 2m\nlimits: {max_proc: 512}\n")
+    path.chmod(0o644)
+    monkeypatch.setattr(parse_config, "__defaults__", (lambda: read_policy(path, os.getuid()),))
+    monkeypatch.setattr(load_config, "__defaults__", parse_config.__defaults__)
     config = tmp_path / "c.yaml"
-    config.write_text("sites: {hpc: {backend: slurm, partitions: {a: {limits: {max_proc: 4}}, b: {}}}}\n")
-    _, _, first, second = cli("--config", str(config), "site", "list").lines
-    assert first.split() == ["hpc/a", "0+0", "0", "4", "-"]
-    assert second.split() == ["hpc/b", "0+0", "0", "-", "-"]
+    config.write_text(CLUSTER)
+    allowed = "poll_interval at least 2m, limits.max_proc at most 512"
+    assert (
+        cli("--config", str(config), "status", "--sites").lines[-1].strip()
+        == f"the operator allows: {allowed}"
+    )
+    assert (
+        f"hpc: ok      the operator allows {allowed} ({path})".replace("hpc", "batch")
+        in cli("--config", str(config), "site", "check").lines
+    )
+    config.write_text(f"{CLUSTER}    poll_interval: 30s\n")
+    outcome = cli("--config", str(config), "site", "check")
+    assert outcome.code == 2
+    assert f"{config}:5: sites.batch.poll_interval: 30s" in outcome.err
+    assert f"({path}:1)" in outcome.err
 
 
 def test_check_tells_of_which_partition_a_finding_is(
@@ -129,17 +77,6 @@ def test_check_tells_of_which_partition_a_finding_is(
         "hpc: ok      a: partition a: 2 nodes",
         "hpc: ok      b: partition batch: 2 nodes",
     ]
-
-
-def test_site_list_without_a_daemon(cli: Cli, tmp_path: Path) -> None:
-    assert cli("site", "list").lines[1].split()[0] == "local"
-    config = tmp_path / "config.yaml"
-    config.write_text("sites:\n  big:\n    backend: slurm\n    limits: {max_proc: 64}\n")
-    assert cli("site", "list", "--config", str(config), "--json").value[0]["max_proc"] == 64
-    config.write_text("sites:\n  big:\n    backnd: slurm\n")
-    outcome = cli("site", "list", "--config", str(config))
-    assert outcome.code == 2
-    assert f"{config}:3" in outcome.err
 
 
 def test_init_writes_what_the_cluster_says(cli: Cli, slurm: list[Finding]) -> None:

@@ -21,8 +21,8 @@ from adaptor.reports import JobState
 from adaptor_torque.dialect import Torque, state_of
 from backends.base import PilotOrder
 from backends.commands import CommandAnswer, Commands, chunks
+from backends.pbs.constraints import PbsShape
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
-from backends.pbs.shape import PbsShape
 from backends.pbs.state.nodes import machines_of
 from tests.clusters.slurm_wrappers import parse, submitting
 from tests.clusters.slurm_wrappers.notes import Notes

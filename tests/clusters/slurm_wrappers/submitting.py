@@ -10,7 +10,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor_torque.dialect import LOG
 from backends.base import PilotOrder, SubmitRefused
 from backends.commands import CommandAnswer
-from backends.pbs.shape import PbsShape
+from backends.pbs.constraints import PbsShape
 from backends.slurm import submitting as sbatch
 
 

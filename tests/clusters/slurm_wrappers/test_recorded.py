@@ -15,9 +15,9 @@ from adaptor.model import Request
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandAnswer, Commands
+from backends.pbs.constraints import PbsShape
 from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
-from backends.pbs.shape import PbsShape
 from tests.backends.pbs.pbs_rows import held, pbs_shape
 from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
 from tests.clusters.slurm_wrappers.parse import parse_held_counts, parse_jobs, parse_nodes, parse_queues

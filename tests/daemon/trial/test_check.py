@@ -102,7 +102,7 @@ def test_the_running_daemon_is_reached_and_left_alone(lab: Lab, slurm: Throwaway
     lab.configure(SLURM)
     lab.run("daemon", "start")
     assert levels(found(lab), "the daemon is reached from n") == ["ok", "ok"]
-    assert lab.ask("daemon", "status")["stalled"] == ""
+    assert lab.ask("status", "--daemon")["stalled"] == ""
 
 
 @pytest.mark.slurm

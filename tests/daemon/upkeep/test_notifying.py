@@ -260,7 +260,7 @@ def test_a_mail_is_received_by_an_smtp_server(tmp_path: Path) -> None:
 def test_where_no_channel_is_configured_me_is_mail_to_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adaptor.notify.mail._PLACES", str(tmp_path))
+    monkeypatch.setattr("adaptor.notify.channels._PLACES", str(tmp_path))
     corner = Corner(tmp_path / "state", NotifyConfig(), HooksConfig())
     with pytest.raises(UsageError, match="sendmail, which this machine lacks; write a channel"):
         corner.notifier.check(("me",))

@@ -11,8 +11,7 @@ from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.a2ha import Situation
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
-from adaptor_experiments.a2ha.buyers import PublishedBuyer
-from adaptor_experiments.a2ha.paper_presets import CONSERVATIVE_2008, PaperPreset, goes_on
+from adaptor_experiments.a2ha.paper_presets import CONSERVATIVE_2008, PaperPreset, PublishedBuyer, goes_on
 
 HOURLY = HostTerms(unit=3600, startup=300)
 ONE = [Hosts(1, ready=300, ends=3600)]

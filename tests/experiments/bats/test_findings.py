@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from adaptor_experiments.bats.design import Settings
-from adaptor_experiments.bats.findings import FINDINGS, Cell, findings
-from adaptor_experiments.bats.report import numbers
+from adaptor_experiments.bats.report import FINDINGS, Cell, findings, numbers
 from adaptor_experiments.claims import less
 from tests.experiments.bats.made_runs import made_runs
 

@@ -7,7 +7,7 @@ import pytest
 
 from adaptor.simulation.grid_job import GridRequest
 from adaptor_experiments.figures.canvas import sheet
-from adaptor_experiments.figures.gantt_requests import Lane, draw_requests, lanes
+from adaptor_experiments.figures.gantt import Lane, draw_requests, lanes
 
 QUEUED = GridRequest(job=1, p=4, tr=100, submitted=10, predicted_start=50.0)
 RAN = msgspec.structs.replace(QUEUED, started=40, ended=90, tasks=3, work=150)

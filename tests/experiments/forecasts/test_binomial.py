@@ -1,4 +1,4 @@
-"""The binomial bound on waits holds with its confidence, and forgets waits of before a change of the queue."""
+"""The binomial bound on waits holds with its confidence, and forgets waits from before a change."""
 
 from __future__ import annotations
 

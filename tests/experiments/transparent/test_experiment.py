@@ -15,8 +15,8 @@ from adaptor.errors import UsageError
 from adaptor.simulation.errors import ReplayError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.transparent.cells import cost
-from adaptor_experiments.transparent.claims import tally, verdicts
 from adaptor_experiments.transparent.design import MACHINES, prices
+from adaptor_experiments.transparent.report import tally, verdicts
 from adaptor_experiments.transparent.sample import Outcome
 from tests.examples import examples
 from tests.experiments.transparent.cells import cell, share

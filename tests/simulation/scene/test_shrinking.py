@@ -21,7 +21,7 @@ from adaptor.simulation.cluster import cluster_of_processors
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.machine import Machine, parse_machine
-from adaptor.simulation.queue_view import queue_state
+from adaptor.simulation.pilot_requests import queue_state
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from tests.simulation.grid_strategies import bags, cluster_of, scenes
 from tests.simulation.grid_strategies import terms as grid_terms

@@ -118,6 +118,19 @@ def test_withdrawing_uses_the_submissions_of_an_hour_up_and_then_waits(heuristic
     check(played, 30)
 
 
+def test_the_withdrawals_of_an_hour_are_used_up_and_go_on(heuristic: str, tmp_path: Path) -> None:
+    played = assert_same(busy(2, heuristic=heuristic, max_withdrawals=HourlyRate(5)), tmp_path / "state")
+    queued = set(withdrawals(played)) - set(ended_running(played))
+    taken = [
+        each.at
+        for each in played.decided
+        if isinstance(each.action, Withdraw) and each.action.pilot in queued
+    ]
+    assert 0 < len(taken) < len(withdrawals(simulate(busy(2, heuristic=heuristic))))
+    assert all(sum(first <= at < first + 3600 for at in taken) <= 5 for first in taken)
+    check(played, 30)
+
+
 def test_a_site_that_forbids_it_sees_no_request_withdrawn_for_a_better_one(heuristic: str) -> None:
     played = simulate(busy(2, heuristic=heuristic, withdraw=False))
     assert withdrawals(played) == []

@@ -9,9 +9,8 @@ import pytest
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.sacct import from_sacct
-from adaptor.simulation.traces.swf import Field, Status
+from adaptor.simulation.traces.swf import Field, Status, format_trace
 from adaptor.simulation.traces.swf_read import parse_trace
-from adaptor.simulation.traces.swf_write import format_trace
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HEADER = (

@@ -9,7 +9,7 @@ import pytest
 from adaptor.resources import Node
 from backends.base import SchedulerError
 from backends.slurm.nodes import PartitionNodes
-from backends.slurm.placing.node_details import parse_node_details
+from backends.slurm.placing.gres import parse_node_details
 
 MIB = 2**20
 
