@@ -22,10 +22,19 @@ from adaptor.forecast.estimate import SHARES, Estimate
 from adaptor.forecast.measured_scores import MEASURED
 
 Kind = Literal[
-    "start", "first", "early", "late", "alone first", "alone early", "alone late", "paid early", "paid late"
-]  # fmt: skip
-"""Forecasts that err alike: of starts of requests; of ends of bags by the tasks that have finished (none, up
-to a quarter, more), beside jobs of others in the queue or alone; alone, bags that pay by themselves."""
+    "now",
+    "start",
+    "first",
+    "early",
+    "late",
+    "alone first",
+    "alone early",
+    "alone late",
+    "paid early",
+    "paid late",
+]
+"""Forecasts that err alike: of starts, at once in all futures or later; of ends of bags by the tasks that have
+finished (none, up to a quarter, more), beside jobs of others in the queue or alone; alone, bags that pay."""
 EARLY = 0.25
 """The share of finished tasks up to which a forecast is an early one."""
 ENOUGH = 19
@@ -49,6 +58,11 @@ class Raw(msgspec.Struct, frozen=True, kw_only=True):
     unit: float
     """Seconds that are nearly nothing: the scale is linear below, logarithmic above."""
     ends: Estimate
+
+
+def kind_of_start(ends: Estimate, made: float) -> Kind:
+    """The kind of the forecast of a start."""
+    return "now" if ends.high <= made else "start"
 
 
 def kind_of_end(finished: int, tasks: int, *, alone: bool, pays: bool = False) -> Kind:

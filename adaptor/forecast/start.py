@@ -21,7 +21,7 @@ from adaptor.crafting.futures.drawn_queue import drawn_jobs, is_job, scaled
 from adaptor.crafting.nodes.schedule import has_numba, node_schedule, spans
 from adaptor.crafting.nodes.space import Space, chunks_on
 from adaptor.crafting.profile import Profile
-from adaptor.forecast.calibration import LOOKS, Raw, calibrated
+from adaptor.forecast.calibration import LOOKS, Raw, calibrated, kind_of_start
 from adaptor.forecast.estimate import Estimate, estimate
 from adaptor.model import QueueState
 from adaptor.resources import Need
@@ -198,7 +198,7 @@ class QueueFutures:
         found = estimate(starts)
         if math.isinf(found.value):
             return None
-        return calibrated(Raw(kind="start", made=at, unit=LOOKS * known.look, ends=found))
+        return calibrated(Raw(kind=kind_of_start(found, at), made=at, unit=LOOKS * known.look, ends=found))
 
     # --- the plan ---------------------------------------------------------------------------------
 

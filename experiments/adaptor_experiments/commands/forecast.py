@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from adaptor_experiments.commands.running import (
-    chosen,
     count_option,
     folder_option,
+    list_option,
     processes_option,
     running,
     seed_option,
@@ -20,9 +20,10 @@ from adaptor_experiments.commands.running import (
 
 if TYPE_CHECKING:
     from adaptor_experiments.forecasts.replayed import Case
+    from adaptor_experiments.forecasts.starts import Scheduler
 
 _TRACES = ("SDSC-SP2-1998", "CTC-SP2", "SDSC-BLUE", "lublin_256_est")
-_SCHEDULERS = ("recorded", "conservative", "easy")
+_SCHEDULERS: tuple[Scheduler, ...] = ("recorded", "conservative", "easy")
 _PARTS = 2
 """Pieces into which the jobs of a trace are divided."""
 
@@ -31,7 +32,7 @@ _PARTS = 2
 @traces_option
 @count_option("--bags", 1, 40, "On each trace.")
 @click.option("--starts", type=click.IntRange(1), metavar="N", help="Instead, the starts of N jobs a trace.")
-@click.option("--schedulers", metavar="LIST", help=f"Who starts the jobs, of: {','.join(_SCHEDULERS)}.")
+@list_option("--schedulers", "schedulers", _SCHEDULERS, "Who starts the jobs")
 @click.option("--scores", is_flag=True, help="Print the scores that new sites begin with, too.")
 @folder_option("forecast-starts")
 @seed_option
@@ -40,7 +41,7 @@ def forecast(
     traces: Path,
     bags: int,
     starts: int | None,
-    schedulers: str | None,
+    schedulers: tuple[Scheduler, ...] | None,
     scores: bool,
     output: Path,
     seed: int,
@@ -74,8 +75,7 @@ def forecast(
     if starts is None:
         found = _ends(files, bags, seed, processes, scores=scores)
     else:
-        names = chosen(schedulers, _SCHEDULERS) or _SCHEDULERS
-        found = _starts(files[:3], starts, names, output, seed, processes, scores=scores)
+        found = _starts(files[:3], starts, schedulers or _SCHEDULERS, output, seed, processes, scores=scores)
     for line in found:
         click.echo(line)
 
@@ -103,7 +103,7 @@ def _ends(files: Sequence[Path], bags: int, seed: int, processes: int, *, scores
 def _starts(
     files: Sequence[Path],
     sample: int,
-    schedulers: Sequence[str],
+    schedulers: Sequence[Scheduler],
     output: Path,
     seed: int,
     processes: int,
@@ -124,8 +124,7 @@ def _starts(
     pieces = [
         Piece(file, scheduler, sample, seed, part, _PARTS)
         for file in files
-        for scheduler in _SCHEDULERS
-        if scheduler in schedulers
+        for scheduler in schedulers
         for part in range(_PARTS)
     ]
     with running("pieces", len(pieces)) as done:

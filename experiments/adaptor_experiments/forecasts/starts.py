@@ -14,7 +14,7 @@ import numpy as np
 
 from adaptor.crafting.futures.drawn_queue import drawn, planned
 from adaptor.crafting.futures.run_shares import KEPT, Ran, RunShares
-from adaptor.forecast.calibration import LOOKS, Raw
+from adaptor.forecast.calibration import LOOKS, Raw, kind_of_start
 from adaptor.forecast.estimate import Estimate, estimate
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.simulation.jobs import Jobs, Seconds
@@ -64,7 +64,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def case(self) -> Case:
-        raw = Raw(kind="start", made=0.0, unit=LOOKS * _LOOK, ends=Estimate(self.low, self.value, self.high))
+        ends = Estimate(self.low, self.value, self.high)
+        raw = Raw(kind=kind_of_start(ends, 0.0), made=0.0, unit=LOOKS * _LOOK, ends=ends)
         return Case(
             site=f"{self.trace}, {self.scheduler}",
             machine=self.trace,
