@@ -45,8 +45,8 @@ LOOKS = 5.0
 """Looks of a scheduler at its queue that are the unit of starts."""
 _WIDTH = {"early": 3.0, "alone early": 3.0, "alone late": 0.1}
 """Added to each side of a raw interval, on its scale; 1 for the other kinds. Futures that all agree may err.
-Early raw intervals tell little of which bags are hard to foresee, because long tasks have not finished. Where
-nothing but the rest of the tasks is unknown, they tell it well. Of 0.1, 0.3, 1 and 3, these gave the narrowest
+Early raw intervals tell little of which bags are hard to foresee, because long tasks have not finished. If
+only the rest of the tasks is unknown, they tell it well. Of 0.1, 0.3, 1 and 3, these gave the narrowest
 intervals on traces."""
 _LONGEST = 1e9
 """Seconds beyond which no raw interval reaches."""

@@ -1,10 +1,10 @@
 """Scores of forecasts on simulated sites, by kind of forecast: what an interval is made from at a new site.
 
 Ends: bags of four kinds, half of them with a hint, on the queues of SDSC SP2, CTC SP2, SDSC BLUE and a Lublin
-model, and alone on 16 and 128 processors; bags that pay as
-in `adaptor replay budget-check`. Starts: jobs of the first three traces, as recorded and by two
-simulated schedulers. 39 quantiles, 2.5 % to 97.5 %, so that they count as 39 forecasts. Printed by
-`adaptor replay forecast --scores`.
+model, and alone on 16 and 128 processors; bags that pay as in `adaptor replay budget-check`. Starts: jobs of
+the first three traces, as recorded and by two simulated schedulers. 39 quantiles, 2.5 % to 97.5 %, so that
+they count as 39 forecasts. `adaptor replay forecast --scores` and `--starts 700 --scores` print those of the
+traces.
 """
 
 from __future__ import annotations
