@@ -106,7 +106,7 @@ class StartChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How earlier starts at a site came, beside their plans."""
+    """Earlier starts at a site, compared with their plans."""
 
     requests: int
     """Own requests that were planned and have started."""
@@ -135,7 +135,7 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
     standing: JobStanding | None = None
     """Of that job."""
     started: Time | None = None
-    """Of a job that runs or has ended, as far as it is known."""
+    """Of a job that runs or has ended; None: not known."""
     planned: Time | None = None
     """If all jobs run to their limits, and none that comes later starts before it; None: never."""
     start: TimeInterval | None = None

@@ -38,6 +38,7 @@ SECTIONS = {
         "when": "adaptor.cli.operating.when:when",
         "site": "adaptor.cli.operating.sites:site",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
+        "shims": "adaptor.shims.installing:shims",
     },
     "Credits": {
         "quote": "adaptor.cli.bags.quote:quote",

@@ -8,6 +8,7 @@ for place in when(processors=64, time="3h"):
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -68,6 +69,31 @@ def when(
     return read(api.GetStart(request=request, job=job, site=site, partition=partition, at=at), config)
 
 
+def in_words(form: Mapping[str, str]) -> list[api.StartView]:
+    """The same of the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`.
+
+    Raises:
+        UsageError, AdaptorError: as `when` does.
+    """
+    given = {name: value.strip() for name, value in form.items() if value.strip()}
+    if "job" not in given and "t" not in given:
+        raise UsageError("say how long it may run, such as 3h")
+    kind, _, count = given.get("gpus", "0").rpartition(":")
+    counts = {"processors": given.get("p"), "nodes": given.get("nodes"), "gpus": count}
+    for name, text in counts.items():
+        if text is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise UsageError(f"{name}: {text!r} is not a number")
+    return when(
+        processors=int(given["p"]) if "p" in given else None,
+        time=given.get("t", 0.0),
+        nodes=int(given["nodes"]) if "nodes" in given else None,
+        memory=given.get("mem"),
+        gpus=int(count),
+        gpu_type=kind,
+        job=given.get("job", ""),
+    )
+
+
 def read(
     question: api.GetStart,
     config: str | None,
@@ -99,11 +125,35 @@ def read(
 
 def _sites(question: api.GetStart, config: str | None) -> Sites:
     """Those that are asked: of the configuration, or of the scheduler that answers here."""
-    from adaptor.config.loading import config_path, load_config, parse_config
+    from adaptor.config.loading import config_path, load_config
     from backends.registry import described_here
 
     path = config_path(config)
-    sites = load_config(path).sites if path else parse_config(described_here(), "the scheduler here").sites
+    sites = load_config(path).sites if path else _described(described_here(), question.partition)
     if question.site and question.site not in sites:
         raise UsageError(f"there is no site {question.site!r}; the configuration has: {', '.join(sites)}")
     return {name: each for name, each in sites.items() if question.site in ("", name)}
+
+
+_CHOICES = re.compile(r"# partitions: (\{.*\})$", re.MULTILINE)
+"""The line of a description that names all partitions which could be one site."""
+
+
+def _described(text: str, partition: str) -> Sites:
+    """The first site of a description, in all the partitions among which its requests could choose.
+
+    Args:
+        partition: that is asked for; empty: all of them.
+    """
+    from adaptor.config.loading import parse_config
+
+    sites = parse_config(text, "the scheduler here").sites
+    choices = _CHOICES.search(text)
+    if choices is None:
+        return sites
+    (site, *_) = sites.values()
+    each = parse_config(f"sites: {{x: {{backend: {site.backend}, partitions: {choices[1]}}}}}", "partitions")
+    together = each.sites["x"].partitions
+    if partition not in ("", *together):
+        return sites
+    return {"here": msgspec.structs.replace(site, partition=None, partitions=together)}

@@ -270,12 +270,16 @@ def processors_for(unit: Need, queue: QueueState, *, all_nodes: bool = False) ->
 
 
 def unplanned(queue: QueueState) -> QueueState:
-    """The queue without the starts that the scheduler has planned for jobs; reservations keep theirs."""
+    """The queue as its own jobs meet it, without the starts that the scheduler has planned for them.
+
+    Reservations keep theirs. What keeps new requests alone waiting is left out (licences that these take).
+    """
     pending = (
         msgspec.structs.replace(job, planned_start=None, parts=()) if is_job(job.id) else job
         for job in queue.pending
     )
-    return msgspec.structs.replace(queue, pending=tuple(pending))
+    running = (job for job in queue.running if is_job(job.id) or job.id.startswith("reservation "))
+    return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
 
 
 def _planned_again(queue: QueueState) -> Availability:

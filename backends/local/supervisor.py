@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from adaptor.processes import supervisor as execution
-from adaptor.processes.detaching import SayToParent, in_background
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, read_note, write_once, write_patiently
-from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME
+from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME, SayToParent, in_background
 from backends.local.admission import of_worker
 
 

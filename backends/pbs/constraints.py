@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on
@@ -147,11 +147,6 @@ def key_problems(site: SiteConfig) -> Iterator[tuple[str, str]]:
     for key in ("gres", "licenses"):
         if getattr(site, key) is not None:
             yield key, "is not known to PBS; write what qsub takes as extra_args"
-
-
-def in_words(traits: Mapping[str, str]) -> str:
-    """For people: `gpu_type=a100, host=n3`."""
-    return ", ".join(f"{name}={value}" for name, value in sorted(traits.items()))
 
 
 def _words(constraint: str | None) -> list[str]:

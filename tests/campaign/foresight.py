@@ -36,7 +36,7 @@ from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.resumable import in_processes
 
 _APART, _SHARE = 1200.0, 6
 """Decisions that do nothing are questioned after so many seconds, or this share of the bag's age."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,13 +29,6 @@ from tests.daemon.budgeted_site import (
     told_of,
 )
 from tests.daemon.fake_site import FakeSite
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def areas(site: FakeSite) -> list[int]:

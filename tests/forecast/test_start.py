@@ -200,6 +200,15 @@ def test_the_starts_that_a_scheduler_has_planned_are_left_out_but_for_reservatio
     assert unplanned(queue).pending[1].planned_start == NOW + 7200
 
 
+def test_what_keeps_new_requests_waiting_does_not_keep_jobs_that_wait() -> None:
+    waits = RunningJob("licence matlab", 8, NOW + 9000)
+    queue = msgspec.structs.replace(QUEUE, running=(*QUEUE.running, waits))
+    assert futures(unplanned(queue)).job("3").planned == NOW + 600
+    kept = msgspec.structs.replace(waits, id="reservation old")
+    queue = msgspec.structs.replace(QUEUE, running=(*QUEUE.running, kept))
+    assert futures(unplanned(queue)).job("3").planned == NOW + 9000
+
+
 def test_parts_lie_on_one_node() -> None:
     found = futures(TWO_NODES, run_shares=LIMITS)
     assert found.request(request(4, 60.0, Need(chunks=1, processors=4))).planned == NOW

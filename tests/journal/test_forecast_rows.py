@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor import api
@@ -21,13 +18,6 @@ from adaptor.journal.forgetting import forget_bag
 from adaptor.journal.queries import answer
 from adaptor.model import Request
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 class Books:

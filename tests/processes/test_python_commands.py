@@ -17,7 +17,7 @@ MODULES = [
     "adaptor_donation_agents.keeper",
     "adaptor_donation_agents.reclaim",
     "adaptor.protocol.relay",
-    "adaptor.protocol.files.server",
+    "adaptor.protocol.files.remote",
     "adaptor.worker",
 ]
 

@@ -35,6 +35,8 @@ class Remark(msgspec.Struct, frozen=True):
 
     line: int
     text: str
+    changes: bool = False
+    """Whether the element finds or does something else than the line says."""
 
 
 def _nothing_ignored(_name: str) -> bool:
@@ -196,9 +198,9 @@ def refuse(given: GivenOption, why: str, *, ignore: str = "", site: bool = False
     return OptionError(given.line, f"{given.shown}: {why}", ignore=ignore, site=site)
 
 
-def warn(asked: ScriptOptions, given: GivenOption, what: str) -> None:
+def warn(asked: ScriptOptions, given: GivenOption, what: str, *, changes: bool = False) -> None:
     """Note what becomes of an option that does not stop the script."""
-    asked.remarks.append(Remark(given.line, f"{given.shown}: {what}"))
+    asked.remarks.append(Remark(given.line, f"{given.shown}: {what}", changes))
 
 
 def of_site(asked: ScriptOptions, given: GivenOption, name: str, shown: str) -> None:
@@ -240,7 +242,7 @@ def sites_for(
         if chosen or found:
             left = found or left
         elif len(left) == 1:
-            warn(asked, wish.given, _instead(sites[left[0]], left[0], wish))
+            warn(asked, wish.given, _instead(sites[left[0]], left[0], wish), changes=True)
         else:
             asked.obstacles.append(_which(wish, sites, left))
     if chosen:

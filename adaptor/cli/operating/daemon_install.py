@@ -136,7 +136,7 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
         raise AdaptorError(f"{missing}; put this line into your crontab (crontab -e): {cron_line(service)}")
     steps = chosen.remove() if remove else chosen.install()
     for step in steps:
-        print_lines(map(printable, step.told.splitlines()))
+        click.echo("\n".join(map(printable, step.told.splitlines())))
     if not show:
         if not yes:
             confirm("do this?")

@@ -19,7 +19,7 @@ from adaptor.option_kinds import DURATION, GPUS, INSTANT, MEMORY
 from adaptor.resources import TaskGpus
 
 
-@click.command(short_help="Show when a request would start, of anyone and without a bag.")
+@click.command(short_help="Show when any request would start; needs no bag.")
 @click.option("-p", "--processors", type=click.IntRange(1), metavar="N", help="Processors in all.")
 @click.option("-t", "--time", "tr", type=of_kind(DURATION), metavar="DURATION", help="Walltime.")
 @click.option("--nodes", type=click.IntRange(1), metavar="N", help="Nodes; without -p, whole ones.")
@@ -44,12 +44,12 @@ def when(
     config: str | None,
     as_json: bool,
 ) -> int:
-    """Show when a request would start, with the interval that holds with 90 %.
+    """Show when a request would start, with an interval that holds in 90 % of cases.
 
-    For any request, of anyone: it submits nothing and needs no bag. Says what a shorter or narrower
-    request would gain, what comes first, and how earlier starts came. Reads the queue now, through the
-    daemon if one runs; without a configuration, that of the scheduler here. Exit code 1: a queue
-    could not be read; 2: no such request can ever start.
+    The request may be of any program. The command submits nothing and needs no bag. It says what a
+    shorter or narrower request would gain, what starts before it, and how earlier predictions held. It
+    reads the queue now, through the daemon if one runs; without a configuration, that of the scheduler
+    here. Exit code 1: a queue could not be read; 2: no such request can ever start.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from adaptor.simulation.traces.repairs import Choices
 from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
 from adaptor_experiments.golden.scenes import SCENES, run_scene
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.resumable import in_processes
 
 Rows: TypeAlias = "Iterable[msgspec.Struct]"
 SMALL = Path("fixtures/traces/small.swf")

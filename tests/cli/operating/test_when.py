@@ -10,6 +10,8 @@ import pytest
 from adaptor import api
 from adaptor.api import StartChoice, StartRecord, StartView
 from adaptor.client import when as client
+from adaptor.config.schema import SiteConfig
+from adaptor.daemon import start_view
 from adaptor.forecast.asked import AskedRequest
 from adaptor.forecast.estimate import Estimate
 from backends import registry
@@ -179,6 +181,26 @@ def test_without_a_configuration_the_scheduler_here_is_asked(
     assert outcome.lines[0] == "batch: 5 processors for 1h would start now"
 
 
+def test_without_a_configuration_all_partitions_are_asked_or_the_one_that_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = "sites:\n  batch:\n    backend: slurm\n    partition: batch\n"
+    found += "    # partitions: {batch: {}, short: {}}\n"
+    monkeypatch.setattr(registry, "described_here", lambda: found)
+    asked: list[tuple[str, SiteConfig]] = []
+
+    def read_start(name: str, site: SiteConfig, question: api.GetStart) -> list[StartView]:
+        asked.append((name, site))
+        return [msgspec.structs.replace(LATER, partition=question.partition)]
+
+    monkeypatch.setattr(start_view, "read_start", read_start)
+    for partition in ("", "short", "scavenger"):
+        assert cli("when", "-p", "5", "-t", "1h", "--partition", partition).code == 0
+    (_, every), (_, short), (name, other) = asked
+    assert list(every.partitions) == list(short.partitions) == ["batch", "short"]
+    assert (name, other.partition, other.partitions) == ("batch", "scavenger", {})
+
+
 def test_for_programs(serve: Serve) -> None:
     daemon = serve({api.GetStart: [LATER]})
     assert client.when(processors=4, time="1h 30m", memory="2G") == [LATER]
@@ -189,3 +211,18 @@ def test_for_programs(serve: Serve) -> None:
     ]
     with pytest.raises(client.UsageError):
         client.when(processors=4, time="soon")
+
+
+def test_for_the_form_of_the_page(serve: Serve) -> None:
+    daemon = serve({api.GetStart: [LATER]})
+    form = {"p": " 4 ", "t": "1h", "nodes": "2", "mem": "2G", "gpus": "a100:1", "job": ""}
+    assert client.in_words(form) == [LATER]
+    asked = AskedRequest(tr=3600.0, processors=4, nodes=2, memory=2 * 2**30, gpus=1, gpu_type="a100")
+    assert daemon.asked(api.GetStart) == [api.GetStart(request=asked)]
+    for wrong, said in (
+        ({"p": "4"}, "how long"),
+        ({"p": "x", "t": "1h"}, "not a number"),
+        ({"t": "x"}, "'x'"),
+    ):
+        with pytest.raises(client.UsageError, match=said):
+            client.in_words(wrong)

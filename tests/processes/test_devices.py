@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.worker.devices import Devices, devices_of
+from adaptor.processes.devices import Devices, devices_of
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ VARIABLES = (
     "GPU_DEVICE_ORDINAL",
 )
 """What the libraries of NVIDIA, AMD and Intel read."""
-_WHERE_NONE_IS_SET = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+WHERE_NONE_IS_SET = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+"""The others choose again among the devices that are seen."""
 _NONE = frozenset({"", "NoDevFiles", "-1", "none", "void"})
 """Words of schedulers and containers for: no GPU."""
 _OF_PBS = re.compile(r"(?P<host>.+)-gpu(?P<id>\d+)")
@@ -41,12 +42,12 @@ class Devices:
 
 def devices_of(environment: Mapping[str, str], node: str) -> Devices:
     """The GPUs that a worker's environment names: for the libraries, else for the scheduler."""
-    named = {name: found for name in VARIABLES if (found := _ids(environment.get(name, "")))}
+    named = {name: found for name in VARIABLES if (found := ids_of(environment.get(name, "")))}
     if named:
         count = len(next(iter(named.values())))
         return Devices({name: ids for name, ids in named.items() if len(ids) == count})
     for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
-        if ids := _ids(environment.get(name, "")):
+        if ids := ids_of(environment.get(name, "")):
             return _unnamed(ids)
     if "SLURM_STEP_ID" in environment:  # Slurm names all that it gives
         return Devices({})
@@ -54,10 +55,10 @@ def devices_of(environment: Mapping[str, str], node: str) -> Devices:
 
 
 def _unnamed(ids: tuple[str, ...]) -> Devices:
-    return Devices(dict.fromkeys(_WHERE_NONE_IS_SET, ids) if ids else {})
+    return Devices(dict.fromkeys(WHERE_NONE_IS_SET, ids) if ids else {})
 
 
-def _ids(text: str) -> tuple[str, ...]:
+def ids_of(text: str) -> tuple[str, ...]:
     """Each once: a GPU that is named twice is still one."""
     if text.strip() in _NONE:
         return ()

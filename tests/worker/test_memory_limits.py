@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaptor.processes.cgroups import memory_limit, oom_kill_counter
+from adaptor.worker.memory import memory_limit, oom_kill_counter
 
 
 def cgroup(root: Path, files: dict[str, str]) -> None:
