@@ -78,7 +78,7 @@ def test_what_was_simulated_is_kept_once_for_each_kind_of_forecast(site: FakeSit
     finish(site, bag, 10, 60.0)
     steps(site, 2)
     rows = site.journal.connection.execute("SELECT bag, kind FROM raw_forecast").fetchall()
-    assert sorted(rows) == [(bag.id, "alone early"), (bag.id, "alone first")]
+    assert sorted(rows) == [(bag.id, "alone first"), (bag.id, "paid early")]
     finish(site, bag, 25, 1.0, first=10)
     steps(site, 2)
     assert len(site.journal.connection.execute("SELECT * FROM raw_forecast").fetchall()) == 3
