@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 CONFIDENCE = 0.9
-SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
+_SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
 """Of the cases below the low end, the value and the high end of an interval."""
 
 _ROUNDING = 1e-6
@@ -32,5 +32,5 @@ def estimate(figures: Iterable[float]) -> Estimate:
     """Raises IndexError: there is no figure."""
     found = sorted(figures)
     cases = len(found)
-    low, value, high = (found[min(cases - 1, math.ceil(share * cases) - 1)] for share in SHARES)
+    low, value, high = (found[min(cases - 1, math.ceil(share * cases) - 1)] for share in _SHARES)
     return Estimate(low, value, high)

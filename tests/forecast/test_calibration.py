@@ -52,14 +52,19 @@ def test_of_any_forecasts_each_is_held_by_what_the_others_say_in_90_percent(
     assert held >= 0.9 * len(scores)
 
 
-@given(st.lists(st.floats(-2, 2), min_size=ENOUGH, max_size=200))
-def test_the_ends_are_the_quantiles_of_the_definition(scores: list[float]) -> None:
-    """The least score that 95 % of n + 1 do not exceed, and the greatest that 5 % of n + 1 do not reach."""
-    found, most = calibrated(RAW, scores, ()), len(scores) + 1
-    high = min(each for each in scores if sum(other <= each for other in scores) >= 0.95 * most)
-    low = max(each for each in scores if sum(other < each for other in scores) + 1 <= 0.05 * most)
-    assert score(RAW, found.high) == pytest.approx(max(0.0, high), abs=1e-6)
-    assert score(RAW, found.low) == pytest.approx(max(score(RAW, RAW.made), min(0.0, low)), abs=1e-6)
+@pytest.mark.parametrize(("kind", "below", "above"), [("start", 0.05, 0.05), ("late", 0.025, 0.075)])
+@given(scores=st.lists(st.floats(-2, 2), min_size=ENOUGH, max_size=200))
+def test_the_ends_are_the_quantiles_of_the_definition(
+    kind: Kind, below: float, above: float, scores: list[float]
+) -> None:
+    """The least score that enough of n + 1 do not exceed, and the greatest that few of n + 1 do not reach."""
+    raw = msgspec.structs.replace(RAW, kind=kind)
+    found, most = calibrated(raw, scores, ()), len(scores) + 1
+    high = min(each for each in scores if sum(other <= each for other in scores) >= (1 - above) * most - 1e-9)
+    lows = [each for each in scores if sum(other < each for other in scores) + 1 <= below * most + 1e-9]
+    assert score(raw, found.high) == pytest.approx(max(0.0, high), abs=1e-6)
+    low = min(0.0, max(lows, default=-math.inf))
+    assert score(raw, found.low) == pytest.approx(max(score(raw, raw.made), low), abs=1e-6)
 
 
 def test_a_score_says_where_between_the_raw_ends_the_truth_came() -> None:
