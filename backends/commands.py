@@ -41,7 +41,7 @@ ChosenVariables = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 class Commands:
-    """Runs commands with exactly the variables that are chosen for them.
+    """Runs commands with exactly the variables that are chosen for them, and `REAL_COMMANDS`.
 
     Raises (every method):
         SchedulerError: the command does not exist or cannot be started, or the machine is not reached.

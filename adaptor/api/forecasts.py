@@ -106,14 +106,16 @@ class StartChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Earlier starts at a site, compared with their plans."""
+    """How earlier forecasts of starts held at a site."""
 
-    requests: int
-    """Own requests that were planned and have started."""
-    within: int
-    """Those of them that started within 10 minutes of their planned start."""
+    starts: int
+    """Jobs of anyone that were seen to wait and to start; or own requests."""
+    held: int
+    """Those of them that started in their interval; of own requests, within 10 minutes of their plan."""
     error: Seconds
-    """The median difference."""
+    """The median distance from the expected, or the planned, start."""
+    own: bool = False
+    """Whether it is of own requests, as too few other starts were seen."""
 
 
 class StartView(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from adaptor.forecast.start import (
     unplanned,
 )
 from adaptor.forecast.start_reasons import reason, remarks
+from adaptor.forecast.starts_seen import StartsSeen
 from adaptor.journal.database import open_for_reading
 from adaptor.journal.pilot_rows import PilotWait, local_runs, pilot_waits
 from adaptor.model import QueueState
@@ -58,6 +59,8 @@ class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of ours."""
     waits: Sequence[PilotWait] = ()
     """Of our earlier requests."""
+    starts: StartsSeen | None = None
+    """The record of the daemon, which this look goes on with; None: none runs."""
     wait_shares: tuple[float, ...] = ()
     ceilings: Mapping[str, Ceilings] = {}
     """By partition: what the scheduler allows."""
@@ -134,13 +137,15 @@ def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetSta
         processors=request.processors,
         tr=request.tr,
         memory=asked.request.memory,
-        record=record_of_starts(seen.waits),
+        record=record_of_starts(seen.waits, seen.starts),
     )
     never = why_never(request, queue) or _refused(request, seen.ceilings.get(partition))
     if never:
         return msgspec.structs.replace(view, never=never)
     futures = QueueFutures(_known(seen, queue))
     found = futures.request(request, at)
+    if seen.starts is not None:
+        seen.starts.forecast(queue, lambda job: futures.job(job).start)
     return msgspec.structs.replace(
         _with_forecast(view, found, request, seen, queue, asked.at),
         choices=[_choice(each) for each in futures.alternatives(request, at)],
@@ -171,7 +176,7 @@ def _of_job(seen: SiteSeen, asked: str) -> StartView:
                 processors=job.processors,
                 tr=job.tr,
                 scheduler=job.planned_start,
-                record=record_of_starts(seen.waits),
+                record=record_of_starts(seen.waits, seen.starts),
             )
             found = QueueFutures(_known(seen, unplanned(queue))).job(job.id)
             return _with_forecast(view, found, None, seen, queue, None)
@@ -247,13 +252,15 @@ def _choice(each: Alternative) -> StartChoice:
     )
 
 
-def record_of_starts(waits: Iterable[PilotWait]) -> StartRecord | None:
-    """Of our earlier requests; None: they are too few."""
+def record_of_starts(waits: Iterable[PilotWait], starts: StartsSeen | None = None) -> StartRecord | None:
+    """Of the jobs that were seen to wait and start, else of our earlier requests; None: they are too few."""
+    if starts is not None and starts.starts >= FEWEST:
+        return StartRecord(starts=starts.starts, held=starts.held, error=starts.error)
     errors = [abs(each.started - each.predicted_start) for each in waits if each.started is not None]
     if len(errors) < FEWEST:
         return None
     return StartRecord(
-        requests=len(errors), within=sum(error <= NEAR for error in errors), error=median(errors)
+        starts=len(errors), held=sum(error <= NEAR for error in errors), error=median(errors), own=True
     )
 
 

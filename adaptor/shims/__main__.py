@@ -22,9 +22,21 @@ def main() -> None:
         pass_on(name, arguments)
     # Loaded late: the lines above are all that a task waits for.
     module = import_module(f"adaptor.shims.{_MODULES.get(name, 'asking')}")
-    from adaptor.cli.exit_codes import guarded
+    try:
+        code = getattr(module, name)(arguments, folder)
+        sys.stdout.flush()
+    except Exception as error:
+        code = _told(error)
+    sys.exit(code)
 
-    sys.exit(guarded(lambda: getattr(module, name)(arguments, folder), ()))
+
+def _told(error: Exception) -> int:
+    from adaptor.cli.exit_codes import guarded  # loads click
+
+    def again() -> None:
+        raise error
+
+    return guarded(again, ())
 
 
 if __name__ == "__main__":

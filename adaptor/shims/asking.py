@@ -13,7 +13,7 @@ from typing import Any
 
 from adaptor.bagfile.scripts.getopt import OptionError
 from adaptor.shims import formats
-from adaptor.shims.fields import PARTITION, as_json, record, sacct_fields, squeue_fields
+from adaptor.shims.fields import PARTITION, as_json, fields_of, record
 from adaptor.shims.jobs import ACTIVE, Job, Jobs, split
 from adaptor.shims.options import Asked, read
 from adaptor.shims.real import asked, found, pass_on, tell
@@ -31,7 +31,7 @@ def squeue(arguments: list[str], _folder: Path) -> int:
         return 1
     if not wanted.has("states", "state"):
         there = [job for job in there if job.state in ACTIVE]
-    fields = squeue_fields(getpass.getuser(), os.getuid())
+    fields = fields_of(getpass.getuser(), os.getuid())
     text = wanted.value("format") or os.environ.get("SQUEUE_FORMAT")
     if names := wanted.value("Format"):
         columns = formats.of_names(names, fields)
@@ -52,7 +52,7 @@ def sacct(arguments: list[str], _folder: Path) -> int:
         there = [job for job in there if _between(job, since, until)]
     usual = formats.SACCT_BRIEF if wanted.has("brief") else formats.SACCT
     text = wanted.value("format", "fields") or os.environ.get("SACCT_FORMAT") or usual
-    columns = formats.of_sacct(text, sacct_fields(getpass.getuser(), os.getuid()))
+    columns = formats.of_sacct(text, fields_of(getpass.getuser(), os.getuid()))
     parsable = wanted.has("parsable", "parsable2")
     between = (wanted.value("delimiter") or "|") if parsable else ""
     ends = wanted.has("parsable") and not wanted.has("parsable2")

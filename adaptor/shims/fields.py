@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from adaptor.shims.jobs import SHORT, Job
 
 PARTITION = "adaptor"
 """In place of the partition: which one the pilot of a job has is no matter of the job."""
 _NEVER = "Unknown"
-Field = Callable[[Job], str]
+Value = Callable[[Job], str]
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One part of a job."""
+
+    value: Value
+    letter: str = ""
+    """Of `squeue --format`; empty: none."""
+    title: str = ""
+    """Of squeue's column."""
+    names: str = ""
+    """Of `squeue --Format`, in small letters, separated by spaces."""
+    sacct: str = ""
+    """Of `sacct --format`, as its titles are written, separated by spaces."""
 
 
 def clock(seconds: float | None, missing: str = _NEVER) -> str:
@@ -39,7 +55,7 @@ def _where(job: Job) -> str:
     return f"({job.reason})" if job.state == "PENDING" else job.node
 
 
-def _constant(text: str) -> Field:
+def _constant(text: str) -> Value:
     return lambda _job: text
 
 
@@ -47,95 +63,54 @@ def _exit(job: Job) -> str:
     return f"{job.code}:{job.signal}"
 
 
-def squeue_fields(user: str, uid: int) -> dict[str, Field]:
-    """By the name of `--Format`, in small letters."""
-    return {
-        "account": _constant("(null)"),
-        "arrayjobid": lambda job: str(job.array or job.number),
-        "arraytaskid": lambda job: job.index if job.index is not None else "N/A",
-        "command": lambda job: job.command.partition(" ")[0],
-        "cpus": lambda job: str(job.cpus),
-        "dependency": _constant("(null)"),
-        "endtime": lambda job: clock(job.ended, "N/A"),
-        "exit_code": lambda job: str(job.code),
-        "jobarrayid": lambda job: job.id,
-        "jobid": lambda job: str(job.number),
-        "name": lambda job: job.name,
-        "nodelist": lambda job: job.node,
-        "numcpus": lambda job: str(job.cpus),
-        "numnodes": _constant("1"),
-        "numtasks": _constant("1"),
-        "partition": _constant(PARTITION),
-        "priority": _constant("0"),
-        "qos": _constant("(null)"),
-        "reason": lambda job: job.reason,
-        "reasonlist": _where,
-        "starttime": lambda job: clock(job.started, "N/A"),
-        "state": lambda job: job.state,
-        "statecompact": lambda job: SHORT[job.state],
-        "stderr": lambda job: job.stderr,
-        "stdout": lambda job: job.stdout,
-        "submittime": lambda job: clock(job.submitted),
-        "timeleft": _left,
-        "timelimit": lambda job: duration(job.limit, whole=False),
-        "timeused": lambda job: duration(job.wall or 0, whole=False),
-        "userid": _constant(str(uid)),
-        "username": _constant(user),
-        "workdir": lambda job: job.cwd,
-    }
-
-
-LETTERS = {
-    "A": ("jobid", "JOBID"), "B": ("nodelist", "EXEC_HOST"), "C": ("cpus", "CPUS"),
-    "D": ("numnodes", "NODES"), "E": ("dependency", "DEPENDENCY"), "F": ("arrayjobid", "ARRAY_JOB_ID"),
-    "K": ("arraytaskid", "ARRAY_TASK_ID"), "L": ("timeleft", "TIME_LEFT"), "M": ("timeused", "TIME"),
-    "N": ("nodelist", "NODELIST"), "P": ("partition", "PARTITION"), "Q": ("priority", "PRIORITY"),
-    "R": ("reasonlist", "NODELIST(REASON)"), "S": ("starttime", "START_TIME"), "T": ("state", "STATE"),
-    "U": ("userid", "UID"), "V": ("submittime", "SUBMIT_TIME"), "Z": ("workdir", "WORK_DIR"),
-    "a": ("account", "ACCOUNT"), "e": ("endtime", "END_TIME"), "i": ("jobarrayid", "JOBID"),
-    "j": ("name", "NAME"), "l": ("timelimit", "TIME_LIMIT"), "o": ("command", "COMMAND"),
-    "p": ("priority", "PRIORITY"), "q": ("qos", "QOS"), "r": ("reason", "REASON"),
-    "t": ("statecompact", "ST"), "u": ("username", "USER"),
-}  # fmt: skip
-"""By the letter of `squeue --format`: the field, and its title."""
-
-
-def sacct_fields(user: str, uid: int) -> dict[str, tuple[str, Field]]:
-    """By the name of `sacct --format` in small letters: the title, and what it shows."""
-    fields: Mapping[str, Field] = {
-        "JobID": lambda job: job.id,
-        "JobIDRaw": lambda job: str(job.number),
-        "JobName": lambda job: job.name,
-        "Partition": _constant(PARTITION),
-        "Account": _constant(""),
-        "State": lambda job: job.state,
-        "ExitCode": _exit,
-        "DerivedExitCode": _exit,
-        "AllocCPUS": lambda job: str(job.cpus),
-        "NCPUS": lambda job: str(job.cpus),
-        "ReqCPUS": lambda job: str(job.cpus),
-        "NNodes": _constant("1"),
-        "AllocNodes": lambda job: str(int(job.started is not None)),
-        "ReqNodes": _constant("1"),
-        "User": _constant(user),
-        "UID": _constant(str(uid)),
-        "Submit": lambda job: clock(job.submitted),
-        "Eligible": lambda job: clock(job.submitted),
-        "Start": lambda job: clock(job.started),
-        "End": lambda job: clock(job.ended),
-        "Elapsed": lambda job: duration(job.wall or 0),
-        "ElapsedRaw": lambda job: str(int(job.wall or 0)),
-        "CPUTime": lambda job: duration((job.wall or 0) * job.cpus),
-        "CPUTimeRAW": lambda job: str(int((job.wall or 0) * job.cpus)),
-        "TotalCPU": lambda job: duration(job.cpu or 0),
-        "MaxRSS": lambda job: f"{job.peak_memory // 1024}K" if job.peak_memory is not None else "",
-        "NodeList": lambda job: job.node or "None assigned",
-        "Timelimit": lambda job: duration(job.limit),
-        "TimelimitRaw": lambda job: str(int((job.limit or 0) / 60)),
-        "WorkDir": lambda job: job.cwd,
-        "Reason": lambda job: job.reason,
-    }
-    return {title.lower(): (title, field) for title, field in fields.items()}
+def fields_of(user: str, uid: int) -> list[Field]:
+    """All parts that squeue and sacct are asked for by name or letter."""
+    return [
+        Field(lambda job: job.id, "i", "JOBID", "jobarrayid", "JobID"),
+        Field(lambda job: str(job.number), "A", "JOBID", "jobid", "JobIDRaw"),
+        Field(lambda job: str(job.array or job.number), "F", "ARRAY_JOB_ID", "arrayjobid"),
+        Field(lambda job: job.index if job.index is not None else "N/A", "K", "ARRAY_TASK_ID", "arraytaskid"),
+        Field(lambda job: job.name, "j", "NAME", "name", "JobName"),
+        Field(_constant(user), "u", "USER", "username", "User"),
+        Field(_constant(str(uid)), "U", "UID", "userid", "UID"),
+        Field(_constant(PARTITION), "P", "PARTITION", "partition", "Partition"),
+        Field(_constant("(null)"), "a", "ACCOUNT", "account"),
+        Field(_constant("(null)"), "q", "QOS", "qos"),
+        Field(_constant("(null)"), "E", "DEPENDENCY", "dependency"),
+        Field(_constant("0"), "Q", "PRIORITY", "priority"),
+        Field(_constant(""), sacct="Account"),
+        Field(lambda job: SHORT[job.state], "t", "ST", "statecompact"),
+        Field(lambda job: job.state, "T", "STATE", "state", "State"),
+        Field(lambda job: job.reason, "r", "REASON", "reason", "Reason"),
+        Field(_where, "R", "NODELIST(REASON)", "reasonlist"),
+        Field(lambda job: str(job.code), title="EXIT_CODE", names="exit_code"),
+        Field(_exit, sacct="ExitCode DerivedExitCode"),
+        Field(lambda job: job.node, "N", "NODELIST", "nodelist"),
+        Field(lambda job: job.node, "B", "EXEC_HOST", "batchhost"),
+        Field(lambda job: job.node or "None assigned", sacct="NodeList"),
+        Field(_constant("1"), "D", "NODES", "numnodes", "NNodes ReqNodes"),
+        Field(lambda job: str(job.cpus), "C", "CPUS", "numcpus cpus", "AllocCPUS NCPUS ReqCPUS"),
+        Field(lambda job: duration(job.wall or 0, whole=False), "M", "TIME", "timeused"),
+        Field(lambda job: duration(job.limit, whole=False), "l", "TIME_LIMIT", "timelimit"),
+        Field(_left, "L", "TIME_LEFT", "timeleft"),
+        Field(lambda job: clock(job.submitted), "V", "SUBMIT_TIME", "submittime", "Submit Eligible"),
+        Field(lambda job: clock(job.started, "N/A"), "S", "START_TIME", "starttime"),
+        Field(lambda job: clock(job.ended, "N/A"), "e", "END_TIME", "endtime"),
+        Field(lambda job: clock(job.started), sacct="Start"),
+        Field(lambda job: clock(job.ended), sacct="End"),
+        Field(lambda job: duration(job.wall or 0), sacct="Elapsed"),
+        Field(lambda job: str(int(job.wall or 0)), sacct="ElapsedRaw"),
+        Field(lambda job: duration(job.limit), sacct="Timelimit"),
+        Field(lambda job: str(int((job.limit or 0) / 60)), sacct="TimelimitRaw"),
+        Field(lambda job: duration((job.wall or 0) * job.cpus), sacct="CPUTime"),
+        Field(lambda job: str(int((job.wall or 0) * job.cpus)), sacct="CPUTimeRAW"),
+        Field(lambda job: duration(job.cpu or 0), sacct="TotalCPU"),
+        Field(lambda job: f"{(job.peak_memory or 0) // 1024}K" if job.peak_memory else "", sacct="MaxRSS"),
+        Field(lambda job: job.cwd, "Z", "WORK_DIR", "workdir", "WorkDir"),
+        Field(lambda job: job.command.partition(" ")[0], "o", "COMMAND", "command"),
+        Field(lambda job: job.stdout, title="STDOUT", names="stdout"),
+        Field(lambda job: job.stderr, title="STDERR", names="stderr"),
+    ]
 
 
 def record(job: Job, *, user: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from adaptor.shims.fields import LETTERS, Field
+from adaptor.shims.fields import Field, Value
 from adaptor.shims.jobs import Job
 
 SQUEUE = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
@@ -15,14 +15,14 @@ SQUEUE_LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 SACCT = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 SACCT_BRIEF = "jobid,state,exitcode"
 _SACCT_WIDTHS = {"jobid": -12, "exitcode": 8, "start": 19, "end": 19, "submit": 19, "eligible": 19}
-_SIGN = re.compile(r"%(?P<right>\.)?(?P<width>\d+)?(?P<letter>[A-Za-z])|%%|[^%]+|%")
-_ITEM = re.compile(r"(?P<name>[\w-]+)(?::(?P<right>\.)?(?P<left>-)?(?P<width>\d+)?(?P<suffix>.*))?")
+_SIGN = re.compile(r"%(?P<right>\.)?(?P<width>\d{1,4})?(?P<letter>[A-Za-z])|%%|[^%]+|%")
+_ITEM = re.compile(r"(?P<name>[\w-]+)(?::(?P<right>\.)?(?P<left>-)?(?P<width>\d{1,4})?(?P<suffix>.*))?")
 _USUAL_WIDTH = 20
 
 
 class Column(msgspec.Struct, frozen=True):
     title: str
-    value: Field
+    value: Value
     width: int = 0
     """0: any. Longer texts are cut."""
     right: bool = False
@@ -41,9 +41,13 @@ def _empty(_job: Job) -> str:
     return ""
 
 
-def of_letters(text: str, fields: Mapping[str, Field]) -> list[Column]:
+_UNKNOWN = Field(_empty)
+
+
+def of_letters(text: str, fields: Sequence[Field]) -> list[Column]:
     """The columns of `squeue --format`; letters that nothing is known of stay empty."""
     columns: list[Column] = []
+    by_letter = {field.letter: field for field in fields if field.letter}
     for match in _SIGN.finditer(text):
         if match["letter"] is None:
             between = "%" if match[0] == "%%" else match[0]
@@ -53,32 +57,20 @@ def of_letters(text: str, fields: Mapping[str, Field]) -> list[Column]:
             else:
                 columns.append(Column("", _empty, behind=between))
             continue
-        name, title = LETTERS.get(match["letter"], ("", ""))
-        columns.append(
-            Column(title, fields.get(name, _empty), int(match["width"] or 0), bool(match["right"]))
-        )
+        field = by_letter.get(match["letter"], _UNKNOWN)
+        columns.append(Column(field.title, field.value, int(match["width"] or 0), bool(match["right"])))
     return columns
 
 
-_TITLES = {
-    "jobarrayid": "JOBID", "timeused": "TIME", "timelimit": "TIME_LIMIT", "username": "USER", "userid": "UID",
-    "statecompact": "ST", "numnodes": "NODES", "numcpus": "CPUS", "numtasks": "TASKS",
-    "starttime": "START_TIME", "endtime": "END_TIME", "submittime": "SUBMIT_TIME", "timeleft": "TIME_LEFT",
-    "workdir": "WORK_DIR",
-    "reasonlist": "NODELIST(REASON)", "arrayjobid": "ARRAY_JOB_ID", "arraytaskid": "ARRAY_TASK_ID",
-}  # fmt: skip
-
-
-def of_names(text: str, fields: Mapping[str, Field]) -> list[Column]:
+def of_names(text: str, fields: Sequence[Field]) -> list[Column]:
     """The columns of `squeue --Format`."""
+    by_name = {name: field for field in fields for name in field.names.split()}
     columns = []
-    for part in filter(None, (word.strip() for word in text.split(","))):
-        match = _ITEM.match(part)
-        name = match["name"].lower() if match else ""
-        width = _USUAL_WIDTH if match is None or match["width"] is None else int(match["width"])
-        right, suffix = (bool(match["right"]), match["suffix"] or "") if match else (False, "")
-        title = _TITLES.get(name, name.upper())
-        columns.append(Column(title, fields.get(name, _empty), width, right, suffix))
+    for match in filter(None, (_ITEM.match(word.strip()) for word in text.split(","))):
+        name = match["name"].lower()
+        field = by_name.get(name, Field(_empty, title=name.upper()))
+        width = int(match["width"] or _USUAL_WIDTH)
+        columns.append(Column(field.title, field.value, width, bool(match["right"]), match["suffix"] or ""))
     return columns
 
 
@@ -89,16 +81,15 @@ def squeue_rows(columns: Sequence[Column], jobs: Iterable[Job], *, header: bool)
         yield "".join(column.cell(column.value(job)) for column in columns)
 
 
-def of_sacct(text: str, fields: Mapping[str, tuple[str, Field]]) -> list[Column]:
+def of_sacct(text: str, fields: Sequence[Field]) -> list[Column]:
     """The columns of `sacct --format`; names that nothing is known of stay empty."""
+    known = {title.lower(): (title, field.value) for field in fields for title in field.sacct.split()}
     columns = []
     for part in filter(None, (word.strip() for word in text.split(","))):
-        name, percent, size = part.partition("%")
-        name = name.lower()
-        title, value = fields.get(name, (part.partition("%")[0], _empty))
-        usual = _SACCT_WIDTHS.get(name, 10)
-        width = int(size) if percent and re.fullmatch(r"-?\d+", size) else usual
-        columns.append(Column(title, value, abs(width), width > 0))
+        name, _, size = part.partition("%")
+        title, value = known.get(name.lower(), (name, _empty))
+        given = int(size) if re.fullmatch(r"-?\d{1,4}", size) else _SACCT_WIDTHS.get(name.lower(), 10)
+        columns.append(Column(title, value, abs(given), given > 0))
     return columns
 
 

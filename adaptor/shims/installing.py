@@ -14,7 +14,7 @@ from adaptor.cli.printing import printable
 from adaptor.errors import UsageError
 from adaptor.option_kinds import DURATION
 from adaptor.private_files import write_atomically
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.protocol.state_directory import private_directory
 from adaptor.shims.real import FOLDER, RULES
 from adaptor.shims.rules import USUAL_TIME, Rules

@@ -8,7 +8,7 @@ from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
 from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.resources import TaskSize
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.kernels import Array
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.config.schema import SshConfig
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.processes.talk import Talk
 from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration

@@ -12,8 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.files import naming, write_whole
+from adaptor.simulation.files import ReplayError, naming, write_whole
 
 Some = TypeVar("Some")
 Result = TypeVar("Result")

@@ -30,7 +30,7 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -108,6 +109,14 @@ def given(cluster: ThrowawaySlurm) -> int:
     return int(line.split("=")[1]) - 1
 
 
+def give_srun(folder: Path, cluster: ThrowawaySlurm) -> None:
+    """Put an `srun` first that finds the cluster in jobs, too: Snakemake's plugin drops $SLURM_CONF."""
+    folder.mkdir()
+    (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={cluster.conf} exec {shutil.which("srun")} "$@"\n')
+    (folder / "srun").chmod(0o755)
+    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+
 CLIENTS = ("a loop of sbatch", "submitit submit", "submitit map_array", "snakemake")
 
 
@@ -119,6 +128,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root, ThrowawaySlurm() as cluster:
         os.environ["SLURM_CONF"] = str(cluster.conf)
+        give_srun(Path(root, "bin"), cluster)
         for client in options.client or CLIENTS:
             if client == "snakemake" and not options.snakemake:
                 continue

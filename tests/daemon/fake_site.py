@@ -43,6 +43,8 @@ class FakeBackend:
         self.node_sizes: tuple[Node, ...] = ()
         self.running: tuple[RunningJob, ...] = ()
         self.pending: tuple[PendingJob, ...] = ()
+        self.limits: dict[str, float] = {}
+        """Of running jobs, seconds."""
         self.unknown: tuple[str, ...] = ()
         self.ended: list[EndedJob] = []
         """What its records show."""
@@ -72,6 +74,7 @@ class FakeBackend:
             running=self.running,
             pending=self.pending,
             nodes=self.node_sizes,
+            limits=self.limits,
             unknown=self.unknown,
         )
 

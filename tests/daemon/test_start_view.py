@@ -62,7 +62,7 @@ def wait(predicted: float, started: float | None) -> PilotWait:
 
 def test_the_record_of_starts() -> None:
     waits = [wait(100, 100), wait(100, 160), wait(100, 1000), wait(500, 400), wait(100, 200), wait(1, None)]
-    assert record_of_starts(waits) == StartRecord(requests=5, within=4, error=100.0)
+    assert record_of_starts(waits) == StartRecord(starts=5, held=4, error=100.0, own=True)
     assert record_of_starts(waits[1:]) is None, "four are too few"
 
 

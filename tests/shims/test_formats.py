@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.shims import formats
-from adaptor.shims.fields import as_json, duration, record, sacct_fields, squeue_fields
+from adaptor.shims.fields import as_json, duration, fields_of, record
 from adaptor.shims.jobs import Job, job_of
 from tests.shims.test_jobs import view
 
-SQUEUE, SACCT = squeue_fields("ada", 1000), sacct_fields("ada", 1000)
+FIELDS = fields_of("ada", 1000)
 
 
 def a_job() -> Job:
@@ -19,11 +19,11 @@ def a_job() -> Job:
 
 
 def squeue(text: str, *, header: bool = False) -> list[str]:
-    return [*formats.squeue_rows(formats.of_letters(text, SQUEUE), [a_job()], header=header)]
+    return [*formats.squeue_rows(formats.of_letters(text, FIELDS), [a_job()], header=header)]
 
 
 def sacct(text: str, between: str = "", *, header: bool = False, ends: bool = False) -> list[str]:
-    columns = formats.of_sacct(text, SACCT)
+    columns = formats.of_sacct(text, FIELDS)
     return [*formats.sacct_rows(columns, [a_job()], header=header, between=between, ends=ends)]
 
 
@@ -48,7 +48,7 @@ def test_letters(text: str, row: str) -> None:
 
 
 def test_names_of_squeue() -> None:
-    columns = formats.of_names("JobID:12,State:.10,Name:5|,nothing:3,UserName", SQUEUE)
+    columns = formats.of_names("JobID:12,State:.10,Name:5|,nothing:3,UserName", FIELDS)
     header, row = formats.squeue_rows(columns, [a_job()], header=True)
     assert header.startswith("JOBID            STATENAME |NOTUSER")
     assert row == "300000002    COMPLETEDsim  |" + "".ljust(3) + "ada".ljust(20)
@@ -81,7 +81,7 @@ def test_durations(seconds: float | None, text: str) -> None:
 def test_any_format_is_answered(text: str) -> None:
     squeue(text, header=True)
     sacct(text, "|", header=True)
-    [*formats.squeue_rows(formats.of_names(text, SQUEUE), [a_job()], header=True)]
+    [*formats.squeue_rows(formats.of_names(text, FIELDS), [a_job()], header=True)]
 
 
 def test_records() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable
 from adaptor.bagfile.scripts.values import ArraySpec
 from adaptor.batch_script import Dialect
-from adaptor.config.schema import SiteConfig, sites_of
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
 
 _AFTER = {"afterok": "after", "afterany": "after_any"}
 """By the schedulers' word, the option of the bag."""
@@ -253,7 +255,7 @@ def sites_for(
 def _fulfils(site: SiteConfig, wish: SiteWish) -> bool:
     if not wish.key:
         return False
-    there = {getattr(alone, wish.key) for alone in sites_of(site).values()}
+    there = {*_values(site, wish.key)}
     wanted = wish.given.value.split(",") if wish.key == "partition" else [wish.given.value]
     return not there.isdisjoint(
         each.partition("@")[0] if wish.key == "partition" else each for each in wanted
@@ -261,8 +263,13 @@ def _fulfils(site: SiteConfig, wish: SiteWish) -> bool:
 
 
 def _value(site: SiteConfig, key: str) -> str:
-    found = dict.fromkeys(filter(None, (getattr(alone, key) for alone in sites_of(site).values())))
-    return ", ".join(found) or "none"
+    return ", ".join(dict.fromkeys(filter(None, _values(site, key)))) or "none"
+
+
+def _values(site: SiteConfig, key: str) -> list[str]:
+    from adaptor.config.schema import sites_of  # loads YAML, which few scripts need
+
+    return [getattr(alone, key) for alone in sites_of(site).values()]
 
 
 def _instead(site: SiteConfig, name: str, wish: SiteWish) -> str:

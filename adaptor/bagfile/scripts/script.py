@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,8 +18,10 @@ from adaptor.bagfile.scripts.qsub import QSUB
 from adaptor.bagfile.scripts.sbatch import SBATCH
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
-from adaptor.config.schema import SiteConfig
 from adaptor.errors import BagFileError, ObstaclesError, UsageError
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
 
 LARGEST = 1024**2
 """Bytes of a script; sbatch takes 4 MiB."""

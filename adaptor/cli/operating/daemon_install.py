@@ -24,7 +24,7 @@ from adaptor.client.asking import NoAnswerError, OtherVersionError, Outage, ask
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.private_files import write_private
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.protocol.access import AccessError
 from adaptor.protocol.state_directory import state_directory
 

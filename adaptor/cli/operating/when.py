@@ -167,8 +167,13 @@ def _details(view: api.StartView) -> Iterator[str]:
 
 
 def record_words(record: api.StartRecord | None) -> str:
-    """`18 of 20 requests started within 10m of their plan, the median 2m off it`."""
+    """`18 of 20 jobs started within their intervals, the median 2m off`."""
     if record is None:
-        return "too little known: fewer than 5 requests of yours have started here"
-    started = f"{record.within} of {plural(record.requests, 'request')} started within 10m of their plan"
-    return f"{started}, half of them within {duration(record.error)}"
+        return "too little known: fewer than 5 starts were seen here"
+    if record.own:
+        started = (
+            f"{record.held} of {plural(record.starts, 'request')} of yours started within 10m of their plan"
+        )
+    else:
+        started = f"{record.held} of {plural(record.starts, 'job')} started within their intervals"
+    return f"{started}, the median {duration(record.error)} off"

@@ -60,6 +60,7 @@ async def _at(site: Site, asked: api.GetStart) -> list[StartView]:
         own={pilot.job for pilot in memory.pilots.values() if pilot.job is not None},
         waits=site.core.journal.read(pilot_waits, site.name),
         wait_shares=memory.waits.shares,
+        starts=site.starts,
         ceilings=await site.ask(lambda: ceilings_of(backend, config), patient=False) or {},
         report=await site.ask(asks_scheduler, patient=False) if asks_scheduler else None,
     )

@@ -14,7 +14,7 @@ from adaptor.config.schema import SiteConfig, SshConfig
 from adaptor.daemon.clock import SKEW, system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.routes import Tunnel
-from adaptor.processes.python_commands import code_command
+from adaptor.processes.commands import code_command
 from adaptor.protocol.listener import addresses
 from backends.base import SchedulerError
 from backends.commands import Commands

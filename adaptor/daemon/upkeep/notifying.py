@@ -33,7 +33,7 @@ from adaptor.journal.views import bags
 from adaptor.model import TaskState
 from adaptor.notify.channels import mail, read_urls, require_apprise, sendmail
 from adaptor.private_files import write_private
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.scheduling.bag import Bag
 from adaptor.units import format_duration
 

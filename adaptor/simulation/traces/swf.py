@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.errors import TraceError
-from adaptor.simulation.files import naming
+from adaptor.simulation.files import TraceError, naming
 
 _LABELS = frozenset(
     [

@@ -16,8 +16,7 @@ from adaptor_experiments.commands.bag_terms import duration, terms_of_bag
 from adaptor_experiments.commands.running import FILE, count_option
 
 if TYPE_CHECKING:
-    from adaptor.simulation.holes import HolesFound
-    from adaptor.simulation.what_if import WhatIf
+    from adaptor.simulation.what_if import HolesFound, WhatIf
     from adaptor_experiments.commands.bag_terms import BagCluster
 
 
@@ -113,7 +112,7 @@ def _holes(found: WhatIf, loaded: BagCluster) -> list[str]:
     """On nodes, whether requests that were made to start at once did."""
     if not loaded.nodes:
         return []
-    from adaptor.simulation.holes import TWO_CYCLES
+    from adaptor.simulation.what_if import TWO_CYCLES
 
     holes, started = found.result.holes(TWO_CYCLES)
     return [f"{started} of {holes} ({started / holes:.0%})" if holes else "-"]
@@ -166,7 +165,7 @@ def holes(asked: AskedBag, samples: int, as_json: bool, **limits: Any) -> None:
     """
     import numpy as np
 
-    from adaptor.simulation.holes import find_holes
+    from adaptor.simulation.what_if import find_holes
 
     cluster = asked.loaded.cluster
     if not asked.loaded.nodes:

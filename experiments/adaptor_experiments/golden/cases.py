@@ -10,8 +10,8 @@ import msgspec
 
 from adaptor.resources import TaskSize
 from adaptor.simulation.distributions import draw_runtimes
-from adaptor.simulation.holes import find_holes
 from adaptor.simulation.traces.repairs import Choices
+from adaptor.simulation.what_if import find_holes
 from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
 from adaptor_experiments.golden.scenes import SCENES, run_scene

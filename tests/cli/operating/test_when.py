@@ -34,7 +34,7 @@ LATER = StartView(
         StartChoice(processors=32, tr=10_800.0, planned=NOW + 9, start=Estimate(NOW, NOW + 300, NOW + 900)),
     ],
     remarks=["jobs that come later with a higher priority"],
-    record=StartRecord(requests=20, within=18, error=120.0),
+    record=StartRecord(starts=20, held=18, error=120.0),
 )
 NEVER = StartView(
     site="far", observed=NOW, at=NOW, processors=64, tr=10_800.0, never="1h is the most (MaxTime)"
@@ -57,7 +57,7 @@ def test_the_earliest_place_in_full_and_a_line_for_the_others(cli: Cli, serve: S
         "  because 12 jobs that wait come first",
         "  sooner: 64 processors for 2h: now; 32 processors for 3h: about 22:18 (22:13 to 22:28)",
         "  if all jobs run to their limits: 23:20:00",
-        "  record: 18 of 20 requests started within 10m of their plan, half of them within 2m",
+        "  record: 18 of 20 jobs started within their intervals, the median 2m off",
         "  not known: jobs that come later with a higher priority",
         "far: never: 1h is the most (MaxTime)",
     ]
@@ -226,3 +226,10 @@ def test_for_the_form_of_the_page(serve: Serve) -> None:
     ):
         with pytest.raises(client.UsageError, match=said):
             client.in_words(wrong)
+
+
+def test_the_record_of_own_requests_compares_plans(cli: Cli, serve: Serve) -> None:
+    record = StartRecord(starts=9, held=8, error=60.0, own=True)
+    serve({api.GetStart: [msgspec.structs.replace(LATER, record=record)]})
+    said = "  record: 8 of 9 requests of yours started within 10m of their plan, the median 1m off"
+    assert said in cli("when", "-p", "1", "-t", "1h").lines

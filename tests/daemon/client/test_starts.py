@@ -93,6 +93,21 @@ def test_a_job_that_runs_was_held_or_has_ended(site: FakeSite) -> None:
         assert words in view.reason
 
 
+def test_the_record_is_of_the_jobs_that_were_seen_to_wait_and_start(site: FakeSite) -> None:
+    end = time.time() + 600
+    site.backend.running = (RunningJob("17", 8, end),)
+    site.backend.pending = tuple(PendingJob(f"{number}", 1, 600.0) for number in range(5))
+    (view,) = asked(site)
+    assert view.record is None
+    now = time.time()
+    site.backend.pending = ()
+    site.backend.running = tuple(RunningJob(f"{number}", 1, now + 600) for number in range(5))
+    site.backend.limits = dict.fromkeys("01234", 600.0)
+    (view,) = asked(site)
+    assert view.record is not None
+    assert (view.record.starts, view.record.own) == (5, False)
+
+
 def test_an_unknown_job_is_an_error_that_says_what_is_hidden(site: FakeSite) -> None:
     with pytest.raises(UsageError, match=r"job 5 is not known: here: no job 5 waits or runs there$"):
         asked(site, None, job="5")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.traces.swf import MOST_PROCESSORS
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.commands.running import PROCESSORS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.processes.python_commands import code_command, isolated_command, module_command
+from adaptor.processes.commands import code_command, isolated_command, module_command
 
 SHADOWED = ("json", "signal", "struct", "ctypes", "string", "numbers", "socket", "runpy", "adaptor")
 MODULES = [
