@@ -34,7 +34,7 @@ Kind = Literal[
     "paid late",
 ]
 """Forecasts that err alike: of starts, at once in all futures or later; of ends of bags by the tasks that
-finished (none, up to a quarter, more), beside jobs of others in the queue or alone; alone, bags that pay."""
+finished (none, up to a quarter, more), with jobs of others in the queue or alone; alone, bags that pay."""
 EARLY = 0.25
 """The share of finished tasks up to which a forecast is an early one."""
 ENOUGH = 19
@@ -95,7 +95,7 @@ def calibrated(raw: Raw, own: Sequence[float] = (), measured: Sequence[float] | 
 
     Args:
         own: scores of past forecasts of this kind at the site, the oldest first.
-        measured: scores at other sites, which stand beside them, and count less the more there are; None:
+        measured: scores at other sites, which are added to them, and count less the more there are; None:
             those of `measured_scores`.
     """
     scores = sorted([*own[-NEWEST:], *(MEASURED[raw.kind] if measured is None else measured)])

@@ -60,7 +60,7 @@ def forecast(
     those of the same trace whose bags had ended before, as with the record of a site.
 
     --starts: the jobs of the traces themselves, each at its submission, from the queue of that moment, as
-    recorded and by simulated schedulers; beside the plan by time limits and the binomial bound of Brevik,
+    recorded and by simulated schedulers; next to the plan by time limits and the binomial bound of Brevik,
     Nurmi and Wolski (2006). Stop it at any time: the same command goes on from there.
 
     \b

@@ -12,7 +12,7 @@ from adaptor.forecast.calibration import Kind, Raw, calibrated, score
 from adaptor.forecast.estimate import Estimate
 
 _PLACES = 40
-"""The measured scores divide all into so many parts."""
+"""The measured scores divide all into this number of parts."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

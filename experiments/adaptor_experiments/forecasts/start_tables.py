@@ -40,7 +40,7 @@ COVER_HEADINGS = ("trace", "scheduler", "interval", "held", "median width", "upp
 
 
 def cover_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
-    """How often starts lie in their 90 % intervals, and below the upper ends, beside the binomial bound."""
+    """How often starts lie in their 90 % intervals, and below the upper ends, with the binomial bound."""
     cases = [row.case for row in rows]
     ways = {
         "drawn": [case.raw.ends for case in cases],
