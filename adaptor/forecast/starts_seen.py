@@ -1,6 +1,6 @@
-"""How often forecasts of starts held at a site, by the jobs of anyone that waited there. Pure.
+"""How often forecasts of starts held at a site, by the jobs of all users that waited there. Pure.
 
-Whenever a queue is forecast for somebody, all jobs that wait in it are forecast too, which costs next to
+Whenever a queue is forecast for a question, all jobs that wait in it are forecast too, which costs next to
 nothing. The first forecast of each job is judged, when the job is seen to run. One that starts and ends
 between two looks is never seen to run, so short jobs count less.
 """

@@ -54,6 +54,14 @@ def devices_of(environment: Mapping[str, str], node: str) -> Devices:
     return _unnamed(_of_file(environment.get("PBS_GPUFILE", ""), node) or _counted(environment))
 
 
+def of_worker(held: Collection[str] | None, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a worker that holds these devices; None: the site has none, so nothing changes."""
+    if held is None:
+        return dict(inherited)
+    kept = {name: value for name, value in inherited.items() if name not in VARIABLES}
+    return {**kept, **dict.fromkeys(WHERE_NONE_IS_SET, ",".join(held)), "ADAPTOR_GPUS": str(len(held))}
+
+
 def _unnamed(ids: tuple[str, ...]) -> Devices:
     return Devices(dict.fromkeys(WHERE_NONE_IS_SET, ids) if ids else {})
 

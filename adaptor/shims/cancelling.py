@@ -12,7 +12,7 @@ from adaptor import api
 from adaptor.bagfile.scripts.getopt import OptionError
 from adaptor.client.bags import Client
 from adaptor.errors import NoDaemonError
-from adaptor.shims.jobs import ACTIVE, Job, Jobs
+from adaptor.shims.jobs import ACTIVE, Jobs
 from adaptor.shims.options import Asked, read
 from adaptor.shims.real import asked, found, pass_on, tell
 
@@ -50,8 +50,10 @@ def _cancel(wanted: Asked) -> None:
         print("scancel: error: Invalid job id specified", file=sys.stderr)
     by_bag: dict[int, list[int]] = defaultdict(list)
     for job in found:
-        if _meant(job) and wanted.chooses(job, user, uid):
+        if job.state in ACTIVE and wanted.chooses(job, user, uid):
             by_bag[job.bag].append(job.task)
+            if wanted.has("verbose"):
+                print(f"scancel: Terminating job {job.id}", file=sys.stderr)
     if not by_bag:
         return
     try:
@@ -60,7 +62,3 @@ def _cancel(wanted: Asked) -> None:
                 client.ask(api.Cancel([bag], tasks))
     except NoDaemonError:
         raise NoDaemonError("no daemon runs that could cancel jobs: adaptor daemon start") from None
-
-
-def _meant(job: Job) -> bool:
-    return job.state in ACTIVE

@@ -72,7 +72,7 @@ def shims(folder: Path, max_time: float | None, default_time: float | None, conf
     place = private_directory(folder.absolute())
     for name in COMMANDS:
         _write(place / name, script(place, name).encode(), 0o700)
-    _write(place / RULES, msgspec.yaml.encode(rules), 0o600)
+    _write(place / RULES, msgspec.json.encode(rules), 0o600)
     click.echo(f"{len(COMMANDS)} commands in {printable(str(place))}; use them:")
     click.echo(f"  export PATH={printable(shlex.quote(str(place)))}:$PATH")
 

@@ -25,7 +25,7 @@ _PAGE = 2_000
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A job number that somebody wrote."""
+    """A job number on a command line."""
 
     number: int
     indices: frozenset[str] | None = None

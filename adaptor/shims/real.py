@@ -12,7 +12,7 @@ from adaptor.defaults import REAL_COMMANDS
 
 FOLDER = "ADAPTOR_SHIM_FOLDER"
 """The variable that names the folder of the shim that runs."""
-RULES = "shims.yaml"
+RULES = "shims.json"
 """The file by which a folder of shims is known; it has the rules."""
 
 

@@ -20,7 +20,7 @@ USUAL_TIME = 3600.0
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `adaptor shims` was told."""
+    """The options of `adaptor shims`."""
 
     max_time: float = USUAL_TIME
     """Seconds that a small job may ask for."""
@@ -81,7 +81,7 @@ class Dependencies(msgspec.Struct, frozen=True):
 
 
 class DependencyError(Exception):
-    """Nobody can follow it; the text says why."""
+    """It cannot be followed; the text says why."""
 
 
 def dependencies(given: Sequence[GivenOption]) -> Dependencies:

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -108,7 +108,7 @@ class SmallJob:
 
     def shape(self, **same: None) -> str:
         """The same for jobs that share a bag. `same`: in place of their sizes, or nothing."""
-        parts = {"cwd": "", "output": "", "environment": {}, "script": None, **same}
+        parts: dict[str, Any] = {"cwd": "", "output": "", "environment": {}, "script": None, **same}
         common = msgspec.structs.replace(self.spec, **parts)
         empty = not self.made.environment
         return hashlib.sha256(msgspec.msgpack.encode((common, empty))).hexdigest()[:24]

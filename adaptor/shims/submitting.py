@@ -20,12 +20,16 @@ from adaptor.shims.rules import DependencyError, Rules, TooLarge, dependencies
 from adaptor.shims.small_jobs import SmallJob
 
 _WRAP = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n"
+_ABOUT = ("--help", "--usage", "--version", "-V", "-h")
+"""Questions about the real command."""
 _PAUSE = 1.0
 """Seconds between two looks at jobs that `--wait` waits for."""
 
 
 def sbatch(arguments: list[str], folder: Path) -> int:
     """The exit code of `sbatch`, or none: the real one has taken this process over."""
+    if not {*arguments}.isdisjoint(_ABOUT):
+        pass_on("sbatch", arguments)
     data, piped = b"", False
     try:
         given, rest = SBATCH.table.leading(arguments)
@@ -54,7 +58,7 @@ def _numbers_of(
 
     Raises:
         TooLarge: it is a job for the scheduler.
-        DependencyError: it is one, and the scheduler cannot have it, or nobody can follow its dependency.
+        DependencyError: it is one, and the scheduler cannot have it, or its dependency cannot be followed.
         AdaptorError: it may be submitted, or not.
     """
     awaited = dependencies(given)
@@ -84,10 +88,10 @@ def _script(given: Sequence[GivenOption], rest: list[str]) -> tuple[bytes, str, 
 
 def _rules(folder: Path) -> Rules:
     try:
-        return msgspec.yaml.decode((folder / RULES).read_bytes(), type=Rules)
+        return msgspec.json.decode((folder / RULES).read_bytes(), type=Rules)
     except FileNotFoundError:
         return Rules()
-    except msgspec.ValidationError as error:
+    except msgspec.DecodeError as error:
         raise UsageError(f"{folder / RULES}: {error}") from None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.config.schema import SiteConfig
-from adaptor.processes.devices import VARIABLES, WHERE_NONE_IS_SET, ids_of
+from adaptor.processes.devices import ids_of
 from adaptor.resources import Gpus, Node, Part, TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
@@ -39,14 +39,6 @@ def devices(
         return ids_of(environment[_CHOSEN])
     found = (_DEVICE.fullmatch(path.name) for path in folder.glob("nvidia[0-9]*"))
     return tuple(map(str, sorted(int(match[1]) for match in found if match)))
-
-
-def of_worker(held: Collection[str] | None, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a worker that holds these devices; None: the site has none, so nothing changes."""
-    if held is None:
-        return dict(inherited)
-    kept = {name: value for name, value in inherited.items() if name not in VARIABLES}
-    return {**kept, **dict.fromkeys(WHERE_NONE_IS_SET, ",".join(held)), "ADAPTOR_GPUS": str(len(held))}
 
 
 class LocalMachine(msgspec.Struct, frozen=True):

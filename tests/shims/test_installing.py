@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.shims.installing import COMMANDS, script
-from adaptor.shims.real import RULES, leave_path
+from adaptor.shims.real import RULES
 from adaptor.shims.rules import Rules
 from tests.cli.conftest import cli, state  # noqa: F401
 from tests.cli.invoking import Cli
@@ -21,7 +21,7 @@ def test_a_private_folder_of_commands(cli: Cli, tmp_path: Path) -> None:  # noqa
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {path.name for path in folder.iterdir()} == {*COMMANDS, RULES}
     assert all(stat.S_IMODE((folder / name).stat().st_mode) == 0o700 for name in COMMANDS)
-    rules = msgspec.yaml.decode((folder / RULES).read_bytes(), type=Rules)
+    rules = msgspec.json.decode((folder / RULES).read_bytes(), type=Rules)
     assert rules == Rules(max_time=1200.0, default_time=600.0)
 
 
@@ -49,10 +49,3 @@ def test_inside_a_task_the_real_command_runs(tmp_path: Path) -> None:
             ["squeue", "-o", "a b'$x"], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout == "real|-o|a b'$x|"
-
-
-def test_folders_of_shims_leave_the_path(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    (tmp_path / RULES).write_text("{}")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    leave_path()
-    assert os.environ["PATH"] == "/bin"

@@ -1,4 +1,4 @@
-"""Open bags that close by themselves, since nobody appends tasks to them any more."""
+"""Open bags that close by themselves when no more tasks are appended to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adaptor.scheduling.bag import Bag
 
 
 class IdleBags:
-    """Remembers since when open bags have no unfinished task; a new daemon begins anew."""
+    """Remembers since when open bags have no unfinished task; a new daemon begins again."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[int, int], float] = {}
