@@ -312,6 +312,8 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     interpreter: Interpreter | None = None
     """What runs its calls; None: it has commands only."""
 
+    close_idle: float = 0.0
+    """Seconds without an unfinished task after which it closes by itself if it is open; 0: never."""
     kinds: tuple[TaskKind, ...] = ()
     """Of its tasks, the most frequent first; the daemon recognises them."""
 

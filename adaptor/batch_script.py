@@ -45,6 +45,48 @@ class BatchScript(msgspec.Struct, frozen=True, kw_only=True):
     """On top of the bag's environment."""
     processes: int = 1
     """How often its node stands in $PBS_NODEFILE."""
+    jobs: bool = False
+    """Whether its elements are jobs of `adaptor.shims`, each with an `OwnScript`."""
+
+
+OWN_SCRIPT = "ADAPTOR_SCRIPT"
+"""The variable of a task with its `OwnScript` as JSON; the task itself does not find it."""
+
+
+class OwnScript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one task has in place of the script of its bag."""
+
+    output: str
+    error: str = ""
+    append: bool = False
+    body: bytes = b""
+    """Empty: that of the bag."""
+    place: int | None = None
+    """In its array, from 0: the number of the array is that of its first element; None: there is no array."""
+    submitted: float = 0.0
+    """Epoch seconds."""
+    cpus: int = 1
+    limit: float | None = None
+    """Seconds, for those who ask for them; the task's own needs count."""
+
+
+_own_script = msgspec.json.Decoder(OwnScript)
+
+
+def own_script(environment: Mapping[str, str] | None) -> OwnScript | None:
+    """What a task has in place of the script of its bag. `environment`: the task's own variables."""
+    text = (environment or {}).get(OWN_SCRIPT)
+    return None if text is None else _own_script.decode(text)
+
+
+def script_of(script: BatchScript, environment: Mapping[str, str] | None) -> BatchScript:
+    """The script that a task runs."""
+    own = own_script(environment)
+    if own is None:
+        return script
+    own_files = {"output": own.output, "error": own.error, "append": own.append}
+    found: BatchScript = msgspec.structs.replace(script, body=own.body or script.body, **own_files)
+    return found
 
 
 class Element(msgspec.Struct, frozen=True):
@@ -54,6 +96,8 @@ class Element(msgspec.Struct, frozen=True):
     task: int
     index: str | None
     """In the array; None: there is no array."""
+    place: int | None = None
+    """As `OwnScript.place`."""
 
     @property
     def job(self) -> int:
@@ -63,14 +107,33 @@ class Element(msgspec.Struct, frozen=True):
     @property
     def array_job(self) -> int:
         """The number that all elements share."""
-        return self.job if self.index is None else self.bag
+        if self.index is None:
+            return self.job
+        return self.bag if self.place is None else self.job - self.place
+
+
+FIRST_JOB = _NUMBERS + 1
+"""The smallest number of an element."""
+
+
+def place_of(job: int) -> tuple[int, int]:
+    """The bag and the task of an element's own number.
+
+    Raises:
+        ValueError: no element has this number; a scheduler may have given it.
+    """
+    bag, task = divmod(job - 1, _NUMBERS)
+    if bag < 1:
+        raise ValueError(f"{job} is no number of an element")
+    return bag, task
 
 
 def element_of(script: BatchScript, bag: int, task: int, environment: Mapping[str, str] | None) -> Element:
     """The element that a task is, by the task's own variables."""
     own = environment or {}
     found = (own[name] for name in INDEX[script.dialect] if name in own)
-    return Element(bag, task, next(found, None))
+    script_own = own_script(own)
+    return Element(bag, task, next(found, None), script_own.place if script_own is not None else None)
 
 
 def output_files(script: BatchScript, element: Element, node: str) -> tuple[str, str]:

@@ -4,3 +4,5 @@ from __future__ import annotations
 
 RUNTIME_DIRECTORY = "/var/tmp/adaptor-donated"  # noqa: S108  (the node agent checks it before it uses it)
 """The folder of a node for what a reclaim needs, where the configuration names no other."""
+REAL_COMMANDS = {"ADAPTOR_SHIMS": "off"}
+"""The variable by which commands of `adaptor.shims` in PATH let the scheduler's own run in their place."""

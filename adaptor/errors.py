@@ -32,11 +32,12 @@ class BagFileError(UsageError):
 class ObstaclesError(BagFileError):
     """Several lines of a batch script are at fault."""
 
-    def __init__(self, problem: str, lines: Sequence[str] = ()) -> None:
-        """`lines`: each obstacle, and the way out."""
+    def __init__(self, problem: str, lines: Sequence[str] = (), *, first: str = "") -> None:
+        """`lines`: each obstacle, and the way out; `first`: the first of them alone."""
         super().__init__("\n  ".join((problem, *lines)))
         self.problem = problem
         self.lines = lines
+        self.first = first
 
 
 class UnknownBagError(UsageError):

@@ -120,7 +120,9 @@ def _credits(text: str, _now: float) -> float:
 
 
 def _instant(text: str, now: float) -> float:
-    """A time from now, or a time of the calendar by the local clock."""
+    """A time from now, this time tomorrow, or a time of the calendar by the local clock."""
+    if text == "tomorrow":
+        return now + 86_400.0
     try:
         return now + parse_duration(text)
     except ValueError:

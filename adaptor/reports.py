@@ -6,13 +6,11 @@ Frozen types, no behaviour. Times are epoch seconds.
 from __future__ import annotations
 
 import enum
-import math
 
 import msgspec
 
-from adaptor.donation.situation import NodeUse
+from adaptor.donation.situation import NodeReport as NodeReport
 from adaptor.model import PilotState
-from adaptor.resources import Gpus
 
 
 class JobState(enum.Enum):
@@ -71,17 +69,3 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's own word for why it waits or ended."""
     never: str = ""
     """Why it can never start as it stands, one sentence; empty when it can."""
-
-
-class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as the scheduler shows it."""
-
-    name: str
-    processors: int
-    memory: int | None = None
-    """Bytes; None: the scheduler does not say."""
-    gpus: Gpus = ()
-    use: NodeUse
-    """By others than our leases."""
-    planned: float = math.inf
-    """When a waiting job is planned to start there, or a reservation begins; `math.inf`: nothing is."""

@@ -163,7 +163,7 @@ class Room(msgspec.Struct, frozen=True):
         return fitting[: task.whole_gpus] if len(fitting) >= task.whole_gpus else None
 
     def without(self, task: TaskSize) -> Room:
-        """What is left besides a task that fits."""
+        """What is left next to a task that fits."""
         gpus = self.gpus
         if task.gpus and (places := self.places(task)):
             gpus = tuple(free - task.gpu_share * (place in places) for place, free in enumerate(gpus))
@@ -218,8 +218,9 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     scatter: bool = False
     """True if each chunk goes to a node of its own."""
     whole_nodes: bool = False
-    """True if no other job may run besides it; it then holds all of each node."""
+    """True if no other job may run next to it; it then holds all of each node."""
     nodes: frozenset[str] | None = None
     """Where it may run; None: on every node. Jobs with the same answer share one set."""
     others: tuple[Need, ...] = ()
-    """What it asks for besides, at the same time: chunks of other shapes, without `others` of their own."""
+    """What it asks for in addition, at the same time: chunks of other shapes, without `others` of their
+    own."""

@@ -15,6 +15,7 @@ from adaptor.errors import AdaptorError
 from adaptor.model import EndedJob, Limits, QueueState, Request
 from adaptor.reports import JobReport, NodeReport
 from adaptor.resources import TaskSize
+from backends.ceilings import Ceilings
 from backends.traits import Traits
 
 TAG_START = "adaptor-"
@@ -122,6 +123,14 @@ class Backend(Traits, Protocol):
     def advertised_limits(self) -> Limits:
         """The limits that the scheduler itself tells, for what the configuration leaves out."""
 
+    def ceilings(self, partition: str = "") -> Ceilings | None:  # noqa: ARG002
+        """The most that the scheduler lets a request have, polite or not; None: it does not say.
+
+        Args:
+            partition: as of `PilotOrder`.
+        """
+        return None
+
 
 class InFront(Backend):
     """A backend in front of another, which does whatever it does not do itself."""
@@ -159,3 +168,6 @@ class InFront(Backend):
 
     def advertised_limits(self) -> Limits:
         return self._behind.advertised_limits()
+
+    def ceilings(self, partition: str = "") -> Ceilings | None:
+        return self._behind.ceilings(partition)

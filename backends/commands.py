@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from adaptor.defaults import REAL_COMMANDS
 from backends.base import SchedulerError
 from backends.machines.base import CommandAnswer, CommandHung, Machine
 from backends.machines.here import HERE
@@ -40,7 +41,7 @@ ChosenVariables = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 class Commands:
-    """Runs commands with exactly the variables that are chosen for them.
+    """Runs commands with exactly the variables that are chosen for them, and `REAL_COMMANDS`.
 
     Raises (every method):
         SchedulerError: the command does not exist or cannot be started, or the machine is not reached.
@@ -59,7 +60,7 @@ class Commands:
 
     def run(self, program: str, *arguments: str) -> CommandAnswer:
         """The answer, whatever its exit status."""
-        variables = self._choose(self._machine.variables())
+        variables = {**self._choose(self._machine.variables()), **REAL_COMMANDS}
         _run.add()
         answer = self._machine.run([program, *arguments], variables, self._timeout)
         if answer.status in _NOT_RUNNABLE:

@@ -8,6 +8,7 @@ import msgspec
 
 from adaptor.model import EndedJob, Limits, QueueState
 from backends.base import Backend, InFront, PartitionClosed, PilotOrder
+from backends.ceilings import Ceilings
 
 
 class Partitions(InFront):
@@ -56,6 +57,10 @@ class Partitions(InFront):
     def advertised_limits(self) -> Limits:
         """What each partition advertises; of a site, the most of any."""
         return most_of({name: backend.advertised_limits() for name, backend in self._each.items()})
+
+    def ceilings(self, partition: str = "") -> Ceilings | None:
+        """See `backends.base.Backend`."""
+        return self._each.get(partition, self._behind).ceilings()
 
 
 def together(states: Mapping[str, QueueState], closed: Mapping[str, str] | None = None) -> QueueState:

@@ -1,18 +1,26 @@
-"""What is installed: types of batch scheduler, by the name that sites give as their `backend`, and agents."""
+"""What is installed: types of batch scheduler, by the name that sites give as their `backend`, and agents.
+
+From a site's configuration and its scheduler come the rules by which requests are shaped (`site_rules`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
 from adaptor.config.donation import DonationConfig
+from adaptor.config.policy import policy_of
 from adaptor.config.registered import backend_names, load_backend
 from adaptor.config.schema import SiteConfig
-from adaptor.errors import ConfigError
+from adaptor.crafting.situation import SiteRules
+from adaptor.errors import AdaptorError, ConfigError
+from adaptor.model import Limits
 from adaptor.plugins import AGENTS, DONATION, loaded_if_there
 from backends.backend_type import BackendType
-from backends.base import Backend
+from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
+from backends.traits import Traits
 
 
 class MakeAgents(Protocol):
@@ -63,6 +71,56 @@ def answering() -> str:
     return next((each.title for each in batch if each.answers()), "")
 
 
+def described_here(tell: Callable[[str], object] = lambda _text: None) -> str:
+    """The YAML text of a configuration for the first type that answers on this machine.
+
+    Args:
+        tell: gets a line where this is no batch scheduler.
+
+    Raises:
+        AdaptorError: none answers.
+    """
+    silent: list[str] = []
+    for each in backend_types():
+        try:
+            text = each.describe_sites()
+        except SchedulerError as error:
+            silent.append(f"no {each.title} answers here ({error})")
+            continue
+        if text is not None:
+            if each.on_this_machine:
+                tell(f"{' and '.join(silent)}, so a {each.title} is described")
+            return text
+    raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
+
+
 def agents() -> MakeAgents:
     """Raises ConfigError: the package is not installed, or cannot be loaded."""
     return cast(MakeAgents, loaded_if_there(DONATION, "agent", "donation by agents", AGENTS))
+
+
+def site_rules(config: SiteConfig, traits: Traits, limits: Limits, pad: float) -> SiteRules:
+    """How requests are shaped at a site, live or simulated.
+
+    `traits`: of its backend, or of its type; `pad`: seconds, as configured or as learned.
+    """
+    allowed = policy_of(config).keys
+    return SiteRules(
+        limits=limits,
+        time_resolution=traits.time_resolution,
+        slot_margin=traits.slot_margin,
+        shrink_margin=traits.shrink_margin,
+        pad=pad,
+        granularity=(config.processors_per_node or 1) if config.whole_nodes else 1,
+        max_submissions=_least(
+            config.max_submissions or backend_type(config.backend).max_submissions, allowed.max_submissions
+        ),
+        max_withdrawals=_least(config.max_withdrawals, allowed.max_withdrawals),
+        may_withdraw=config.withdraw,
+        may_reshape=config.withdraw and traits.can_reshape,
+    )
+
+
+def _least(*bounds: int | None) -> int | None:
+    """None: none of them bounds anything."""
+    return min((bound for bound in bounds if bound is not None), default=None)

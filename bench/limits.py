@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from adaptor.processes.descriptors import raise_limit
+from adaptor.processes.commands import raise_limit
 from adaptor.protocol.access import read_access
 from bench.private_daemon import PrivateDaemon, private_place
 from bench.table import Row, show

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 
@@ -126,6 +128,16 @@ def _reaches_outside(call: str) -> bool:
         return True
     module, _, function = call.rpartition(".")
     return module in ("random", "np.random", "numpy.random") and function not in ("Random", "default_rng")
+
+
+def test_what_says_that_it_needs_the_standard_library_alone_does() -> None:
+    """It starts quickly, or where nothing else is installed: on a node, in a scheduler's prolog."""
+    words = re.compile(r"standard\s+library\s+(only|alone)", re.IGNORECASE)
+    alone = [name for name, module in tree().items() if words.search(ast.get_docstring(module.code) or "")]
+    assert "adaptor.worker.trial" in alone
+    paths = [str(ROOT), str(ROOT / "plugins" / "donation-agents")]
+    code = f"import sys; sys.path[:0] = {paths}; import {', '.join(alone)}"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
 
 
 def test_only_rooms_that_observe_read_the_time() -> None:

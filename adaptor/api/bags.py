@@ -123,6 +123,8 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it has paused by itself until its user lets it go on."""
     evidence: ErrorExample | None = None
     """Where it is halted: one of its failed tasks, whose standard error tells more."""
+    jobs: bool = False
+    """Whether its tasks are jobs of `adaptor.shims`."""
     forecast: ForecastView | None = None
     """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
 

@@ -1,12 +1,15 @@
-"""What will become of bags, and how often that was right; every interval holds with probability 0.9."""
+"""What will become of bags and requests, and how often that was right; intervals hold with 90 %."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
-from adaptor.api.question import Question, Time, TimeInterval, WholeSeconds
+from adaptor.api.question import Bytes, Question, Seconds, Time, TimeInterval, WholeSeconds
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.provisioning.site_offers import Line
+from adaptor.forecast.asked import AskedRequest
 from adaptor.forecast.estimate import Estimate
 
 
@@ -88,3 +91,84 @@ class GetPlan(Question[PlanView], frozen=True):
     spec: BagSpec
     tasks: int
     budget: float | None = None
+
+
+JobStanding = Literal["waits", "held", "running", "ended", "unknown"]
+
+
+class StartChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A smaller request that starts sooner."""
+
+    processors: int
+    tr: Seconds
+    planned: Time
+    start: TimeInterval
+
+
+class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How earlier forecasts of starts held at a site."""
+
+    starts: int
+    """Jobs of anyone that were seen to wait and to start; or own requests."""
+    held: int
+    """Those of them that started in their interval; of own requests, within 10 minutes of their plan."""
+    error: Seconds
+    """The median distance from the expected, or the planned, start."""
+    own: bool = False
+    """Whether it is of own requests, as too few other starts were seen."""
+
+
+class StartView(msgspec.Struct, frozen=True, kw_only=True):
+    """When a request would start at one place, or a job will."""
+
+    site: str
+    partition: str = ""
+    """By its name at the site, where requests choose one; empty: the site has only one."""
+    observed: Time | None
+    """When its queue was read; None where it could not be."""
+    at: Time | None = None
+    """When the request is made; None: of a job that is there already."""
+    processors: int | None = None
+    tr: Seconds | None = None
+    memory: Bytes | None = None
+    """Of each node."""
+    job: str = ""
+    """The job that was asked for; empty: it is a request."""
+    standing: JobStanding | None = None
+    """Of that job."""
+    started: Time | None = None
+    """Of a job that runs or has ended; None: not known."""
+    planned: Time | None = None
+    """If all jobs run to their limits, and none that comes later starts before it; None: never."""
+    start: TimeInterval | None = None
+    """None: no start can be foreseen."""
+    scheduler: Time | None = None
+    """The scheduler's own estimate of a job's start; None: it has none."""
+    reason: str = ""
+    """Why it starts then, one sentence."""
+    choices: list[StartChoice] = []
+    """A shorter and a narrower request that start sooner."""
+    remarks: list[str] = []
+    """What the answer leaves out."""
+    record: StartRecord | None = None
+    """None: too little is known."""
+    never: str = ""
+    """Empty, or why no such request can ever start there."""
+    problem: str = ""
+    """Empty, or why the queue could not be read."""
+
+
+class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
+    """When a request would start at each place, the earliest first; or when a job does that waits."""
+
+    takes_time = True
+
+    request: AskedRequest | None = None
+    """None: `job` is asked for."""
+    job: str = ""
+    site: str = ""
+    """Empty: all."""
+    partition: str = ""
+    """Empty: all of the site."""
+    at: Time | None = None
+    """When the request is made; None: now."""

@@ -135,7 +135,7 @@ class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
     no_room: str = ""
     """Empty, or why no node of the site can ever run such a task."""
     free: list[FreeStep]
-    """Free processors over time, besides all running and planned jobs; the last step has no end."""
+    """Free processors over time, next to all running and planned jobs; the last step has no end."""
     slots: list[SlotView]
     """All maximal ones by their start; they overlap, so the requests are choices and not a plan."""
     problem: str

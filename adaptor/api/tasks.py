@@ -77,6 +77,20 @@ class Append(Question[Appended], frozen=True):
     tasks: list[TaskInput]
 
 
+class JobView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A task as a job of `adaptor.shims`."""
+
+    number: int
+    array: int | None = None
+    """The number of its array; None: it is no element of one."""
+    index: str | None = None
+    """In its array."""
+    submitted: Time
+    cpus: int
+    limit: Seconds | None
+    cwd: str
+
+
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """One task in `adaptor results`."""
 
@@ -111,6 +125,8 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """Path of its file, or of the archive that holds it; None where the task wrote nothing. The command line
     looks for it: the daemon asks no file system."""
     stderr: str | None = None
+    job: JobView | None = None
+    """None: it is no job of `adaptor.shims`."""
 
 
 class GetTasks(Question[list[TaskView]], frozen=True):

@@ -2,23 +2,201 @@
 
 `{name}` is the value of a parameter, `{2}` that of the second one, `{}` those of all. Suffixes take parts,
 as for GNU parallel: `{.}` without the extension, `{/}` without the folder, `{//}` the folder, `{/.}` neither.
+People write parameters as `frame=1:100`, `scene=a,b`, `seed=@seeds.txt`, or as a table.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import math
 import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
+import msgspec
+
 from adaptor.api import TaskInput
-from adaptor.bagfile.parameters import Axis
+from adaptor.bagfile.parse import decode, read_data, source_name
 from adaptor.did_you_mean import did_you_mean
-from adaptor.errors import UsageError
+from adaptor.errors import BagFileError, UsageError
 from adaptor.option_kinds import plain_text
+from adaptor.units import shortened
+
+MAX_VALUES = 10_000_000
+"""Values of one range; more is taken for a typing error."""
+
+_NUMBER = r"-?\d{1,15}(?:\.\d{1,9})?"
+_RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """Parameters that change together; those of different axes are combined with each other."""
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    """The values, in the order of the names."""
+    table: bool = False
+    """Whether it is a file, of which a template need not use all columns."""
+
+
+def read_axes(parameters: Sequence[str], table: str | None = None) -> list[Axis]:
+    """The axes of all `-P`, behind that of a CSV file. `+b=1,2` goes with the parameter before it.
+
+    Raises:
+        UsageError: a bad parameter or file, a name that comes twice, lists of different lengths.
+    """
+    axes = [read_table(table)] if table is not None else []
+    for text in parameters:
+        along = text.startswith("+")
+        name, values = parse_parameter(text[1:] if along else text)
+        if any(name in axis.names for axis in axes):
+            raise UsageError(f"duplicate --param {name}; write {name}=a,b for several values")
+        if along:
+            if not axes:
+                raise UsageError(f"--param +{name}: there is no parameter before it to go with")
+            axes[-1] = _beside(axes[-1], f"--param +{name}", name, values)
+        else:
+            axes.append(Axis((name,), [(value,) for value in values]))
+    return axes
+
+
+SOURCES = (":::", "::::", ":::+", "::::+")
+"""What begins a list of values on the command line, as for GNU parallel: the values, or files of them (four
+colons); with `+` they go along with those before."""
+
+
+def read_sources(words: Sequence[str], per_task: int = 1) -> list[Axis]:
+    """The axes of `::: a b ::: 1 2`; their names are `1`, `2`, …
+
+    Args:
+        per_task: values of a task, where there is one list; the last task may have empty ones.
+
+    Raises:
+        UsageError: a list without values, lists of different lengths, an unreadable file.
+    """
+    axes: list[Axis] = []
+    starts = [index for index, word in enumerate(words) if word in SOURCES]
+    for place, (begin, end) in enumerate(zip(starts, [*starts[1:], len(words)], strict=True), 1):
+        mark, given = words[begin], words[begin + 1 : end]
+        files = mark.startswith("::::")
+        if not given:
+            raise UsageError(f"{mark}: no values; for instance: adaptor run gzip {{}} ::: *.txt")
+        values = [value for path in given for value in _from_file(mark, path)] if files else given
+        values = _checked(mark, values)
+        if mark.endswith("+") and axes:
+            axes[-1] = _beside(axes[-1], mark, str(place), values)
+        else:
+            axes.append(Axis((str(place),), [(value,) for value in values]))
+    if per_task == 1:
+        return axes
+    if len(axes) != 1 or len(axes[0].names) != 1:
+        raise UsageError(f"-N {per_task}: for one list of values behind ':::'")
+    flat = [value for (value,) in axes[0].rows]
+    flat += [""] * (-len(flat) % per_task)
+    rows = [tuple(flat[first : first + per_task]) for first in range(0, len(flat), per_task)]
+    return [Axis(tuple(str(place) for place in range(1, per_task + 1)), rows)]
+
+
+def _beside(axis: Axis, option: str, name: str, values: Sequence[str]) -> Axis:
+    if len(values) != len(axis.rows):
+        raise UsageError(
+            f"{option}: {len(values):,} values for {len(axis.rows):,} of {axis.names[-1]}; "
+            "parameters that go together need equally many"
+        )
+    rows = [(*row, value) for row, value in zip(axis.rows, values, strict=True)]
+    return Axis((*axis.names, name), rows, axis.table)
+
+
+def read_table(path: str) -> Axis:
+    """A CSV file (`-`: standard input; `.tsv`: with tabs) whose first row names the columns.
+
+    Raises:
+        UsageError: it cannot be read, or a row has another number of values than the first.
+    """
+    source = source_name(path)
+    try:
+        text = decode(read_data(path), source)
+        rows = list(_rows(text, source, "\t" if path.endswith(".tsv") else ","))
+    except (BagFileError, csv.Error) as error:
+        raise UsageError(f"--csv: {error}") from None
+    if len(rows) < 2:
+        raise UsageError(f"--csv: {source}: write the names of the columns, and a row for each task below")
+    names = tuple(name.strip() for name in rows[0])
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise UsageError(f"--csv: {source}: each column needs a name of its own, in the first row")
+    return Axis(names, rows[1:], table=True)
+
+
+def _rows(text: str, source: str, delimiter: str) -> Iterator[tuple[str, ...]]:
+    """Rows that are not blank, each as long as the first."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    width = None
+    for row in reader:
+        if not any(value.strip() for value in row):
+            continue
+        width = width or len(row)
+        if len(row) != width:
+            raise BagFileError(f"{source}:{reader.line_num}: {len(row)} values in a table of {width} columns")
+        yield tuple(row)
+
+
+def parse_parameter(text: str) -> tuple[str, list[str]]:
+    """`NAME=VALUES` of one `-P`: items by comma, ranges `a:b[:step]` (both ends count), or `@file`.
+
+    Raises:
+        UsageError: no name, no value, an empty range, or an unreadable file.
+    """
+    name, equals, values = text.partition("=")
+    if not equals or not _NAME.fullmatch(name):
+        raise UsageError(f"--param {shortened(text)}: write NAME=VALUES, for instance frame=1:100")
+    if values.startswith("@"):
+        return name, _from_file(f"--param {name}", values[1:])
+    _checked(f"--param {name}", [values])
+    found = [value for item in values.split(",") for value in _item(name, item)]
+    if not any(found):
+        raise UsageError(f"--param {name}: no value; write {name}=1:100, {name}=a,b,c or {name}=@FILE")
+    return name, found
+
+
+def _item(name: str, item: str) -> list[str]:
+    match = _RANGE.fullmatch(item)
+    if match is None:
+        return [item]
+    first, last, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
+    if step == 0 or (last - first) / step < 0:
+        raise UsageError(f"--param {name}: {item} is an empty range; write {last}:{first}, or a step of -1")
+    if (last - first) / step >= MAX_VALUES:
+        raise UsageError(f"--param {name}: {item} is more than {MAX_VALUES:,} values")
+    count = int((last - first) // step) + 1
+    width = len(match[1]) if match[1].startswith("0") and match[1].isdigit() else 0
+    return [str(first + step * index).zfill(width) for index in range(count)]
+
+
+def _from_file(option: str, path: str) -> list[str]:
+    """The lines of a file (`-`: standard input) that are not blank."""
+    try:
+        lines = decode(read_data(path), source_name(path)).split("\n")
+    except BagFileError as error:
+        raise UsageError(f"{option}: {error}") from None
+    values = [line.rstrip("\r") for line in lines if line.strip()]
+    if not values:
+        raise UsageError(f"{option}: {source_name(path)} contains no value")
+    return _checked(option, values)
+
+
+def _checked(option: str, values: Sequence[str]) -> list[str]:
+    try:
+        return [plain_text(value) for value in values]
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
 
 MAX_TASKS = 10_000_000
 """Tasks of one template; more is taken for a typing error."""

@@ -35,8 +35,10 @@ SECTIONS = {
     },
     "Operating": {
         "daemon": "adaptor.cli.operating.daemon:daemon",
+        "when": "adaptor.cli.operating.when:when",
         "site": "adaptor.cli.operating.sites:site",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
+        "shims": "adaptor.shims.installing:shims",
     },
     "Credits": {
         "quote": "adaptor.cli.bags.quote:quote",

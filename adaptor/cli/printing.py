@@ -10,6 +10,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import shutil
+import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
@@ -147,31 +150,99 @@ def _cell(value: Any, meaning: Meaning) -> str:
     return "-" if value is None else str(value)
 
 
-def layout(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+class _Column(msgspec.Struct):
+    """One column of a table as it is printed."""
+
+    place: int
+    width: int
+    kinds: frozenset[type]
+    """Of its cells."""
+    empty: bool
+    """Whether no cell says anything."""
+
+
+_NOTHING = frozenset(("-", "0", "any", ""))
+"""Cells that say nothing."""
+_GAP, _MORE = "  ", "…"
+_SHORTEST = 12
+"""Characters that a text keeps at least when a table is fitted to a terminal."""
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that stdout is; None: it is none, so lines may be long."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def layout(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> Iterator[str]:
     """The lines of a table: a title line, then the rows.
 
-    A cell may hold any text: what could move a terminal's cursor is replaced.
+    A cell may hold any text: what could move a terminal's cursor is replaced. A table that is wider than
+    `width` (default: the terminal's) loses columns that say nothing, then the end of its longest text, then
+    its last columns, except states. Its title line ends in `…` if columns are missing.
     """
     shown = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(titles, *shown, strict=True)]
-    right = [any(isinstance(cell, NumberCell) for cell in column) for column in zip(*rows, strict=True)]
-    right = right or [False] * len(titles)
-    yield _line(titles, titles, widths, right)
+    columns = [
+        _Column(
+            place,
+            max(len(title), *(len(texts[place]) for texts in shown), 0),
+            frozenset(type(row[place]) for row in rows),
+            all(texts[place] in _NOTHING for texts in shown),
+        )
+        for place, title in enumerate(titles)
+    ]
+    room = width or terminal_width()
+    kept = columns if room is None else _fitted(columns, room)
+    more = f"{_GAP}{_MORE}" if len(kept) < len(columns) else ""
+    yield _line(titles, titles, kept) + more
     for row, texts in zip(rows, shown, strict=True):
-        yield _line(row, texts, widths, right)
+        yield _line(row, texts, kept)
 
 
-def _line(row: Sequence[str], texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+def _fitted(columns: Sequence[_Column], room: int) -> list[_Column]:
+    """The columns that fit into `room` characters, the first one at least."""
+    kept = list(columns)
+
+    def excess() -> int:
+        gaps = len(_GAP) * (len(kept) - 1) + (len(_GAP + _MORE) if len(kept) < len(columns) else 0)
+        return sum(column.width for column in kept) + gaps - room
+
+    for column in reversed(columns[1:]):
+        if excess() > 0 and column.empty:
+            kept.remove(column)
+    texts = [column for column in kept if not column.kinds & {NumberCell, StateWord}]
+    longest = max(texts, key=lambda column: column.width, default=kept[0])
+    whole = longest.width
+    longest.width = min(whole, _SHORTEST)
+    for column in reversed(kept[1:]):
+        if excess() > 0 and StateWord not in column.kinds:
+            kept.remove(column)
+    longest.width = min(whole, max(longest.width, longest.width - excess()))
+    return kept
+
+
+def _line(row: Sequence[str], texts: Sequence[str], columns: Sequence[_Column]) -> str:
     line = []
-    for cell, text, width, to_the_right in zip(row, texts, widths, right, strict=True):
-        padded = text.rjust(width) if to_the_right else text.ljust(width)
+    for column in columns:
+        cell, text = row[column.place], printable(texts[column.place], column.width)
+        padded = text.rjust(column.width) if NumberCell in column.kinds else text.ljust(column.width)
         line.append(coloured(padded, text) if isinstance(cell, StateWord) else padded)
-    return "  ".join(line).rstrip()
+    return _GAP.join(line).rstrip()
 
 
-def print_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print lines for people; on a terminal, lines that are longer are broken between words."""
+    width = terminal_width()
     for line in lines:
-        click.echo(line)
+        if err or width is None or len(click.unstyle(line)) <= width:
+            click.echo(line, err=err)
+            continue
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        for part in textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        ):
+            click.echo(part)
 
 
 @contextlib.contextmanager

@@ -217,6 +217,6 @@ def _check_limits(site: SiteConfig, own: LimitsConfig, at: str, fail: Fail) -> N
 
 
 def check_time(limits: LimitsConfig, pad: float, at: str, fail: Fail) -> None:
-    """Calls `fail` where the longest request holds no task besides the pad (seconds)."""
+    """Calls `fail` where the longest request holds no task in addition to the pad (seconds)."""
     if limits.max_tr is not None and limits.max_tr <= pad:
         fail(f"{at}.max_tr", f"{limits.max_tr:g} s leaves no time for a task: the pad takes {pad:g} s")

@@ -20,7 +20,7 @@ from adaptor.errors import AdaptorError, ConfigError
 from adaptor.private_files import write_private
 
 POLICY = Path("/etc/adaptor/policy.yaml")
-"""What the operator of this machine allows; only its root can set it, so that it is no one user's choice."""
+"""What the operator of this machine allows; only root can set it, so a user cannot choose it."""
 LAST = "configuration"
 """The file of the state directory with the sites of the last daemon, and the path of its configuration."""
 

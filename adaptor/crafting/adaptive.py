@@ -118,7 +118,7 @@ def _exchange_worst(
 
 
 def _improvement(slot: FreeSlot, left: Profile, work: Work, worst: Candidate) -> Candidate | None:
-    """A request in this slot that fits besides the others and has more throughput than the worst; or None."""
+    """A request in this slot that fits next to the others and has more throughput than the worst; or None."""
     whole = work.candidate(slot, slot.processors)
     if whole is None or whole.throughput <= worst.throughput * BETTER:
         return None

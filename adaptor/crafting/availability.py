@@ -68,7 +68,7 @@ class Availability:
         return self._profiles[unit]
 
     def beside(self, job: PendingJob, start: float) -> Availability:
-        """What is left besides one job more, which holds its parts from `start` on (epoch seconds)."""
+        """What is left next to one job more, which holds its parts from `start` on (epoch seconds)."""
         queue = msgspec.structs.replace(self._queue, pending=(*self._queue.pending, job))
         if self.nodes is None:
             return Availability(queue)
@@ -143,7 +143,7 @@ def schedule(queue: QueueState) -> Schedule:
 
 
 def fixed(queue: QueueState) -> tuple[Profile, dict[str, float], list[PendingJob]]:
-    """What `schedule` does not choose: the profile besides what runs and what the scheduler has planned, the
+    """What `schedule` does not choose: the profile next to what runs and what the scheduler has planned, the
     starts that it has planned, and the other jobs in queue order."""
     starts = planned_starts(queue)
     holds = [(begin, end, job.processors) for job, begin, end in spans(queue, starts)]

@@ -24,7 +24,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     allowed: int
     """Requests that may still be made there."""
     free: Availability | None = None
-    """What is free there besides all these, which saves planning the queue again for each request; None: the
+    """What is free there next to all these, which saves planning the queue again for each request; None: the
     site has only one place."""
     usable: bool = True
     """False: it gets none of the requests that are crafted now, and still sees those of the others."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from adaptor.crafting.situation import Withdraw, Withhold
@@ -124,7 +125,9 @@ async def release_node(site: Site, worker: Worker) -> None:
     except SchedulerError as error:
         log.info("node %s of pilot %d was not given back: %s", worker.node, pilot.id, error)
         return
-    site.core.journal.note_freed(pilot.id, worker.processors, site.core.now())
+    now, treasury = site.core.now(), site.core.treasury
+    charge = partial(treasury.give_back, pilot=pilot, processors=worker.processors, at=now)
+    site.core.journal.note_freed(pilot.id, worker.processors, now, charge)
     site.explain("state", f"gave node {worker.node} back: no task was left for it", pilot)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 Clock = Callable[[], float]
 """Epoch seconds."""
+SKEW = 5.0
+"""Seconds by which the clocks of two machines may differ."""
 FOLLOWED = 2.0
 """Seconds by which the time of day may be set at once without a new start of the daemon's service."""
 

@@ -55,7 +55,7 @@ def configured(option: str | None) -> Configured:
 def continued(directory: Path, option: str | None) -> Path | None:
     """The file of the last daemon, if no file is named and that daemon left unfinished work; else None.
 
-    Without it the work would go on at other sites, besides the pilots that the last daemon submitted.
+    Without it the work would go on at other sites, next to the pilots that the last daemon submitted.
 
     Args:
         option: the value of `--config`.

@@ -24,8 +24,7 @@ from adaptor.errors import AdaptorError, VanishedSitesError
 from adaptor.journal.damage import check_not_lost
 from adaptor.journal.database import FILE
 from adaptor.private_files import open_log
-from adaptor.processes.descriptors import raise_limit
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command, raise_limit
 from adaptor.protocol.state_directory import private_directory
 
 log = logging.getLogger(__name__)

@@ -42,13 +42,13 @@ from adaptor.daemon.sites import first_limits, make_backends, stays_inside, term
 from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
-from adaptor.daemon.timers import Every, new_scheduler
+from adaptor.daemon.timers import Every, keep_synced, new_scheduler
 from adaptor.daemon.transports import set_up_transport
 from adaptor.daemon.treasury import costs_of
+from adaptor.daemon.upkeep.idle_bags import IdleBags
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.retention import Retention
-from adaptor.daemon.upkeep.syncing import keep_synced
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
@@ -147,6 +147,7 @@ class Service:
         self._stopping = False
         self._stop_pilots = False
         self._until_idle = False
+        self._idle_bags = IdleBags()
         self._last_busy = time.monotonic()
 
     def _poll_of(self, name: str) -> float:
@@ -370,6 +371,7 @@ class Service:
             return
         try:
             await self.workers.miss_silent(float(self.config.daemon.worker_timeout))
+            await self._close_idle()
         except JournalError as error:
             self._stall(error)
         pilots = any(state.pilots for state in self.sites.values())
@@ -377,6 +379,14 @@ class Service:
             self._last_busy = time.monotonic()
         if self._until_idle and time.monotonic() - self._last_busy > LINGER:
             self._stop.set()
+
+    async def _close_idle(self) -> None:
+        due = self._idle_bags.due(self.core.broker.state.bags.values(), time.monotonic())
+        if due:
+            for bag in due:
+                self.core.broker.close(bag)
+            await self.core.commit()
+            self.wake_sites()
 
     def view(self) -> DaemonView:
         return DaemonView(

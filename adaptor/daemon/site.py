@@ -23,6 +23,7 @@ from adaptor.daemon.sites import settings_of
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import SiteMemory
+from adaptor.forecast.starts_seen import StartsSeen
 from adaptor.journal.damage import understood
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import (
@@ -104,6 +105,8 @@ class Site:
             submitted=core.journal.read(submitted_since, name, core.now() - HOUR),
             withdrawn=core.journal.read(withdrawn_since, name, core.now() - HOUR),
         )
+        self.starts = StartsSeen()
+        """How forecasts of starts held since the daemon runs."""
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
         self._one_question = asyncio.Lock()
@@ -169,6 +172,8 @@ class Site:
             shrink_margin=backend.shrink_margin,
             can_reshape=backend.can_reshape,
         )
+        if queue is not None:
+            self.starts.looked(queue)
         for text in queue.unknown if queue is not None else ():
             if text not in self._unknown:
                 self._unknown.add(text)

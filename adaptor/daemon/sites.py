@@ -22,8 +22,7 @@ from backends.local.backend_type import LOCAL, folder_of
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.partitions import Partitions, most_of
-from backends.registry import agents, backend_type
-from backends.rules import site_rules
+from backends.registry import agents, backend_type, site_rules
 
 
 def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:

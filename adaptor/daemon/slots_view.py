@@ -20,7 +20,7 @@ from adaptor.model import FreeSlot, QueueState
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.resources import Node, TaskSize
 from backends.base import SchedulerError
-from backends.rules import site_rules
+from backends.registry import site_rules
 
 
 def slots_views(

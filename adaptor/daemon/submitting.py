@@ -22,7 +22,7 @@ from adaptor.decisions.step import Answer
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.journal.credits import write_entry
 from adaptor.model import PilotState, Request
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.reports import JobReport, JobState
 from adaptor.units import format_duration
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused, SubmitUncertain

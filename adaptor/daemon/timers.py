@@ -1,11 +1,16 @@
-"""Periodic work by APScheduler, whose times are times of day."""
+"""Periodic work: by APScheduler, whose times are times of day; and the journal's way to the disk."""
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+from collections.abc import Callable
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
+
+from adaptor.errors import JournalError
+from adaptor.journal.journal import Journal
 
 
 class Every(BaseTrigger):  # type: ignore[misc, unused-ignore]  # APScheduler has no types
@@ -28,3 +33,23 @@ class Every(BaseTrigger):  # type: ignore[misc, unused-ignore]  # APScheduler ha
 def new_scheduler() -> AsyncIOScheduler:
     """One that runs a job once, however late, and never twice at a time."""
     return AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
+
+
+PAUSE = 1.0
+"""Seconds between two looks."""
+
+
+async def keep_synced(
+    journal: Journal, may_write: Callable[[], bool], stall: Callable[[Exception], None]
+) -> None:
+    """Bring what was written to the disk, so that a power cut takes no more than a moment, until cancelled.
+
+    A thread waits for the disk, which may be slow; `stall` gets its message.
+    """
+    while True:
+        await asyncio.sleep(PAUSE)
+        if may_write() and journal.is_to_sync():
+            try:
+                await asyncio.to_thread(journal.sync)
+            except JournalError as error:
+                stall(error)

@@ -15,6 +15,7 @@ from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import Clock
+from adaptor.decisions.pilots import Pilot
 from adaptor.journal.change_rows import note_user_change
 from adaptor.journal.credits import entries_of_pilot, forgotten_payers, read_entries, write_entry
 from adaptor.journal.journal import Journal
@@ -100,6 +101,11 @@ class Treasury:
     def change(self, db: sqlite3.Connection, pilot: int, request: Request) -> None:
         """Set aside what a pilot costs that asks for this now, in a transaction of the journal."""
         write_entry(db, self.ledger.change(pilot, request, self._clock(), within=False))
+
+    def give_back(self, db: sqlite3.Connection, pilot: Pilot, processors: int, at: float) -> None:
+        """Charge processors that a running pilot gave back until then, in a transaction of the journal."""
+        if pilot.id in self.ledger.open_pilots and pilot.started is not None:
+            write_entry(db, self.ledger.give_back(pilot.id, processors, at - pilot.started, self._clock()))
 
     def settle(self, pilots: Iterable[int]) -> None:
         """Charge those of these pilots that have ended, and give the rest back. Raises JournalError.

@@ -23,6 +23,7 @@ _SCRIPTS = (
     "uplot.js",
     "words.js",
     "canvas.js",
+    "when.js",
     "queue.js",
     "strips.js",
     "charts.js",

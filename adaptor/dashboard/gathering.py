@@ -30,7 +30,7 @@ class Details(msgspec.Struct, frozen=True):
     def with_learned(
         self, learned: Sequence[LearnedRuntime], pilots: Sequence[api.PilotRecord]
     ) -> list[BagDetails]:
-        """The details besides what is known now of their bags."""
+        """The details, with what is known now of their bags."""
         bags = {known.bag for known in learned}
         requests = [pilot for pilot in pilots if not pilot.node]
         # Of several bags, a pilot does not tell for which of them it was asked.

@@ -7,10 +7,11 @@ import os
 import signal
 import socket
 import stat
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
 from types import FrameType
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -18,6 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from adaptor.api import StartView
 from adaptor.dashboard.access import PageGuard
 from adaptor.dashboard.document import ASSETS, asset, bag_document, live_document
 from adaptor.dashboard.feed import Feed
@@ -32,6 +34,7 @@ def application(
     feed: Feed,
     metrics: Callable[[str], tuple[bytes, str]],
     report: Callable[[int], Page],
+    when: Callable[[Mapping[str, str]], list[StartView]],
     *,
     token: str | None,
     hosts: Collection[str] = (),
@@ -39,7 +42,8 @@ def application(
 ) -> ASGIApp:
     """The application behind its guard.
 
-    `metrics` gets what a scraper accepts, `report` a bag. Both take time, and raise AdaptorError.
+    `metrics` gets what a scraper accepts, `report` a bag, `when` a form; they take time and raise
+    AdaptorError.
     """
 
     async def document(_: Request) -> Response:
@@ -60,28 +64,40 @@ def application(
         )
 
     async def bag(request: Request) -> Response:
-        try:
-            page = await asyncio.to_thread(report, request.path_params["number"])
-        except AdaptorError as error:
-            return PlainTextResponse(str(error), 404)
-        return HTMLResponse(bag_document(page))
+        number = request.path_params["number"]
+        return await _in_a_thread(lambda: HTMLResponse(bag_document(report(number))), 404)
+
+    async def starts(request: Request) -> Response:
+        form = request.query_params
+        return await _in_a_thread(
+            lambda: Response(msgspec.json.encode(when(form)), media_type="application/json"), 400
+        )
 
     async def openmetrics(request: Request) -> Response:
-        try:
-            content, kind = await asyncio.to_thread(metrics, request.headers.get("accept", ""))
+        def answer() -> Response:
+            content, kind = metrics(request.headers.get("accept", ""))
             return Response(content, headers={"Content-Type": kind})
-        except AdaptorError as error:
-            return PlainTextResponse(str(error), 503)
+
+        return await _in_a_thread(answer, 503)
 
     routes = [
         Route("/", document),
         Route("/static/{name}", file),
         Route("/bag/{number:int}", bag),
         Route("/page.json", page),
+        Route("/when.json", starts),
         Route("/events", events),
         Route("/metrics", openmetrics),
     ]
     return PageGuard(Starlette(routes=routes), token, hosts, base)
+
+
+async def _in_a_thread(answer: Callable[[], Response], failure: int) -> Response:
+    """The answer, or the text of its AdaptorError with this status."""
+    try:
+        return await asyncio.to_thread(answer)
+    except AdaptorError as error:
+        return PlainTextResponse(str(error), failure)
 
 
 async def _events(feed: Feed) -> AsyncIterator[bytes]:

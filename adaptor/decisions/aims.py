@@ -17,7 +17,7 @@ from adaptor.budget.provisioning.within_budget import cheaper_anew, hosts_within
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
-from adaptor.decisions.memory import Memory, MemoryDraft
+from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import (
     charges_whole_units,
@@ -185,21 +185,48 @@ def _wanted(bag: BagFacts) -> str:
     return " ".join(words)
 
 
-def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: int | None = None) -> Course:
+class Courses:
+    """The courses of bags at the site of a step, each computed once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[int, tuple[Course, list[int]]] = {}
+        """By bag, with the ids of its pilots in the order of its hosts."""
+
+    def without(self, bag: BagFacts, pilot: Pilot) -> Course:
+        """The course of a bag as if it did not have this pilot."""
+        if bag.id not in self._known:
+            ids = [each.id for _, _, each, _ in _pilots_of(self._snapshot, bag)]
+            self._known[bag.id] = course_of(self._snapshot, bag), ids
+        course, ids = self._known[bag.id]
+        if pilot.id not in ids:
+            return course
+        place, lasting = ids.index(pilot.id), course.until_requests_end
+        return msgspec.structs.replace(
+            course,
+            hosts=[*course.hosts[:place], *course.hosts[place + 1 :]],
+            lasting=[*lasting[:place], *lasting[place + 1 :]],
+        )
+
+
+def _pilots_of(snapshot: Snapshot, bag: BagFacts) -> list[tuple[BagFacts, SiteFacts, Pilot, int]]:
+    """The pilots of a bag at all sites, with their slots."""
+    return [
+        (bag, site, pilot, slots)
+        for site in sites_of(bag, snapshot.sites)
+        for pilot, slots in staying(site, bag)
+    ]
+
+
+def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
     """Where a bag stands.
 
     Args:
         needed: seconds that its waiting tasks are known to need at least.
-        but: the id of a pilot that does not count.
     """
     site, now = snapshot.here, snapshot.now
     terms, earlier = snapshot.terms[site.name], bag.earlier.get(site.name)
-    there = [
-        (bag, each, pilot, slots)
-        for each in sites_of(bag, snapshot.sites)
-        for pilot, slots in staying(each, bag)
-        if pilot.id != but
-    ]
+    there = _pilots_of(snapshot, bag)
     return Course(
         now=now,
         tasks=bag.tasks,
@@ -268,7 +295,7 @@ def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest:
     )
 
 
-def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> str:
+def why_not_another_unit(snapshot: Snapshot, courses: Courses, site: SiteFacts, pilot: Pilot) -> str:
     """Why a pilot ends with the charging unit that is nearly over; empty: it goes on, or no unit ends.
 
     A pilot is charged as a whole, so its slots go on together: where half of them at least run a task that
@@ -283,7 +310,7 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
     if ends is None or ends > snapshot.now:
         return ""
     slots = slots_of(site, pilot, bag)
-    going = _going_on(snapshot, bag, pilot)
+    going = _going_on(snapshot, courses.without(bag, pilot), bag, pilot)
     if 2 * going >= slots:
         return ""
     return (
@@ -292,7 +319,7 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
     )
 
 
-def why_tasks_start_anew(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> str:
+def why_tasks_start_anew(snapshot: Snapshot, courses: Courses, site: SiteFacts, pilot: Pilot) -> str:
     """Why a pilot with few tasks ends, although they still run; empty: it goes on.
 
     What its idle slots cost pays for tasks that wait for money.
@@ -304,7 +331,7 @@ def why_tasks_start_anew(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
     if purse is None or charges_whole_units(snapshot.ledger, site):
         return ""
     ages = [snapshot.now - start for start in bag.by_pilot.get(pilot.id, ())]
-    slots, course = slots_of(site, pilot, bag), course_of(snapshot, bag, but=pilot.id)
+    slots, course = slots_of(site, pilot, bag), courses.without(bag, pilot)
     if not cheaper_anew(course, purse, slots, ages, time_left(pilot, snapshot.now)):
         return ""
     return (
@@ -313,9 +340,8 @@ def why_tasks_start_anew(snapshot: Snapshot, site: SiteFacts, pilot: Pilot) -> s
     )
 
 
-def _going_on(snapshot: Snapshot, bag: BagFacts, pilot: Pilot) -> int:
-    """Its running tasks that should go on."""
-    course = course_of(snapshot, bag, but=pilot.id)
+def _going_on(snapshot: Snapshot, course: Course, bag: BagFacts, pilot: Pilot) -> int:
+    """Its running tasks that should go on. `course`: without the pilot."""
     others = situation_of(course)
     starts = bag.by_pilot.get(pilot.id, ())
     return sum(goes_on(others, course.preset, snapshot.now - start) for start in starts)
@@ -324,11 +350,12 @@ def _going_on(snapshot: Snapshot, bag: BagFacts, pilot: Pilot) -> int:
 def why_paused(memory: Memory, bag: int, sites: Sequence[str]) -> str:
     """Why no site may request hosts for a bag; empty: one may.
 
-    Sites that get none of the waiting tasks, by cost and time, do not count.
+    Sites and donated nodes that get none of the waiting tasks, by cost and time, do not count.
     """
     shares = shares_of(memory, bag)
-    wanted = [name for name in sites if shares is None or shares.tasks(name)] or sites
-    reasons = [memory.paused.get(name, {}).get(bag, "") for name in wanted]
+    places = sites if shares is None else [*sites, *map(donated_nodes, sites)]
+    wanted = [place for place in places if shares is None or shares.tasks(place)] or sites
+    reasons = [memory.paused.get(place, {}).get(bag, "") for place in wanted]
     return reasons[0] if reasons and all(reasons) else ""
 
 

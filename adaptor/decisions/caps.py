@@ -64,7 +64,7 @@ def within_budgets(
     useful = _useful(snapshot, ledger, demand, allowance, request, shape.slots(request.p) / share)
     found = afford(allowance, billed(site.rules, request), least, useful)
     if found.request is None:
-        return TooDear(_too_dear(ledger, allowance, found, demand))
+        return TooDear(too_dear(ledger, allowance, found, demand))
     if found.request == billed(site.rules, wanted.crafted.request):
         submit = SubmitRequest(crafted=wanted.crafted, demand=demand, payers=payers)
     else:
@@ -159,7 +159,7 @@ def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[in
     return SubmitRequest(crafted=crafted, demand=wanted.demand, payers=payers)
 
 
-def _too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
+def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
     """Why there is no request, what the remaining tasks would cost, and what the user can do."""
     work = demand.waiting * demand.task.processors * demand.runtime
     rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed

@@ -103,7 +103,7 @@ class _Step:
             return
         if self._snapshot.bags:
             self._compare_places()
-        for action in use_and_leave(self._snapshot, self._memory, self._own_ledger()):
+        for action in use_and_leave(self._snapshot, self._draft, self._own_ledger()):
             self._actions.append(action)
             if isinstance(action, SubmitRequest):
                 self._reserve(self._snapshot.site, action)
@@ -122,11 +122,11 @@ class _Step:
         snapshot = self._snapshot
         demands = snapshot.demands
         if not (demands or snapshot.here.requests or len(snapshot.sites) > 1):
-            self._pause({})
+            self._draft.pause(snapshot.site, {})
             return
         part = self._part(demands)
         coming = [action for action in self._actions if isinstance(action, SubmitRequest) and action.node]
-        self._pause({})
+        self._draft.pause(snapshot.site, {})
         limited = tuple(
             self._held_back(within_together(snapshot, self._aimed(beside_donated(snapshot, demand, coming))))
             for demand in demands
@@ -174,7 +174,7 @@ class _Step:
     def _aimed(self, demand: Demand) -> Demand:
         found = aimed(self._snapshot, self._draft, demand)
         if found.paused:
-            self._pause({**self._paused, demand.bag: found.paused})
+            self._draft.pause_bag(self._snapshot.site, demand.bag, found.paused)
         return found.demand
 
     def _held_back(self, demand: Demand) -> Demand:
@@ -189,7 +189,7 @@ class _Step:
             return divided
         found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share)
         if isinstance(found, TooDear):
-            self._pause({**self._paused, wanted.demand.bag: found.reason})
+            self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason))
             return divided
         if divided:
@@ -207,7 +207,7 @@ class _Step:
         issue = Issue(wanted.crafted, wanted.demand)
         found = within_budgets(self._snapshot, self._memory, without, issue, payers)
         if isinstance(found, TooDear):
-            self._pause({**self._paused, wanted.demand.bag: found.reason})
+            self._draft.pause_bag(self._snapshot.site, wanted.demand.bag, found.reason)
             self._actions.append(Withhold(found.reason))
             if pilot.request.tr < wanted.demand.shortest:
                 self._actions.append(Withdraw(id, wanted.crafted.reason))
@@ -248,13 +248,3 @@ class _Step:
     @property
     def _memory(self) -> Memory:
         return self._draft.memory
-
-    @property
-    def _paused(self) -> dict[int | None, str]:
-        return self._memory.paused.get(self._snapshot.site, {})
-
-    def _pause(self, paused: dict[int | None, str]) -> None:
-        """Why bags get no request here, by bag."""
-        if paused == self._paused:
-            return
-        self._draft.keep(paused={**self._memory.paused, self._snapshot.site: paused})

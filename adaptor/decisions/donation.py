@@ -12,7 +12,8 @@ from adaptor.budget.accounting.allowance import Allowance, afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
-from adaptor.decisions.memory import Memory, donated_nodes
+from adaptor.decisions.caps import too_dear
+from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shares import shares_of, why_not_donated
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
@@ -32,7 +33,7 @@ WITHOUT_WORKER = 60.0
 """Seconds without a worker after which a donated node is given up: no other sign of its end may come."""
 
 
-def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterator[Action]:
+def use_and_leave(snapshot: Snapshot, draft: MemoryDraft, ledger: Ledger) -> Iterator[Action]:
     """Use idle nodes, leave nodes that a local job wants.
 
     `ledger` holds what is reserved so far. The caller reserves the cost of a `SubmitRequest` there before it
@@ -44,7 +45,7 @@ def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterato
     if not donation.asked:
         yield WithholdNodes("")
         return
-    choice = _Choice(snapshot, memory, donation, ledger)
+    choice = _Choice(snapshot, draft.memory, donation, ledger)
     reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
     may_use = not reason
     state = donation.state(snapshot.now, (demand.wanted for demand in snapshot.donation_demands))
@@ -54,6 +55,7 @@ def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterato
                 yield from _leave(snapshot, donation, decision)
             case UseNodes() if may_use:
                 yield from choice.submits(decision)
+                draft.pause(donated_nodes(snapshot.site), choice.too_dear)
             case UseNoMore():
                 reason = reason or choice.reason or decision.reason
     yield from _late(snapshot)
@@ -211,6 +213,8 @@ class _Choice:
         together: dict[int | None, list[BagDonationDemand]] = {}
         self.reason = ""
         """Why a bag's tasks get no node; empty: nothing prevents it."""
+        self.too_dear: dict[int | None, str] = {}
+        """By bag: why its budget holds no node."""
         for demand in snapshot.donation_demands:
             if why := why_not_donated(memory, demand.pilots_of, snapshot.site):
                 self.reason = why
@@ -290,7 +294,8 @@ class _Choice:
         allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
         found = afford(self._in_step(wanted, allowance, least, nodes), Request(node.processors, tr), least)
         if found.request is None:
-            return found.reason
+            self.too_dear[wanted.bag] = too_dear(self._ledger, allowance, found, _demand(wanted))
+            return self.too_dear[wanted.bag]
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
         return SubmitRequest(

@@ -9,6 +9,8 @@ import math
 from collections import defaultdict
 from collections.abc import KeysView, Mapping, Sequence
 
+import msgspec
+
 from adaptor.backoff import Backoff
 from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import Pilot
@@ -230,13 +232,8 @@ class DonationMemory:
             avoided = self._trouble(report.name, now) if use is NodeUse.IDLE else ""
             use = NodeUse.TAKEN
         return NodeView(
-            name=report.name,
-            processors=report.processors,
-            use=use,
-            memory=report.memory,
-            gpus=report.gpus,
+            **{**msgspec.structs.asdict(report), "use": use},
             since=now if since is None else since,
-            planned=report.planned,
             donated=DonatedUse(since=pilot.since, busy=busy) if pilot is not None else None,
             avoided=avoided,
         )

@@ -87,7 +87,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     paces: dict[int, Pace] = {}
     """Bags whose hosts A²HA counts: how many they may still ask for."""
     paused: dict[str, dict[int | None, str]] = {}
-    """By site, then by bag: why its budget holds no request; None: for all that share pilots."""
+    """By site or its `donated_nodes`, then by bag: why its budget holds no request there; None: for all that
+    share pilots."""
 
     def only_of(self, bags: Container[int]) -> Memory:
         """Without what is kept of bags that have ended."""
@@ -107,8 +108,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     def without_pause(self, bag: int) -> Memory:
         """The memory without the pauses of a bag, after a change of its budget."""
         paused = {
-            site: {each: why for each, why in of_site.items() if each != bag}
-            for site, of_site in self.paused.items()
+            place: {each: why for each, why in there.items() if each != bag}
+            for place, there in self.paused.items()
         }
         return msgspec.structs.replace(self, paused=paused)
 
@@ -125,3 +126,12 @@ class MemoryDraft:
 
     def keep_pace(self, bag: int, pace: Pace) -> None:
         self.keep(paces={**self.memory.paces, bag: pace})
+
+    def pause(self, place: str, paused: dict[int | None, str]) -> None:
+        """Keep why bags get no request at a site or its donated nodes; other bags get one."""
+        if paused != self.memory.paused.get(place, {}):
+            self.keep(paused={**self.memory.paused, place: paused})
+
+    def pause_bag(self, place: str, bag: int | None, why: str) -> None:
+        """Keep why one more bag gets no request there."""
+        self.pause(place, {**self.memory.paused.get(place, {}), bag: why})

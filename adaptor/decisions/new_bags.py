@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import format_credits
@@ -38,6 +38,13 @@ def beyond_work(spec: BagSpec, sites: Rules, ledger: Statements) -> int:
 
 def _tariff(ledger: Statements, site: str, rules: SiteRules, spec: BagSpec) -> Tariff:
     return ledger.tariff(site).with_gpus(gpus_per_processor(rules, None, spec.task))
+
+
+def check_sites(names: Iterable[str], sites: Collection[str]) -> None:
+    """Raises UsageError: one of these is no site of the configuration."""
+    for name in names:
+        if name not in sites:
+            raise UsageError(f"there is no site {name!r}; the configuration has: {', '.join(sites)}")
 
 
 def check_can_run(spec: BagSpec, queues: Mapping[str, QueueState | None]) -> None:

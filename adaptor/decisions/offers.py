@@ -37,7 +37,7 @@ _RUNNING = 200
 def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list[Question]:
     """For each bag that has pilots of its own, a choice of places, and uncovered tasks.
 
-    The places are sites, and their donated nodes besides their formal requests.
+    The places are sites, and their donated nodes, in addition to their formal requests.
     """
     bags = [_own_bag(snapshot, group) for group in snapshot.groups]
     if not any(bags):
@@ -147,7 +147,7 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
 def _offers(
     snapshot: Snapshot, status: SiteStatus, bag: BagFacts, site: SiteFacts, demand: Demand, task: TaskTime
 ) -> tuple[SiteOffer, ...]:
-    """What new requests could buy at a site, within its limits and besides its queue."""
+    """What new requests could buy at a site, within its limits and next to its queue."""
     now = snapshot.now
     if not _holds_a_request(snapshot.ledger, site, bag, demand, now):
         return ()

@@ -134,7 +134,7 @@ def _closed(site: SiteFacts, now: float) -> str:
 
 
 def _known_profile(view: PlanningView, last: KnownProfile | None) -> KnownProfile | None:
-    """What is free besides the queue and the requests submitted since it was read; None: never read."""
+    """What is free next to the queue and the requests submitted since it was read; None: never read."""
     queue = view.queue
     if queue is None:
         return None

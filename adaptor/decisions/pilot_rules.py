@@ -10,7 +10,7 @@ from adaptor.crafting.availability import availability
 from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.queues import queue_in
 from adaptor.decisions.actions import NODES, Action, End, LengthenPad, Remark, WithdrawStuck
-from adaptor.decisions.aims import why_not_another_unit, why_tasks_start_anew
+from adaptor.decisions.aims import Courses, why_not_another_unit, why_tasks_start_anew
 from adaptor.decisions.giving_back import why_given_back
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -46,7 +46,7 @@ def is_unheard(pilot: Pilot, now: float) -> bool:
 
 def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
     """Withdrawals, remarks and a longer pad."""
-    site, now = snapshot.here, snapshot.now
+    site, now, courses = snapshot.here, snapshot.now, Courses(snapshot)
     for pilot in (*site.requests, *site.unsettled):
         if pilot.never and not pilot.leaving and pilot.state is PilotState.QUEUED:
             yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
@@ -54,8 +54,8 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield WithdrawStuck(pilot.id, why)
         if why := (
             why_forsaken(site, pilot, now)
-            or why_not_another_unit(snapshot, site, pilot)
-            or why_tasks_start_anew(snapshot, site, pilot)
+            or why_not_another_unit(snapshot, courses, site, pilot)
+            or why_tasks_start_anew(snapshot, courses, site, pilot)
             or why_given_back(snapshot, site, pilot)
         ):
             yield End(pilot.id, why)
@@ -168,7 +168,7 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
 
 
 def _has_room(site: SiteFacts, queue: QueueState, pilot: Pilot) -> bool:
-    """Whether a request could start at once besides all other jobs of the queue."""
+    """Whether a request could start at once next to all other jobs of the queue."""
     idle = queue.processors - sum(job.processors for job in queue.running)
     if idle < pilot.request.p:  # spares most steps the planning of a long queue
         return False

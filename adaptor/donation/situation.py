@@ -60,6 +60,20 @@ class NodeUse(enum.Enum):
     """Down, drained, reserved or unknown: nothing may run there."""
 
 
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as the scheduler shows it."""
+
+    name: str
+    processors: int
+    memory: int | None = None
+    """Bytes; None: the scheduler does not say."""
+    gpus: Gpus = ()
+    use: NodeUse
+    """By others than our leases."""
+    planned: float = math.inf
+    """When a waiting job is planned to start there, or a reservation begins; `math.inf`: nothing is."""
+
+
 class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
     """Our use of a donated node."""
 
@@ -68,19 +82,11 @@ class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
     """Its processors on which tasks run."""
 
 
-class NodeView(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as it is now."""
+class NodeView(NodeReport, frozen=True, kw_only=True):
+    """A node as the scheduler shows it now, with what is known of it here."""
 
-    name: str
-    processors: int
-    use: NodeUse
-    memory: int | None = None
-    """Bytes; None: not known."""
-    gpus: Gpus = ()
     since: float = 0.0
     """Since when it has been idle: free of local jobs."""
-    planned: float = math.inf
-    """When the scheduler plans a job on it, as far as it says; `math.inf`: it plans none."""
     donated: DonatedUse | None = None
     avoided: str = ""
     """Why it is not used although it is idle: what went wrong there lately. It counts as taken then."""

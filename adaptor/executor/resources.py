@@ -1,4 +1,4 @@
-"""What single calls need in place of what their executor says, and what their environment has besides."""
+"""What single calls need in place of what their executor says, and what their environment has in addition."""
 
 from __future__ import annotations
 

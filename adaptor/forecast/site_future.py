@@ -203,7 +203,7 @@ class SiteFuture:
 
     @staticmethod
     def _profile_of(queue: PlannedQueue) -> Profile:
-        """What is free besides all jobs, without those that the future has no room for."""
+        """What is free next to all jobs, without those that the future has no room for."""
         profile = Profile.of_steps(list(queue.plan))
         for running in queue.running:
             _take(profile, queue.now, running.end, running.processors)

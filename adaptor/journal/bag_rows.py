@@ -199,7 +199,8 @@ def write_needs(db: sqlite3.Connection, bag: int, tasks: Iterable[int], needs: O
     for task in tasks:
         (packed,) = db.execute("SELECT needs FROM task WHERE bag = ? AND number = ?", (bag, task)).fetchone()
         earlier = OwnNeeds() if packed is None else msgspec.msgpack.decode(packed, type=OwnNeeds)
-        # Memory that the task was given after a failure is kept besides: it would hide what the user says.
+        # Memory that the task was given after a failure is kept in addition: it would hide what the user
+        # says.
         db.execute(
             "UPDATE task SET needs = ?, memory = CASE WHEN ? THEN NULL ELSE memory END"
             " WHERE bag = ? AND number = ?",

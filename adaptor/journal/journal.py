@@ -302,13 +302,23 @@ class Journal:
                 (site, KEPT),
             )
 
-    def note_freed(self, pilot: int, processors: int, at: float) -> None:
-        """Record that a pilot has given processors back at this time."""
+    def note_freed(
+        self,
+        pilot: int,
+        processors: int,
+        at: float,
+        also: Callable[[sqlite3.Connection], None] = lambda _db: None,
+    ) -> None:
+        """Record that a pilot has given processors back at this time.
+
+        `also`: writes more in the same transaction.
+        """
         with self.transaction() as db:
             db.execute(
                 "UPDATE pilot SET freed = freed + ?, freed_at_sum = freed_at_sum + ? WHERE id = ?",
                 (processors, processors * at, pilot),
             )
+            also(db)
 
     def name_losses(self, pilot: int, outcome: AttemptOutcome) -> None:
         """Give the lost attempts of a pilot the scheduler's word for how it ended.

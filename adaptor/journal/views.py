@@ -22,10 +22,11 @@ from adaptor.api import (
     PilotRecord,
     RemovedPilotView,
     TaskEvent,
+    TaskInput,
     TaskView,
 )
 from adaptor.bag_spec import BagSpec
-from adaptor.batch_script import element_of, output_files
+from adaptor.batch_script import element_of, output_files, own_script, script_of
 from adaptor.errors import UnknownBagError
 from adaptor.journal import database
 from adaptor.journal.bag_rows import spec_of, unpack_task
@@ -75,7 +76,22 @@ class ScriptOutputs:
         if self._script is None:
             return None, None
         element = element_of(self._script, self._bag, task, environment)
-        return output_files(self._script, element, node or "")
+        return output_files(script_of(self._script, environment), element, node or "")
+
+    def job(self, task: int, given: TaskInput) -> api.JobView | None:
+        own = own_script(given.environment)
+        if self._script is None or own is None:
+            return None
+        element = element_of(self._script, self._bag, task, given.environment)
+        return api.JobView(
+            number=element.job,
+            array=None if element.index is None else element.array_job,
+            index=element.index,
+            submitted=own.submitted,
+            cpus=own.cpus,
+            limit=own.limit,
+            cwd=given.cwd or "",
+        )
 
 
 _RECENT = (
@@ -131,6 +147,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
             "output": spec.output,
             "output_files": spec.output_files,
             "open": bool(row["open"]),
+            "jobs": spec.script is not None and spec.script.jobs,
             "paused": guard.paused if paused else "",
             "halted": paused and guard.itself,
             "evidence": _evidence(db, row["id"], *guard.shown) if paused and guard.shown else None,
@@ -150,8 +167,7 @@ def _select_bags(db: sqlite3.Connection, where: str, arguments: tuple[object, ..
 
 _NO_COLUMNS = (
     *("state", "sites", "cpus", "mean_runtime", "output", "output_files", "paused", "halted", "evidence"),
-    "forecast",
-    "held_off",
+    *("forecast", "held_off", "jobs"),
 )
 
 
@@ -203,6 +219,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
             "retries": min(row["charged"], max(0, row["attempts"] - row["replicas"] - 1)),
             "stdout": stdout,
             "stderr": stderr,
+            "job": outputs.job(row["task"], given),
         }
 
     found = database.select(
@@ -221,7 +238,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
         },
         also=("input", "charged"),
         made=made,
-        of_made=("bag", "name", "command", "retries", "stdout", "stderr"),
+        of_made=("bag", "name", "command", "retries", "stdout", "stderr", "job"),
     )
     return [live.task(task) for task in found]
 

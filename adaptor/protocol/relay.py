@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
-from adaptor.processes.descriptors import raise_limit
+from adaptor.processes.commands import raise_limit
 from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
 from adaptor.protocol.listener import BACKLOG, Caller, ConnectionRoom, Listener, addresses, listen
 

@@ -17,7 +17,7 @@ from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import QueueState, TaskState
-from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease
+from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease, Orders
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
 from adaptor.runtimes.sample import RuntimeSample
@@ -26,8 +26,22 @@ from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, Ta
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.losses import LostAttempt
-from adaptor.scheduling.orders import PendingOrders
 from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
+
+
+class PendingOrders:
+    """The orders that the daemon has not sent yet, by worker id; it adds bags, and the commands of leases."""
+
+    def __init__(self) -> None:
+        self._drafts: dict[str, Orders] = {}
+
+    def of(self, worker: str) -> Orders:
+        return self._drafts.setdefault(worker, Orders())
+
+    def drain(self) -> dict[str, Orders]:
+        drafts, self._drafts = self._drafts, {}
+        return drafts
+
 
 RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, in addition to the work done while messages travel."""

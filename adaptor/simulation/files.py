@@ -1,4 +1,4 @@
-"""Files of results: whole or not at all, and named where they are at fault."""
+"""What can be wrong with a replay; files of results: whole or not at all, named where they are at fault."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaptor.errors import UsageError
 from adaptor.private_files import write_atomically
-from adaptor.simulation.errors import ReplayError
+
+
+class ReplayError(UsageError):
+    """What is asked of a replay is impossible; the message says why."""
+
+
+class TraceError(ReplayError):
+    """A trace is at fault; the message names the file and, where there is one, the line."""
 
 
 @contextmanager

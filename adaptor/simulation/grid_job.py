@@ -8,7 +8,7 @@ from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
 from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.resources import TaskSize
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.kernels import Array
 
 
@@ -54,7 +54,8 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Whether static asks for max_proc processors always, as §4.4 says of its requests on CTC, and not for
     the share of the tasks that Algorithm 1 says."""
     poll_interval: int = 0
-    """The site steps at multiples of so many seconds after the submission; 0: whenever something happens."""
+    """The site steps at multiples of this number of seconds after the submission; 0: whenever something
+    happens."""
 
     donation: DonationRules | None = None
     """By which idle nodes are used, of one processor each; None: none are."""

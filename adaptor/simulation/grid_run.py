@@ -19,7 +19,7 @@ from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.simulation.cluster import Cluster
 from adaptor.simulation.driver import Decider, SimulatedDriver
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import (
     INSTANT_WORKERS,
     DonatedTime,

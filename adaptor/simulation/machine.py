@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from adaptor.resources import Need, Node
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
 from adaptor.units import LARGEST, counted, parse_size

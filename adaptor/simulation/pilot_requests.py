@@ -10,7 +10,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.model import PendingJob, QueueState, Request, RunningJob
 from adaptor.resources import Need, Part, TaskSize
 from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import RUN_JOB, RUN_PLACE, W_JOB, W_LIMIT, W_NEED, W_PLACE, W_START
 

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from adaptor.simulation.cluster import Policy, cluster_of_processors
-from adaptor.simulation.errors import TraceError
-from adaptor.simulation.files import naming
+from adaptor.simulation.files import TraceError, naming
 from adaptor.simulation.jobs import Jobs, Seconds
 from adaptor.simulation.traces.normalise import machine_size, normalise
 from adaptor.simulation.traces.repairs import Choices, Repairs

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
+from adaptor.processes.devices import devices_of
 from adaptor.processes.trees import end_descendants
 from adaptor.protocol.messages import (
     LAST_SECONDS,
@@ -26,7 +27,6 @@ from adaptor.protocol.messages import (
 )
 from adaptor.shortfalls import gave_less
 from adaptor.worker.binding import Binding
-from adaptor.worker.devices import devices_of
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.given import bounds_of, given, machine_memory
 from adaptor.worker.lifecycle import (

@@ -93,9 +93,9 @@ def of_lease(bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
 
 
 def on_several(environment: Mapping[str, str], nodes: Sequence[str], path: str) -> dict[str, str]:
-    """What a task on several nodes gets besides. `path`: of the file that names them.
+    """What a task on several nodes gets in addition. `path`: of the file that names them.
 
-    Where Slurm gave them, MPICH's `mpiexec` starts its processes there by `srun`, besides the workers' steps.
+    Where Slurm gave them, MPICH's `mpiexec` starts its processes there by `srun`, next to the workers' steps.
     """
     told = {NODEFILE: path, "ADAPTOR_NODES": str(len(nodes))}
     if "SLURM_JOB_ID" in environment:

@@ -9,10 +9,10 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from adaptor.processes.cgroups import memory_limit
+from adaptor.processes.devices import devices_of
 from adaptor.shortfalls import Shortfall, ShortfallSign
 from adaptor.worker.binding import affinity_of_process
-from adaptor.worker.devices import devices_of
+from adaptor.worker.memory import memory_limit
 
 _ROUNDING = 1 << 20
 """Bytes: schedulers count whole MiB or kB, and the kernel whole pages."""

@@ -14,7 +14,7 @@ from itertools import count
 import msgspec
 
 from adaptor.bag_spec import DEFAULT_OUTPUT
-from adaptor.batch_script import BatchScript, element_of, output_files
+from adaptor.batch_script import BatchScript, element_of, output_files, script_of
 from adaptor.outputs.packing import Packer, output_name
 from adaptor.private_files import NotOursError, open_folder, open_output
 from adaptor.protocol.messages import AttemptKey, BagContext
@@ -262,11 +262,22 @@ class ScriptOutput:
     Elements that name the same file write behind each other, as slurmstepd lets them in both open modes.
     """
 
-    def __init__(self, script: BatchScript, node: str, scratch: Callable[[AttemptKey], str | None]) -> None:
-        """`scratch`: the folder for temporary files of an attempt; None: it has none of its own."""
+    def __init__(
+        self,
+        script: BatchScript,
+        node: str,
+        scratch: Callable[[AttemptKey], str | None],
+        forget: Callable[[AttemptKey], None],
+    ) -> None:
+        """
+        Args:
+            scratch: the folder for temporary files of an attempt; None: it has none of its own.
+            forget: removes the copy of a script that an attempt alone has run.
+        """
         self._script = script
         self._node = node
         self._scratch = scratch
+        self._forget = forget
         self._disk = _Patience()
 
     def open(self, held: HeldTask) -> TaskFiles:
@@ -280,9 +291,10 @@ class ScriptOutput:
         handles: list[int] = []
         try:
             element = element_of(self._script, held.key.bag, held.key.task, held.lease.environment)
-            out, err = output_files(self._script, element, self._node)
-            handles.append(self._open(out))
-            handles.append(os.dup(handles[-1]) if err == out else self._open(err))
+            script = script_of(self._script, held.lease.environment)
+            out, err = output_files(script, element, self._node)
+            handles.append(self._open(out, script))
+            handles.append(os.dup(handles[-1]) if err == out else self._open(err, script))
             self._make_scratch(held.key)
         except BaseException:
             for handle in (cwd, *handles):
@@ -302,7 +314,8 @@ class ScriptOutput:
         self.ended(held.key, alone=True)
 
     def ended(self, key: AttemptKey, *, alone: bool) -> None:  # noqa: ARG002
-        """Remove its folder for temporary files."""
+        """Remove its folder for temporary files, and its own script."""
+        self._forget(key)
         scratch = self._scratch(key)
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -320,7 +333,7 @@ class ScriptOutput:
             what = f"{scratch}: the task's folder for temporary files cannot be made"
             raise self._disk.cannot(what, error) from error
 
-    def _open(self, path: str) -> int:
+    def _open(self, path: str, script: BatchScript) -> int:
         try:
             if path == os.devnull:
                 return os.open(os.devnull, os.O_WRONLY)
@@ -328,7 +341,7 @@ class ScriptOutput:
             os.makedirs(above, exist_ok=True)  # noqa: PTH103 (a path of text, for every start)
             folder = open_folder(above, ours=False)
             try:
-                handle = open_output(name, folder, append=True, empty=not self._script.append)
+                handle = open_output(name, folder, append=True, empty=not script.append)
             finally:
                 os.close(folder)
             self._disk.taken()

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from adaptor.processes.cgroups import oom_kill_counter
+from adaptor.processes.devices import Devices
 from adaptor.processes.environment import variables_of
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
@@ -17,10 +17,9 @@ from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
 from adaptor.worker.calls.warm import CallAnswer
 from adaptor.worker.calls.warm_processes import WarmProcesses
-from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
-from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by
+from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by, oom_kill_counter
 from adaptor.worker.openings import Opening, Openings
 from adaptor.worker.output import CannotStartError, ShortageError, TaskFiles
 from adaptor.worker.parts import NodeFiles
@@ -191,7 +190,7 @@ class Runner:
         if held.lease.call is not None:
             return self.warm.start(held, environment, files, len(self._by_pid))
         self.warm.make_room(time.monotonic(), len(self._by_pid) + 1, held.gpus)
-        return execute(held, environment, files, self._scripts.copy(held.bag))
+        return execute(held, environment, files, self._scripts.copy(held.bag, held.lease))
 
     def give_up(self, key: AttemptKey) -> bool:
         """Forget one of `opening`. Returns False if it is none of these."""

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptor.batch_script import Element, element_of
+from adaptor.batch_script import OWN_SCRIPT, Element, element_of, script_of
 from adaptor.private_files import write_atomically
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.worker.output import CannotStartError, OutputFolder, ScriptOutput
@@ -52,6 +52,9 @@ class Scripts:
             end = float(worker.get("ADAPTOR_PILOT_END", worker["SLURM_JOB_END_TIME"]))
             self._of_pilot["SLURM_JOB_END_TIME"] = f"{end:.0f}"
         self._copies: dict[int, Path] = {}
+        """By bag."""
+        self._own: dict[AttemptKey, Path] = {}
+        """Those of attempts whose script is not that of their bag."""
         self._slots: str | None = None
         """On this node, for the steps of all elements; None: no script of sbatch has come yet."""
 
@@ -59,7 +62,7 @@ class Scripts:
         """What opens the files of a bag's attempts."""
         if bag.script is None:
             return OutputFolder(bag)
-        return ScriptOutput(bag.script, self._node, self._scratch_of)
+        return ScriptOutput(bag.script, self._node, self._scratch_of, self._forget_own)
 
     def _scratch_of(self, key: AttemptKey) -> str | None:
         """A part of the pilot's folder for temporary files; None: it has none of its own."""
@@ -67,20 +70,26 @@ class Scripts:
             return None
         return f"{self._scratch}/{Element(key.bag, key.task, None).job}.{key.attempt}"
 
-    def copy(self, bag: BagContext) -> str | None:
-        """The file that the tasks of a bag run; None: it has no script. Raises CannotStartError."""
+    def copy(self, bag: BagContext, lease: Lease) -> str | None:
+        """The file that a task runs; None: its bag has no script. Raises CannotStartError."""
         if bag.script is None:
             return None
-        path = self._copies.get(bag.bag)
+        script, key = script_of(bag.script, lease.environment), lease.key
+        own = script.body is not bag.script.body
+        path = self._own.get(key) if own else self._copies.get(bag.bag)
         if path is None:
-            path = self._place(bag.bag) / f"{bag.script.dialect}_script"
-            self._write(path, bag.script.body)
+            number = Element(key.bag, key.task, None).job if own else bag.bag
+            path = self._place(number) / f"{bag.script.dialect}_script"
+            self._write(path, script.body)
             if bag.script.dialect == "slurm" and self._slots is None:
                 self._slots = self._write_srun()
             if bag.script.dialect == "pbs":
                 self._write(path.with_name("nodes"), f"{self._node}\n".encode() * bag.script.processes)
             path.parent.chmod(_READ_ONLY)
-            self._copies[bag.bag] = path
+            if own:
+                self._own[key] = path
+            else:
+                self._copies[bag.bag] = path
         return str(path)
 
     def _write_srun(self) -> str:
@@ -102,12 +111,13 @@ class Scripts:
             self._write(program, f'#!/bin/sh\nexec {words} "$@"\n'.encode())
         return slots
 
-    def _place(self, bag: int) -> Path:
-        """The folder of a bag's script, with a name as slurmd's spool has: scripts tell their copies by it.
+    def _place(self, number: int) -> Path:
+        """The folder of the script of a bag or of an element.
 
-        Like that folder it takes no files: what is written besides `$0` would go with the pilot.
+        Scripts tell their copies by its name, which is as in slurmd's spool. Like that folder it takes no
+        files: what is written next to `$0` would go with the pilot.
         """
-        return self._folder / "slurmd" / f"job{bag:05d}"
+        return self._folder / "slurmd" / f"job{number:05d}"
 
     def environment(self, given: Mapping[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
         """What a task of a script finds; of any other bag what was given."""
@@ -115,17 +125,16 @@ class Scripts:
         if script is None:
             return dict(given)
         element = element_of(script, lease.key.bag, lease.key.task, lease.environment)
-        path = str(self._folder)
+        path, processors = str(self._folder), (lease.task or bag.task).processors
         told = {**given, **self._of_pilot}
         if script.dialect == "pbs":
-            told.update(of_pbs(element, bag.task.processors))
+            told.update(of_pbs(element, processors))
             told["PBS_NODEFILE"] = str(self._place(bag.bag) / "nodes")
         if script.dialect == "gridengine":
-            told.update(of_grid_engine(element, self._node, bag.task.processors))
+            told.update(of_grid_engine(element, self._node, processors))
         told.update(script.variables)
         if script.dialect == "slurm":
-            told.update(of_slurm(element, self._node, bag.task.processors))
-            told["PATH"] = f"{path}/bin:{given.get('PATH', os.defpath)}"
+            told.update(of_slurm(element, self._node, processors))
             # A login shell sets PATH again, and modules put folders in front; a function stays.
             told["BASH_FUNC_srun%%"] = f'() {{ {shlex.quote(f"{path}/bin/srun")} "$@"; }}'
             if lease.key.attempt > 1:
@@ -136,16 +145,25 @@ class Scripts:
         scratch = self._scratch_of(lease.key)
         if scratch is not None:
             told.update({name: scratch for name in _TMPDIRS if given.get(name) == self._scratch})
-        return {**told, **(lease.environment or {})}
+        told.update(lease.environment or {})
+        told.pop(OWN_SCRIPT, None)
+        if script.dialect == "slurm":
+            told["PATH"] = f"{path}/bin:{given.get('PATH', os.defpath)}"
+        return told
 
     def forget(self, bag: int) -> None:
         path = self._copies.pop(bag, None)
         if path is not None:
             _remove(path.parent)
 
+    def _forget_own(self, key: AttemptKey) -> None:
+        path = self._own.pop(key, None)
+        if path is not None:
+            _remove(path.parent)
+
     def remove(self) -> None:
         """All of them; the worker leaves."""
-        for path in self._copies.values():
+        for path in (*self._copies.values(), *self._own.values()):
             _remove(path.parent)
         if self._slots is not None:
             with contextlib.suppress(OSError):

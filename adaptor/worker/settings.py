@@ -63,7 +63,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         pilot=_value(environment, "ADAPTOR_PILOT", int),
         deadline=_value(environment, "ADAPTOR_PILOT_END", float),
         processors=_value(environment, "ADAPTOR_PROCESSORS", _positive),
-        memory=_value(environment, "ADAPTOR_MEMORY", _optional, lambda: None),
+        memory=_value(environment, "ADAPTOR_MEMORY", _positive, lambda: None),
         gpus=asked_of(environment).gpus,
         node=_value(environment, "ADAPTOR_NODE", str),
         directory=_value(environment, "ADAPTOR_DIRECTORY", _absolute),
@@ -95,10 +95,6 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError("must be at least 1")
     return number
-
-
-def _optional(text: str) -> int | None:
-    return _positive(text)
 
 
 def _absolute(text: str) -> Path:

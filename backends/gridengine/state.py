@@ -123,7 +123,7 @@ def state_of(job: GridJob) -> Literal["waiting", "running", "ending", "suspended
 
 
 def job_row(job: GridJob, seen: GridSeen, site: SiteNodes) -> JobRow:
-    """A job besides the site's requests."""
+    """A job other than the site's requests."""
     state = state_of(job)
     queues = tuple(dict.fromkeys(queue for queue, _ in job.parts)) or _open_to(job, seen)
     known = [seen.cell.queues[name].seconds for name in queues if name in seen.cell.queues]

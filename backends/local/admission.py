@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from adaptor.config.schema import SiteConfig
+from adaptor.processes.devices import ids_of
 from adaptor.resources import Gpus, Node, Part, TaskSize
 from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
@@ -18,12 +19,7 @@ from backends.findings import Finding, error, ok, warning
 NODE = "local"
 """The name of the only node."""
 _CHOSEN = "CUDA_VISIBLE_DEVICES"
-_NONE = frozenset({"", "-1", "NoDevFiles"})
 _DEVICE = re.compile(r"nvidia(\d+)")
-VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
-"""What the libraries of NVIDIA, AMD and Intel read."""
-_FURTHER = ("HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-"""They choose again among the devices that are seen."""
 
 
 def devices(
@@ -38,24 +34,11 @@ def devices(
     if isinstance(configured, int):
         return tuple(map(str, range(configured)))
     if configured is not None:
-        return _once(map(str, configured))
+        return tuple(dict.fromkeys(map(str, configured)))
     if _CHOSEN in environment:
-        words = [word.strip() for word in environment[_CHOSEN].split(",")]
-        return _once(word for word in words if word not in _NONE)
+        return ids_of(environment[_CHOSEN])
     found = (_DEVICE.fullmatch(path.name) for path in folder.glob("nvidia[0-9]*"))
     return tuple(map(str, sorted(int(match[1]) for match in found if match)))
-
-
-def _once(ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids))
-
-
-def of_worker(held: Collection[str] | None, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a worker that holds these devices; None: the site has none, so nothing changes."""
-    if held is None:
-        return dict(inherited)
-    kept = {name: value for name, value in inherited.items() if name not in _FURTHER}
-    return {**kept, **dict.fromkeys(VARIABLES, ",".join(held)), "ADAPTOR_GPUS": str(len(held))}
 
 
 class LocalMachine(msgspec.Struct, frozen=True):
@@ -91,7 +74,7 @@ def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None 
     """This machine, with as many processors as the user says; None: as many as we may run on.
 
     Args:
-        gpus: see `backends.local.devices.devices`.
+        gpus: see `devices`.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return LocalMachine(processors or usable_processors(), memory, devices(gpus))

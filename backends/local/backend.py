@@ -15,7 +15,7 @@ from pathlib import Path
 import backends
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
-from adaptor.processes.descriptors import with_usual_limit
+from adaptor.processes.commands import with_usual_limit
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import host, is_alive, is_here
 from adaptor.processes.notes import END, JOB, START

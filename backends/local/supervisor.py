@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from adaptor.processes import supervisor as execution
-from adaptor.processes.detaching import SayToParent, in_background
+from adaptor.processes.devices import of_worker
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, read_note, write_once, write_patiently
-from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME
-from backends.local.admission import of_worker
+from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME, SayToParent, in_background
 
 
 def run(job: dict[str, Any], started: float, devices: list[str] | None) -> dict[str, Any]:

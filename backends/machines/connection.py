@@ -190,11 +190,11 @@ class SshConnection:
                 self._connect()
             return self.number
 
-    def open_process(self, arguments: Sequence[str], stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
-        """Run fixed words there through the connection, with pipes. Raises SchedulerError."""
+    def open_shell(self, stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
+        """A shell there, through the connection, with pipes. Raises SchedulerError."""
         # Without the connection these ssh must fail, not open one of their own.
         options = ["-F", os.devnull, "-T", *_as_options({"ControlMaster": "no", "ProxyCommand": "exit 1"})]
-        return self._popen(arguments, options, stderr)
+        return self._popen(("/bin/bash", "-s"), options, stderr)
 
     def control(self, order: Sequence[str], timeout: float) -> str:
         """An order to the connection itself (ssh(1), `-O`), such as a forwarding; what it prints.

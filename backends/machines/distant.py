@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.config.schema import SshConfig
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.processes.talk import Talk
 from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration
@@ -26,7 +26,6 @@ from backends.machines.base import CommandAnswer, CommandHung, WithFiles
 from backends.machines.connection import SshConnection
 from backends.machines.here import kill_and_reap
 
-SHELL = ("/bin/bash", "-s")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELLS_OWN = frozenset(
     {"BASHOPTS", "BASH_ARGC", "EUID", "PPID", "SHELLOPTS", "UID", "PWD", "OLDPWD", "SHLVL", "_"}
@@ -43,7 +42,7 @@ class Printed(msgspec.Struct, frozen=True):
 
 
 def script(lines: Sequence[str], mark: str) -> bytes:
-    """The text that runs `lines` with no input but what follows the text, and tells their exit status."""
+    """The text that runs `lines` without input, and tells their exit status."""
     body = "\n".join(lines)
     text = (
         f'{{\necho {mark}; echo {mark} >&2\n(\n{body}\n)\nprintf "\\n%s %s\\n" {mark} "$?" >&2\nexit 0\n}}\n'
@@ -118,7 +117,7 @@ class Distant(WithFiles):
             python: the interpreter there that has this package in our version. Its files need it, commands
                 of the scheduler need `/bin/bash` and GNU coreutils.
         """
-        server = module_command(python, "adaptor.protocol.files.server")
+        server = module_command(python, "adaptor.protocol.files.remote")
         super().__init__(RemoteFiles(lambda: self.start(server), timeout))
         self.where = f"on {config.host}"
         self.connection = SshConnection(config)
@@ -134,7 +133,7 @@ class Distant(WithFiles):
 
     def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         lines = command_lines(arguments, variables, self._variables_there(), timeout)
-        done = self._execute(arguments[0], lines, b"", timeout + _SLACK)
+        done = self._execute(arguments[0], lines, timeout + _SLACK)
         if done.status in _TIMED_OUT:
             raise CommandHung(
                 f"{arguments[0]} did not answer within {format_duration(timeout)} {self.where} "
@@ -147,7 +146,7 @@ class Distant(WithFiles):
     def start(self, arguments: Sequence[str]) -> Talk:
         mark = _mark()
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
-        conversation = Talk(self.connection.open_process(SHELL, errors), errors)
+        conversation = Talk(self.connection.open_shell(errors), errors)
         try:
             _send(conversation.process, talk(arguments, mark))
             wanted = f"{mark}\n".encode()
@@ -188,25 +187,21 @@ class Distant(WithFiles):
         """As the shell of a command has them; asked once per connection."""
         number = self.connection.ensure()
         if self._known_by != number:
-            answer = self._shell("the environment cannot be read", ["env -0"])
-            pairs = (entry.partition(b"=") for entry in answer.output.split(b"\0") if b"=" in entry)
+            problem = "the environment cannot be read"
+            done = self._execute(problem, ["env -0"], self._timeout)
+            if done.status:
+                complaint = CommandAnswer(done.status, "", done.errors.decode(errors="replace")).complaint
+                raise SchedulerError(f"{problem} {self.where}: {complaint}")
+            pairs = (entry.partition(b"=") for entry in done.output.split(b"\0") if b"=" in entry)
             self._own = {_text(name): _text(value) for name, _, value in pairs}
             self._known_by = number
         return self._own
 
-    def _shell(self, problem: str, lines: Sequence[str], data: bytes = b"") -> Printed:
-        """What these lines of shell print; they must succeed. Raises SchedulerError."""
-        done = self._execute(problem, lines, data, self._timeout)
-        if done.status:
-            complaint = CommandAnswer(done.status, "", done.errors.decode(errors="replace")).complaint
-            raise SchedulerError(f"{problem} {self.where}: {complaint}")
-        return done
-
-    def _execute(self, what: str, lines: Sequence[str], data: bytes, timeout: float) -> Printed:
+    def _execute(self, what: str, lines: Sequence[str], timeout: float) -> Printed:
         mark = _mark()
-        process = self.connection.open_process(SHELL, subprocess.PIPE)
+        process = self.connection.open_shell(subprocess.PIPE)
         try:
-            output, errors = process.communicate(script(lines, mark) + data, timeout=timeout)
+            output, errors = process.communicate(script(lines, mark), timeout=timeout)
         except subprocess.TimeoutExpired as error:
             kill_and_reap(process)
             raise CommandHung(f"{what}: no answer within {format_duration(timeout)} {self.where}") from error

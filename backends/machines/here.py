@@ -12,7 +12,7 @@ from typing import Any
 
 from plumbum import CommandNotFound, local
 
-from adaptor.processes.descriptors import with_usual_limit
+from adaptor.processes.commands import with_usual_limit
 from adaptor.processes.talk import Talk
 from adaptor.protocol.files.local import LOCAL_FILES
 from adaptor.units import format_duration

@@ -33,7 +33,7 @@ class SharedLook(Generic[T]):
         self._look = look
         self._latest: tuple[float, T] | None = None
         self._served: set[str] = set()
-        """Who has been told of it."""
+        """Askers that have seen it."""
 
     def take(self, asker: str) -> T:
         """What another asker saw just now; for an asker that asks again, a new look.
@@ -76,7 +76,7 @@ class Reading(Traits, Generic[Seen]):
 
     @abc.abstractmethod
     def see(self) -> Seen:
-        """Everything, of everyone."""
+        """Everything, of all users."""
 
 
 Shared = TypeVar("Shared", bound=Reading[Any])
@@ -118,6 +118,10 @@ class BatchBackend(Backend, Generic[Shared]):
     def advertised_limits(self) -> Limits:
         """See `backends.base.Backend`; the module `limits` or `state` says where each comes from."""
         return limits_of(self._ceilings(), self._site.limits.max_pending_requests)
+
+    def ceilings(self, partition: str = "") -> Ceilings:  # noqa: ARG002
+        """See `backends.base.Backend`."""
+        return self._ceilings()
 
     @abc.abstractmethod
     def _ceilings(self) -> Ceilings: ...

@@ -91,7 +91,7 @@ class _Reserved(msgspec.Struct, frozen=True):
     rest: HeldByNode
     """In addition to the jobs of its own queue."""
     crowded: frozenset[str]
-    """Nodes that have no room for it besides the jobs there: it gets what they leave."""
+    """Nodes that have no room for it next to the jobs there: it gets what they leave."""
 
     def awaits(self, job: JobRow) -> bool:
         """Whether what the job has is not free when it ends."""
@@ -100,7 +100,8 @@ class _Reserved(msgspec.Struct, frozen=True):
 
 
 def _running(seen: Observation) -> list[RunningJob]:
-    """Jobs, what is held beyond them, and what reservations keep from us now besides the jobs there."""
+    """Jobs, what is held beyond them, and what reservations keep from us now in addition to the jobs
+    there."""
     site = seen.site
     holding = [(job, amounts) for job in seen.jobs if (amounts := _held_by(seen, job))]
     jobs = added(amounts for _, amounts in holding)
@@ -166,7 +167,7 @@ def _reserved(
 
 
 def _left(site: SiteNodes, wanted: HeldByNode, used: HeldByNode) -> dict[str, Amounts]:
-    """As much of it as the nodes have besides what is used."""
+    """As much of it as the nodes have next to what is used."""
     return {
         name: amounts.within(site.listed[name].has.beyond(used.get(name, NOTHING)))
         for name, amounts in wanted.items()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.fits import tasks_on
@@ -23,9 +23,9 @@ class PbsShape(RequestParts, frozen=True, kw_only=True):
     node: str = ""
     """The very node of the only chunk, where one is named."""
     scatter: bool = False
-    """Whether each chunk lies on a node of its own, beside jobs of others."""
+    """Whether each chunk lies on a node of its own, next to jobs of others."""
     traits: tuple[tuple[str, str], ...] = ()
-    """What the node of each chunk must have besides (`backends.pbs.constraints`)."""
+    """What the node of each chunk must have in addition (`backends.pbs.constraints`)."""
 
 
 def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> PbsShape:
@@ -147,11 +147,6 @@ def key_problems(site: SiteConfig) -> Iterator[tuple[str, str]]:
     for key in ("gres", "licenses"):
         if getattr(site, key) is not None:
             yield key, "is not known to PBS; write what qsub takes as extra_args"
-
-
-def in_words(traits: Mapping[str, str]) -> str:
-    """For people: `gpu_type=a100, host=n3`."""
-    return ", ".join(f"{name}={value}" for name, value in sorted(traits.items()))
 
 
 def _words(constraint: str | None) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
-from backends.base import PilotOrder
+from backends.base import ChangeRefused, PilotOrder
 from backends.commands import CommandAnswer
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
@@ -34,7 +34,8 @@ SHRINK_MARGIN = 0
 
 
 class PbsDialect(Traits, Protocol):
-    """Every method that asks may raise SchedulerError."""
+    """Every method that asks may raise SchedulerError. A method with a body is for dialects that report
+    nothing of it."""
 
     name: str
     """For people: `OpenPBS`, `Torque`."""
@@ -56,11 +57,13 @@ class PbsDialect(Traits, Protocol):
 
     def ended_jobs(self) -> list[PbsJob]:
         """All users' jobs that have ended and that the server remembers, the oldest first."""
+        return []
 
     def nodes(self) -> list[PbsNode]: ...
 
-    def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:
+    def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:  # noqa: ARG002
         """What is set aside on these nodes, now or later; other than jobs."""
+        return []
 
     def queues(self) -> list[PbsQueue]: ...
 
@@ -68,6 +71,7 @@ class PbsDialect(Traits, Protocol):
 
     def preemption(self) -> Preemption | None:
         """How jobs are made to yield; None: the scheduler does not tell."""
+        return None
 
     def state_of(self, job: PbsJob) -> JobState:
         """What the letter, the exit status and the rest of one of our jobs mean."""
@@ -79,11 +83,13 @@ class PbsDialect(Traits, Protocol):
             SubmitRefused: a pilot on a donated node could not yield.
         """
 
-    def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
+    def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:  # noqa: ARG002
         """The arguments of `qalter` for a queued job that is to ask for an order, without its id.
 
-        Only where `can_reshape`.
+        Raises:
+            ChangeRefused: there is no `can_reshape`.
         """
+        raise ChangeRefused(f"requests are not changed on {self.name}")
 
     def check_changed(self, answer: CommandAnswer) -> None:
         """

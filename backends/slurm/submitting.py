@@ -98,7 +98,7 @@ def escaped(path: str) -> str:
 
 
 def donated_options(order: PilotOrder, gpus: int) -> list[str]:
-    """The whole node, so that no job comes besides it: a job that wants any of it has the pilot make room.
+    """The whole node, so that no job runs next to it: a job that wants any of it has the pilot make room.
 
     One that cannot start soon is of no use. If it is not withdrawn, Slurm takes it out of the queue
     itself (with the state DEADLINE) once it could no longer end in time.

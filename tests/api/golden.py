@@ -30,6 +30,7 @@ from adaptor.api import BagInput, TaskInput
 from adaptor.api import question as questions
 from adaptor.bag_spec import BagSpec
 from adaptor.cli.main import program
+from adaptor.forecast.asked import AskedRequest
 from adaptor.journal.queries import answer_offline
 from adaptor.resources import OwnNeeds, TaskSize
 from tests.api.lived import NOW, RECORDED_OUTPUTS, Running, answered, connected, copy_lived, rounded, still
@@ -75,6 +76,9 @@ LIVE: list[api.Question[Any]] = [
     api.GetSlots(),
     api.GetSlots(["here"], TaskSize(processors=2)),
     api.GetSlots(["there"]),
+    api.GetStart(request=AskedRequest(tr=60.0, processors=2)),
+    api.GetStart(request=AskedRequest(tr=60.0, processors=99)),
+    api.GetStart(job="7", site="here"),
     api.GetPicture(),
     api.GetPlan(SPEC, 20),
     api.GetDaemon(),
@@ -119,6 +123,7 @@ SHOWING = [
 TABLES = ["results 1 --csv", "results 2 --csv", "status 99", "results 1 --stdout --csv"]
 CHANGING = [
     *("status --sites", "site slots", "site slots --cpus 2", "plan tasks.bag"),
+    *("when -p 2 -t 1h", "when --job 7"),
     *("status --daemon", "daemon start"),
     *("submit --open --name more", "append 5 tasks.bag", "append 5 --close"),
     *("submit tasks.bag --budget 20", "pause 4", "resume 4", "change 4 --priority 2"),

@@ -56,7 +56,7 @@ def test_a_pilot_inherits_what_a_script_needs_and_no_secret() -> None:
 def test_a_command_sees_exactly_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQUEUE_FORMAT", "nonsense")
     seen = Commands(lambda _own: {"PATH": "/usr/bin:/bin", "COLOUR": "blue"}, 20).ask("env").split()
-    assert sorted(seen) == ["COLOUR=blue", "PATH=/usr/bin:/bin"]
+    assert sorted(seen) == ["ADAPTOR_SHIMS=off", "COLOUR=blue", "PATH=/usr/bin:/bin"]
 
 
 def test_a_failure_is_told_with_its_words(fake: Fake) -> None:

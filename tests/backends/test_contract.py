@@ -338,3 +338,7 @@ def test_limits_are_known(site: Site) -> None:
     assert limits.max_pending_requests >= 1
     assert 1 <= limits.max_proc <= site.processors
     assert limits.max_tr >= 60
+    most = site.backend.ceilings()
+    if most is not None:
+        assert limits.max_proc <= most.processors.value
+        assert limits.max_tr <= most.seconds.value

@@ -5,8 +5,7 @@ from __future__ import annotations
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits
 from adaptor.units import HourlyRate
-from backends.registry import backend_type
-from backends.rules import site_rules
+from backends.registry import backend_type, site_rules
 
 LIMITS = Limits(max_pending_requests=2, max_proc=64, max_tr=3600)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.bagfile.parameters import read_axes, read_sources
-from adaptor.bagfile.template import expand
+from adaptor.bagfile.template import expand, read_axes, read_sources
 from adaptor.errors import UsageError
 
 

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.bagfile.options import OPTIONS, parse_option
-from adaptor.bagfile.parameters import Axis, parse_parameter
 from adaptor.bagfile.parse import decode, parse_json_lines, parse_shell_lines
 from adaptor.bagfile.scripts.script import Submission, script_bag
-from adaptor.bagfile.template import expand
+from adaptor.bagfile.template import Axis, expand, parse_parameter
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
 NOW = 1_800_000_000.0

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.bagfile.parameters import Axis, parse_parameter
-from adaptor.bagfile.template import expand
+from adaptor.bagfile.template import Axis, expand, parse_parameter
 from adaptor.errors import UsageError
 
 values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

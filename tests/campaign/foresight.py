@@ -30,13 +30,13 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.resumable import in_processes
 
 _APART, _SHARE = 1200.0, 6
 """Decisions that do nothing are questioned after so many seconds, or this share of the bag's age."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.processes.python_commands import isolated_command, module_command
+from adaptor.processes.commands import isolated_command, module_command
 from tests.campaign.world import runs
 
 PYTHON = "/venv/bin/python"

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from adaptor.processes.python_commands import isolated_command, module_command
+from adaptor.processes.commands import isolated_command, module_command
 from adaptor.protocol.access import AccessError, read_access, worker_access, write_access
 from tests.campaign.effects import Effects
 from tests.campaign.local_jobs import LocalJobs

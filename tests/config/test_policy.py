@@ -34,7 +34,7 @@ donation:
 
 def policy(folder: Path, text: str = POLICY) -> Policy:
     path = folder / "policy.yaml"
-    path.write_bytes(text.encode(errors="surrogatepass"))
+    path.write_text(text, "utf-8", "surrogatepass")
     path.chmod(0o644)
     return read_policy(path, os.getuid())
 

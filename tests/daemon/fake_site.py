@@ -17,12 +17,13 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.journal.journal import Journal
-from adaptor.model import EndedJob, Limits, QueueState, Request
+from adaptor.model import EndedJob, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.ceilings import Ceilings
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
 
@@ -40,12 +41,18 @@ class FakeBackend:
         self.cancelled: list[str] = []
         self.shown_nodes: list[NodeReport] = []
         self.node_sizes: tuple[Node, ...] = ()
+        self.running: tuple[RunningJob, ...] = ()
+        self.pending: tuple[PendingJob, ...] = ()
+        self.limits: dict[str, float] = {}
+        """Of running jobs, seconds."""
         self.unknown: tuple[str, ...] = ()
         self.ended: list[EndedJob] = []
         """What its records show."""
         self.ended_problem: Exception | None = None
         self.ended_waits: threading.Event | None = None
         """Set when its records may be read."""
+        self.most: Ceilings | None = None
+        """What it says that a request may have."""
         self.silent: SchedulerError | None = None
         """Raised instead of any answer."""
         self.on_submit: SchedulerError | None = None
@@ -61,7 +68,15 @@ class FakeBackend:
 
     def queue_state(self) -> QueueState:
         self._speak()
-        return QueueState(now=time.time(), processors=8, nodes=self.node_sizes, unknown=self.unknown)
+        return QueueState(
+            now=time.time(),
+            processors=8,
+            running=self.running,
+            pending=self.pending,
+            nodes=self.node_sizes,
+            limits=self.limits,
+            unknown=self.unknown,
+        )
 
     def nodes(self, lent: Collection[str]) -> list[NodeReport]:
         self._speak()
@@ -115,6 +130,9 @@ class FakeBackend:
     def advertised_limits(self) -> Limits:
         self._speak()
         return LIMITS
+
+    def ceilings(self, partition: str = "") -> Ceilings | None:
+        return self.most
 
     def say(self, tag: str, state: JobState, never: str = "", nodes: tuple[str, ...] = ()) -> None:
         """What it reports of a job from now on."""

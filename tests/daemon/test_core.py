@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,13 +28,6 @@ from adaptor.protocol.messages import (
 from adaptor.reports import JobState
 from tests.daemon.budgeted_site import steps, submit_budgeted, told_of
 from tests.daemon.fake_site import FakeSite
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def hear(site: FakeSite, *messages: FromWorker) -> None:

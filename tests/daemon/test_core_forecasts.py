@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -23,13 +21,6 @@ from tests.daemon.fake_site import FakeSite
 from tests.daemon.test_core import hear, hello
 
 TASKS = 12
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def begin(site: FakeSite) -> int:

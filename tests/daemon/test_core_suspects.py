@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import msgspec
-import pytest
 
 from adaptor import api
 from adaptor.api import TaskView
@@ -16,13 +12,6 @@ from adaptor.reports import JobState
 from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.test_core import hear, hello
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def die_in_a_pilot(site: FakeSite, number: int) -> None:

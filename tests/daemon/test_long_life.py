@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import counts, forget, live
@@ -15,13 +11,6 @@ from tests.daemon.lived_bags import counts, forget, live
 WARM, BAGS = 15, 40
 CONTEXT = 50_000
 """Bytes of the environment of a bag: what a daemon that held on to ended bags would pile up."""
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def live_and_forget_the_fakes(site: FakeSite, context: int = 0) -> int:

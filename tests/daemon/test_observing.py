@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,13 +14,6 @@ from adaptor.journal.pilot_rows import local_runs
 from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def test_what_was_learned_is_there_after_a_restart_and_names_nobody(site: FakeSite) -> None:

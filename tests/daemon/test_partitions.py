@@ -10,18 +10,21 @@ import msgspec
 import pytest
 
 from adaptor import api
-from adaptor.api import SlotsView
+from adaptor.api import GetStart, SlotsView
 from adaptor.config.loading import parse_config
 from adaptor.daemon import step
 from adaptor.daemon.client.pictures import picture
 from adaptor.daemon.client.site_views import read_slots, site_view
+from adaptor.daemon.client.starts import read_starts
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, terms_of
 from adaptor.dashboard.pictures import PastUse, site_pictures
+from adaptor.forecast.asked import AskedRequest
 from adaptor.journal.views import pilots
 from adaptor.model import EndedJob, Limits, QueueState
 from backends.base import PartitionClosed
+from backends.ceilings import Bound, Ceilings
 from backends.partitions import Partitions
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
 
@@ -98,6 +101,20 @@ def test_limits_are_those_of_the_entry_of_the_site_and_of_the_scheduler(site: Tw
         site.config, limits=msgspec.structs.replace(site.config.limits, max_pending_requests=2)
     )
     assert limits_of(given, site.state.backend).max_pending_requests == 2
+
+
+def test_when_a_request_would_start_in_each_partition(site: TwoPartitions) -> None:
+    """Each with what the scheduler allows there, whatever the configuration does."""
+    site.short.most = Ceilings(
+        requests=Bound(9, "x"), processors=Bound(8, "y"), seconds=Bound(600, "MaxTime"), whole=8, node=8
+    )
+    asked = GetStart(request=AskedRequest(tr=3600.0, processors=8))
+    first, last = asyncio.run(read_starts({"here": site.state}, asked))
+    assert (first.partition, last.partition) == ("long", "short")
+    assert first.start is not None
+    assert last.never == "it asks for 1h, and 10m is the most (MaxTime)"
+    only = msgspec.structs.replace(asked, partition="long")
+    assert [view.partition for view in asyncio.run(read_starts({"here": site.state}, only))] == ["long"]
 
 
 def test_each_order_goes_to_its_partition_and_the_journal_knows_it(site: TwoPartitions) -> None:

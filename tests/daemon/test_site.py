@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -27,13 +25,6 @@ from tests.alike import alike
 from tests.daemon.fake_site import FakeSite
 
 GIB = 2**30
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def steps(site: FakeSite, count: int = 1) -> None:

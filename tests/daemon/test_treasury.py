@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.daemon.acting import release_node
 from adaptor.daemon.step import cancel_all
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal.credits import credits_view, read_entries, write_entry
 from adaptor.model import Request
 from adaptor.reports import JobState
+from adaptor.scheduling.workers import Worker
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from tests.daemon.budgeted_site import (
     credits_of,
@@ -28,13 +29,6 @@ from tests.daemon.budgeted_site import (
     told_of,
 )
 from tests.daemon.fake_site import FakeSite
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def areas(site: FakeSite) -> list[int]:
@@ -74,6 +68,31 @@ def test_requests_are_cut_to_the_budget_and_say_so(site: FakeSite) -> None:
     assert 0 < sum(areas(site)) <= 0.5 * 3600
     assert any("cut from" in text and "(bag 1)" in text for text in site.told("issued"))
     in_every_past(site)
+
+
+def test_a_node_that_is_given_back_is_charged_until_then(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bag = submit_budgeted(site, 2, 1)
+    steps(site)
+    tag = site.backend.orders[0].tag
+    site.backend.say(tag, JobState.RUNNING)
+    steps(site)
+    (pilot,) = site.state.pilots.values()
+    before = credits_of(site, bag)[1]
+    gone, staying = (
+        Worker(node, pilot=pilot.id, site="here", node=node, processors=1, memory=0, deadline=0, seen=0)
+        for node in ("n1", "n2")
+    )
+    monkeypatch.setattr(site.state.core.broker, "of_pilot", lambda _pilot: [staying])
+    monkeypatch.setattr(site.backend, "can_release", True)
+    monkeypatch.setattr(site.backend, "release", lambda job, nodes: None)
+    asyncio.run(release_node(site.state, gone))
+    used, reserved = credits_of(site, bag)
+    assert used == 0
+    assert 0.5 * before < reserved < 0.8 * before
+    site.restart()
+    assert credits_of(site, bag) == (used, reserved)
 
 
 def test_a_refused_request_costs_nothing(site: FakeSite) -> None:

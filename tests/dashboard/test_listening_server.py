@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 from starlette.testclient import TestClient
 
+from adaptor.api import StartView
 from adaptor.dashboard.document import ASSETS
 from adaptor.dashboard.feed import Feed
 from adaptor.dashboard.gathering import Gatherer
@@ -20,7 +22,8 @@ from adaptor.dashboard.listening import application
 from adaptor.dashboard.numbers import NumbersReader
 from adaptor.dashboard.openmetrics import encoded
 from adaptor.dashboard.page import Page, sections
-from adaptor.errors import UnknownBagError
+from adaptor.errors import UnknownBagError, UsageError
+from adaptor.forecast.estimate import Estimate
 from tests.cli.fake_control import DEADLINE
 from tests.dashboard.told import NOW, Told
 
@@ -36,6 +39,14 @@ def report(bag: int) -> Page:
     return msgspec.structs.replace(page, head=msgspec.structs.replace(page.head, title="</script>bag 7"))
 
 
+def when(form: Mapping[str, str]) -> list[StartView]:
+    if "p" not in form:
+        raise UsageError("say how many <b>processors</b>")
+    return [
+        StartView(site="hpc", observed=NOW, start=Estimate(NOW, NOW, math.inf), processors=int(form["p"]))
+    ]
+
+
 @pytest.fixture
 def client() -> TestClient:
     told = Told()
@@ -44,6 +55,7 @@ def client() -> TestClient:
         Feed(gather(told).gather),
         lambda accept: encoded(reader.read(), reader.ended, accept),
         report,
+        when,
         token=None,
     )
     return TestClient(app, base_url="http://localhost:1")
@@ -101,6 +113,14 @@ def test_the_metrics_are_what_both_parsers_read(client: TestClient) -> None:
     assert values["adaptor_queue_processors", "free", "hpc"] == 2
     assert values["adaptor_credits", "hpc", "wasted"] == 0.25
     assert values["adaptor_bag_credits", "7", "left"] == 8
+
+
+def test_a_form_is_answered_and_an_error_is_text(client: TestClient) -> None:
+    (view,) = client.get("/when.json", params={"p": "4"}).json()
+    assert (view["processors"], view["start"]) == (4, {"low": NOW, "value": NOW, "high": None})
+    wrong = client.get("/when.json")
+    assert (wrong.status_code, wrong.text) == (400, "say how many <b>processors</b>")
+    assert wrong.headers["content-type"].startswith("text/plain")
 
 
 async def first(stream: AsyncIterator[dict[str, bytes]], count: int) -> list[dict[str, bytes]]:

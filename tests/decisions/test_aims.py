@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -28,13 +27,6 @@ from tests.daemon.fake_site import FakeSite
 from tests.daemon.fake_sites import FakeSites
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def submit(site: FakeSite, tasks: int, **wishes: object) -> Bag:

@@ -11,7 +11,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.aims import why_not_another_unit
+from adaptor.decisions.aims import Courses, why_not_another_unit
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -79,7 +79,7 @@ def snapshot(
 
 
 def why(seen: Snapshot) -> str:
-    return why_not_another_unit(seen, seen.here, seen.here.pilots[0])
+    return why_not_another_unit(seen, Courses(seen), seen.here, seen.here.pilots[0])
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +11,6 @@ from adaptor.reports import JobState
 from adaptor.scheduling.state import Meter
 from tests.daemon.budgeted_site import steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def meters(site: FakeSite) -> dict[int, Meter]:

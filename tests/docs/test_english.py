@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +55,8 @@ PAGES = (
 )
 """The pages that are written so; add one as soon as it is."""
 
+KEEPER = r"\bkeepers?\b"
+"""In the code, a program of this name keeps a donated node."""
 BANNED = {
     r"\b(is|are|be|was|were|been) told\b": "gets a message, learns, is given",
     r"\btold by\b": "found from",
@@ -67,7 +71,8 @@ BANNED = {
     r"\bbeside\b": "besides, next to, in addition to, with",
     r"[,;:] for (it|they|he|she|we|you|there|nothing)\b": "because",
     r"\b(no one|nobody|somebody|whoever|everybody|everyone)\b": "another user, users, n processes: name them",
-    r"\b(strangers?|newcomers?|neighbours?|keepers?|dawdl\w*)\b": "other users, processes: name them",
+    r"\b(strangers?|newcomers?|neighbours?|dawdl\w*)\b": "other users, processes: name them",
+    KEEPER: "processes: name them",
     r"\banew\b": "again",
     r"\bagain and again\b": "repeatedly",
     r"\ball the same\b": "anyway",
@@ -102,12 +107,13 @@ def prose(text: str) -> str:
     return re.sub(r"\]\([^)]*\)", "]", text)
 
 
-def banned(text: str) -> list[str]:
+def banned(text: str, *allowed: str) -> list[str]:
     """Each phrase of the list in the text, with what stands around it."""
     line = " ".join(prose(text).split())
     return [
         f"{line[max(0, found.start() - 30) : found.end() + 30]!r}: write {instead}"
         for phrase, instead in BANNED.items()
+        if phrase not in allowed
         for found in re.finditer(phrase, line, re.IGNORECASE)
     ]
 
@@ -184,6 +190,29 @@ def messages(path: Path) -> Iterator[str]:
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.value if " " in node.value else ""
+
+
+def remarks(path: Path) -> Iterator[str]:
+    """The docstrings and comments of a module; without what they quote."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield re.sub(r'"[^"]*"', "", str(node.value.value))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+@pytest.mark.parametrize("room", ["adaptor", "backends", "plugins", "experiments"])
+def test_no_docstring_and_no_comment_has_a_banned_phrase(room: str) -> None:
+    found = {
+        str(path.relative_to(ROOT)): phrases
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if "tests" not in path.parts
+        and "completion" not in path.parts
+        and (phrases := [phrase for text in remarks(path) for phrase in banned(text, KEEPER)])
+    }
+    assert found == {}
 
 
 @pytest.mark.parametrize(

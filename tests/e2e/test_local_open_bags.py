@@ -40,3 +40,17 @@ def test_an_open_bag_is_fed_and_followed_over_a_crash(lab: Lab) -> None:
     assert sorted(seen) == list(range(12))
     exactly_one_result_each(lab, bag, 12)
     assert (lab.work / "out" / "11.out").read_text() == "11\n"
+
+
+def test_an_open_bag_closes_once_it_is_idle(lab: Lab) -> None:
+    lab.configure("sites: {here: {backend: local, processors: 1, initial_tr: 5m, idle_timeout: 1s}}")
+    lab.run("daemon", "start")
+    spec = BagSpec(
+        name="fed", cwd=str(lab.work), output=str(lab.work / "out"), environment={}, close_idle=1.0
+    )
+    with Client(lab.state) as client:
+        bag = client.open_bag(spec, [TaskInput(lab.hold())])
+        assert lab.status(bag)["open"], "a task is unfinished"
+        lab.release()
+        until(lambda: not lab.status(bag)["open"], "it closes")
+        assert lab.status(bag)["state"] == "done"

@@ -89,6 +89,7 @@ def test_the_page_beside_a_real_scheduler(slurm: ThrowawaySlurm, lab: Lab, brows
         origin = address.partition("?")[0]
         assert page.url == origin, "the token does not stay in the address"
         see_the_hole(page)
+        ask_when(page)
         refuse_strangers(origin)
         fall_silent_and_return(lab, page)
         lab.release()
@@ -133,8 +134,37 @@ def see_the_hole(page: Page) -> None:
     assert "8 × 13m now: no end is known" in (page.text_content("#tip") or ""), "the sentence of why"
 
 
+def ask_when(page: Page) -> None:
+    """The answer stands below the picture, and is drawn in it: its colour is there only then."""
+    green = (
+        "() => { const canvas = document.querySelector('canvas'), wanted = [0, 158, 115];"
+        " const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
+        " for (let at = 0; at < data.length; at += 4)"
+        "   if (wanted.every((value, place) => data[at + place] === value)) return true;"
+        " return false; }"
+    )
+    assert not page.evaluate(green)
+    page.fill("#when input[name=p]", "16")
+    page.fill("#when input[name=t]", "10m")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "() => document.getElementById('when-answer').textContent.includes('would start about')",
+        timeout=PATIENCE,
+    )
+    assert "comes first" in page.inner_text("#when-answer")
+    page.wait_for_function(green, timeout=PATIENCE)
+
+
 def refuse_strangers(origin: str) -> None:
-    for path in ("", "page.json", "events", "metrics", "static/page.js", "?token=guess"):
+    for path in (
+        "",
+        "page.json",
+        "when.json?p=1&t=1h",
+        "events",
+        "metrics",
+        "static/page.js",
+        "?token=guess",
+    ):
         assert status_without_token(origin + path) == 401
     assert as_mallory(lambda: status_without_token(origin + "page.json")) == 401
 

@@ -6,8 +6,17 @@ import math
 
 import pytest
 
-from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.claims import above, at_least, below, between, example, less, settled, tally
+from adaptor_experiments.bootstrap import (
+    Interval,
+    above,
+    at_least,
+    below,
+    between,
+    example,
+    less,
+    settled,
+    tally,
+)
 
 SURE, SHAKY, ALONE = Interval(1.2, 1.1, 1.3), Interval(1.2, 0.9, 1.5), Interval(1.2, 0.0, math.inf)
 

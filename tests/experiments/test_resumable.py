@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor_experiments import resumable
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.journal.journal import Journal
+from tests.scheduling.conftest import world as world
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,13 +13,6 @@ from adaptor.journal.activity_views import histogram, jobs_of_site
 from adaptor.journal.queries import answer
 from adaptor.model import PilotState
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def activity(world: World, **options: int) -> api.Activity:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor.api import MeasuredView, TaskInput, Totals
@@ -14,13 +11,6 @@ from adaptor.resources import OwnNeeds
 from tests.scheduling.broker_world import World
 
 TOTALS = Totals(requests=1, paid=0.0, used=0.0, wasted=0.0, turnaround=None, first_result=None)
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.close()
 
 
 def after(world: World, *tasks: TaskInput) -> MeasuredView:

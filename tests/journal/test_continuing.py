@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from adaptor.api import TakenOver, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.batch_script import BatchScript
 from adaptor.journal.staging import left_to_run
 from adaptor.journal.views import ScriptOutputs
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def spec(name: str = "b", cwd: str = "/", script: BatchScript | None = None) -> BagSpec:

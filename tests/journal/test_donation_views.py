@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor.journal.activity_views import donation_of_bag, donation_of_site
@@ -12,13 +9,6 @@ from adaptor.model import PilotState
 from adaptor.protocol.messages import Leaving
 from adaptor.scheduling.donation_facts import DonatedNode
 from tests.scheduling.broker_world import Player, World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def donated(world: World, id: str) -> Player:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor import api
@@ -19,13 +16,6 @@ from adaptor.journal.forecast_rows import bags_with_forecast, first_forecast, fo
 from adaptor.journal.queries import answer
 from adaptor.model import Request
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 class Books:

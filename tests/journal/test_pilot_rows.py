@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor.budget.accounting.cost_shares import Use
@@ -21,13 +18,6 @@ from adaptor.journal.pilot_rows import (
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request
 from adaptor.protocol.messages import AttemptKey, Leaving
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def end(world: World, pilot: int, state: PilotState, started: float | None, ended: float | None) -> None:

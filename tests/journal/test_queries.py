@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,6 @@ from adaptor.journal.queries import answer, answer_offline
 from adaptor.model import PilotState
 from adaptor.protocol.messages import Leaving
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def ask(world: World, question: api.Question[Any]) -> Any:

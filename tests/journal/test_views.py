@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,13 +20,6 @@ def limit_parameters(db: sqlite3.Connection) -> None:
     """Make this SQLite refuse what an old one refuses, where Python can."""
     if sys.version_info >= (3, 11):
         db.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def test_a_bag_in_numbers(world: World) -> None:

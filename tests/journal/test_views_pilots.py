@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor.journal.views import pilots
 from adaptor.model import PilotState
 from tests.journal.test_views import MANY, limit_parameters
 from tests.scheduling.broker_world import Player, World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def runs(world: World, player: Player, started: float, ended: float | None = None) -> None:

@@ -8,7 +8,7 @@ import sys
 _PROGRAM = """
 import resource, subprocess, sys
 from pathlib import Path
-from adaptor.processes.descriptors import raise_limit, with_usual_limit
+from adaptor.processes.commands import raise_limit, with_usual_limit
 hard = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
 print(with_usual_limit(["sh", "-c", "ulimit -S -n"])[0])

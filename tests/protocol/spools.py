@@ -18,7 +18,7 @@ class Talks:
     """Starts file servers and remembers them."""
 
     def __init__(self) -> None:
-        self.words = [sys.executable, "-m", "adaptor.protocol.files.server"]
+        self.words = [sys.executable, "-m", "adaptor.protocol.files.remote"]
         self.started: list[Talk] = []
 
     def start(self) -> Talk:

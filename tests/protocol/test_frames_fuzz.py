@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from adaptor import api
 from adaptor.protocol.access import Access, AccessError, Credentials, read_access
-from adaptor.protocol.files import server
+from adaptor.protocol.files import remote
 from adaptor.protocol.keys import Keys, load_or_make_keys
 from adaptor.protocol.maildir import (
     Envelope,
@@ -171,9 +171,9 @@ def test_frames_over_a_pipe(data: bytes, whole: bool) -> None:
     writer = threading.Thread(target=lambda: (os.write(writing, said), os.close(writing)))
     writer.start()
     try:
-        found = server.receive(reading, time.monotonic() + 20)
+        found = remote.receive(reading, time.monotonic() + 20)
         assert not whole or found == data
-    except server.FrameError:
+    except remote.FrameError:
         assert not whole
     finally:
         writer.join()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor.api import TaskInput
@@ -12,13 +9,6 @@ from adaptor.journal.bag_rows import end_of_bag
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def after(*parents: int, any: tuple[int, ...] = ()) -> TaskInput:

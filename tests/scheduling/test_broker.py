@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,13 +12,6 @@ from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving
 from adaptor.resources import OwnNeeds
 from tests.scheduling.broker_world import TERMS, World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def outcomes(world: World, bag: int) -> list[tuple[int, int, str | None]]:

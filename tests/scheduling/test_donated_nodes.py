@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,13 +17,6 @@ from adaptor.protocol.messages import Leaving
 from adaptor.scheduling.donation_facts import DonatedNode
 from tests.donation.survival import survival
 from tests.scheduling.broker_world import TERMS, World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def node(

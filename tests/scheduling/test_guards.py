@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,13 +16,6 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.guards import QUICK_REQUEUES
 from tests.examples import examples
 from tests.scheduling.broker_world import Player, World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.close()
 
 
 def bag_of(world: World, id: int) -> Bag:

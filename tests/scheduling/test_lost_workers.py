@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor.model import AttemptOutcome, PilotState
@@ -14,13 +11,6 @@ from adaptor.scheduling.donation_facts import DonatedNode
 from tests.scheduling.broker_world import Player, World
 
 KILLER = 0
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path)
-    yield world
-    world.close()
 
 
 def tasks_of(player: Player) -> list[int]:

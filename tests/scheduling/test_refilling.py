@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.api import TaskInput
 from adaptor.scheduling.refilling import Refilling
 from tests.scheduling.broker_world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.close()
 
 
 def test_as_many_again_as_came_since_the_bag_was_empty() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from adaptor.api import TaskInput
@@ -18,13 +15,6 @@ from tests.scheduling.broker_world import Player, World
 from tests.scheduling.test_task_sizes import bag, pilot, scene
 
 GIB = 1 << 30
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.close()
 
 
 def demanded(world: World) -> dict[int, int]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adaptor.resources import Need
 from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.machine import lay_out, parse_machine
 from tests.simulation.naive_nodes import NaiveNodes
 from tests.simulation.node_scenes import GIB, machines, with_memory

@@ -16,7 +16,7 @@ from adaptor.donation.situation import DonationRules, Hours, NodeUse
 from adaptor.model import Limits
 from adaptor.simulation import grid_run
 from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, DonatedTime, GridResult, GridTerms, WorkerTerms
 from adaptor.simulation.grid_run import run_grid_job
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms

@@ -10,7 +10,7 @@ from adaptor.crafting.availability import schedule
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.grid_run import run_grid_job
 from adaptor.simulation.pilot_requests import planned_queue, queue_state

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adaptor.resources import Need
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.machine import lay_out, parse_machine
 from tests.simulation.trace_strategies import jobs_from

@@ -11,7 +11,7 @@ from adaptor.crafting.availability import availability
 from adaptor.crafting.nodes.schedule import node_schedule
 from adaptor.resources import Need
 from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.machine import lay_out, parse_machine
 from adaptor.simulation.pilot_requests import queue_state
 from tests.simulation.node_scenes import machines, with_memory

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.trace_run import measure, replay, run_trace, write_schedule
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf import write_trace

@@ -13,7 +13,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.errors import ConfigError, UsageError
 from adaptor.model import Limits
 from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.errors import ReplayError, TraceError
+from adaptor.simulation.files import ReplayError, TraceError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.what_if import what_if
 from adaptor_experiments.commands.replay import replay

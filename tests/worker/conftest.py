@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.processes.devices import Devices
 from adaptor.protocol.messages import BagContext
-from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.processes.cgroups import oom_kill_counter
 from adaptor.protocol.messages import Ending, Lease
 from adaptor.resources import TaskSize
-from adaptor.worker.memory import OomKills
+from adaptor.worker.memory import OomKills, oom_kill_counter
 from tests.worker.fake_daemon import Harness, key, task
 
 MIB = 1 << 20

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adaptor.batch_script import BatchScript
+from adaptor.batch_script import OWN_SCRIPT, BatchScript, OwnScript
 from adaptor.protocol.messages import Ending, Lease, Orders
 from adaptor.resources import TaskSize
 from adaptor.worker.openings import AHEAD
@@ -72,6 +72,29 @@ def test_a_copy_goes_with_its_bag(harness: Harness) -> None:
     assert copy.exists()
     harness.daemon.send(Orders(ended_bags=[1]))
     harness.daemon.until(lambda: not copy.exists())
+
+
+def test_a_task_may_have_a_script_of_its_own(harness: Harness) -> None:
+    """With its files, its variables and its size; the copy goes with the attempt."""
+    worker = harness.started(SLURM_JOB_ID="77")
+    given = script(harness, "echo of the bag", jobs=True, variables={"COLOUR": "red"})
+    lines = ("#!/bin/bash", 'echo "$0" $COLOUR $SLURM_CPUS_ON_NODE ${ADAPTOR_SCRIPT-none}', "type -P srun")
+    own = OwnScript(output=f"{harness.output}/%A-%a-%j", body="\n".join(lines).encode(), place=2)
+    environment = {OWN_SCRIPT: msgspec.json.encode(own).decode(), "COLOUR": "blue", "PATH": "/bin"}
+    environment["SLURM_ARRAY_TASK_ID"] = "9"
+    lease = msgspec.structs.replace(task(5, ["x"], environment=environment), task=TaskSize(processors=2))
+    shared = OwnScript(output=f"{harness.output}/shared")
+    plain = task(6, ["x"], environment={OWN_SCRIPT: msgspec.json.encode(shared).decode()})
+    harness.lease(lease, plain, bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in (5, 6)] == [0, 0]
+    name, *told = (harness.output / "100000004-9-100000006").read_text().split()
+    assert told[:3] == ["blue", "2", "none"]
+    assert told[3].endswith("/bin/srun"), "the adaptor's srun stands before a PATH of the task"
+    assert (harness.output / "shared").read_text() == "of the bag\n"
+    assert name.endswith("/slurmd/job100000006/slurm_script")
+    harness.daemon.until(lambda: not Path(name).parent.exists())
+    harness.daemon.send(Orders(leave="the test is over"))
+    assert harness.exit_code(worker) == 0
 
 
 def test_streams_may_share_a_file_that_is_kept(harness: Harness) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, OptionTable
 from adaptor.bagfile.scripts.values import ArraySpec
 from adaptor.batch_script import Dialect
-from adaptor.config.schema import SiteConfig, sites_of
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
 
 _AFTER = {"afterok": "after", "afterany": "after_any"}
 """By the schedulers' word, the option of the bag."""
@@ -35,6 +37,8 @@ class Remark(msgspec.Struct, frozen=True):
 
     line: int
     text: str
+    changes: bool = False
+    """Whether the element finds or does something else than the line says."""
 
 
 def _nothing_ignored(_name: str) -> bool:
@@ -196,9 +200,9 @@ def refuse(given: GivenOption, why: str, *, ignore: str = "", site: bool = False
     return OptionError(given.line, f"{given.shown}: {why}", ignore=ignore, site=site)
 
 
-def warn(asked: ScriptOptions, given: GivenOption, what: str) -> None:
+def warn(asked: ScriptOptions, given: GivenOption, what: str, *, changes: bool = False) -> None:
     """Note what becomes of an option that does not stop the script."""
-    asked.remarks.append(Remark(given.line, f"{given.shown}: {what}"))
+    asked.remarks.append(Remark(given.line, f"{given.shown}: {what}", changes))
 
 
 def of_site(asked: ScriptOptions, given: GivenOption, name: str, shown: str) -> None:
@@ -240,7 +244,7 @@ def sites_for(
         if chosen or found:
             left = found or left
         elif len(left) == 1:
-            warn(asked, wish.given, _instead(sites[left[0]], left[0], wish))
+            warn(asked, wish.given, _instead(sites[left[0]], left[0], wish), changes=True)
         else:
             asked.obstacles.append(_which(wish, sites, left))
     if chosen:
@@ -251,7 +255,7 @@ def sites_for(
 def _fulfils(site: SiteConfig, wish: SiteWish) -> bool:
     if not wish.key:
         return False
-    there = {getattr(alone, wish.key) for alone in sites_of(site).values()}
+    there = {*_values(site, wish.key)}
     wanted = wish.given.value.split(",") if wish.key == "partition" else [wish.given.value]
     return not there.isdisjoint(
         each.partition("@")[0] if wish.key == "partition" else each for each in wanted
@@ -259,8 +263,13 @@ def _fulfils(site: SiteConfig, wish: SiteWish) -> bool:
 
 
 def _value(site: SiteConfig, key: str) -> str:
-    found = dict.fromkeys(filter(None, (getattr(alone, key) for alone in sites_of(site).values())))
-    return ", ".join(found) or "none"
+    return ", ".join(dict.fromkeys(filter(None, _values(site, key)))) or "none"
+
+
+def _values(site: SiteConfig, key: str) -> list[str]:
+    from adaptor.config.schema import sites_of  # loads YAML, which few scripts need
+
+    return [getattr(alone, key) for alone in sites_of(site).values()]
 
 
 def _instead(site: SiteConfig, name: str, wish: SiteWish) -> str:

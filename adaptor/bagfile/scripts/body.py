@@ -42,7 +42,8 @@ def read_body(asked: ScriptOptions, text: str, dialect: Dialect) -> None:
             match = pattern.search(line)
             if match is not None:
                 command = " ".join(match["command"].split())
-                found.setdefault(kind, Remark(number, f"{command}: {_SAY_ONCE[kind]}"))
+                text = f"{command}: {_SAY_ONCE[kind]}"
+                found.setdefault(kind, Remark(number, text, changes=kind == "asks"))
     asked.remarks += found.values()
     if dialect == "slurm":
         asked.obstacles += _steps(asked, lines)

@@ -141,6 +141,19 @@ class OptionTable:
                     rest.pop(0)
         return [each for each in given if not ignored(each.name)], problems
 
+    def leading(self, words: Sequence[str]) -> tuple[list[GivenOption], list[str]]:
+        """The options before the first word that is none, and the rest. Raises OptionError."""
+        rest, given = [Word(word, 0) for word in words], list[GivenOption]()
+        while rest and rest[0].text.startswith("-") and rest[0].text not in ("-", "--"):
+            word = rest.pop(0)
+            if word.text.startswith("--"):
+                given.append(self._read_long(word, rest))
+            else:
+                given += self._read_letters(word, rest)
+        if rest and rest[0].text == "--":
+            rest.pop(0)
+        return given, [word.text for word in rest]
+
     def _read_long(self, word: Word, rest: list[Word]) -> GivenOption:
         name, equals, value = word.text.removeprefix(self._dash).partition("=")
         known = self._by_name(name, word.line)

@@ -12,7 +12,6 @@ import re
 _SLURM = re.compile(r"%(?P<width>\d{0,2})(?P<letter>[A-Za-z])|%%?")
 _PBS = re.compile(r"\^array_index\^|\$\{?(?P<name>PBS_\w+)\}?|%")
 _GRID_ENGINE = re.compile(r"\$\{?(?P<name>HOME|HOSTNAME|JOB_ID|JOB_NAME|TASK_ID|USER)\}?|%")
-_SIGNS = {"A": "%A", "a": "%a", "j": "%j", "N": "%N"}
 
 
 def literal(text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,14 +12,16 @@ from adaptor.bagfile.options import KEYS, add_options, parse_option
 from adaptor.bagfile.scripts import patterns
 from adaptor.bagfile.scripts.asked import Command, Remark, ScriptOptions, refuse, sites_for, usual_dialect
 from adaptor.bagfile.scripts.body import read_body
-from adaptor.bagfile.scripts.getopt import OptionError, directives, words_of
+from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, directives, words_of
 from adaptor.bagfile.scripts.grid_engine import GRID_ENGINE
 from adaptor.bagfile.scripts.qsub import QSUB
 from adaptor.bagfile.scripts.sbatch import SBATCH
 from adaptor.bagfile.scripts.values import ArraySpec, parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
-from adaptor.config.schema import SiteConfig
 from adaptor.errors import BagFileError, ObstaclesError, UsageError
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
 
 LARGEST = 1024**2
 """Bytes of a script; sbatch takes 4 MiB."""
@@ -30,6 +32,8 @@ _ARRAYS = ("array", "J", "t")
 _COMMANDS: Mapping[Dialect, Command] = {"slurm": SBATCH, "pbs": QSUB, "gridengine": GRID_ENGINE}
 """In the order in which their lines are looked for."""
 _MEGABYTE = 1024**2
+SHIM_OFF = "shim=off"
+"""An `#ADAPTOR` line that is for `adaptor.shims`."""
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +47,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     """The part of the shell's that is passed on."""
     arguments: Sequence[str] = ()
+    given: Sequence[GivenOption] | None = None
+    """Options of sbatch in place of the lines of the script; None: its lines count."""
     array: str | None = None
     ignore: Collection[str] = ()
     """Names of options; a name stands for all that begin with it and a dash, too."""
@@ -96,10 +102,9 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
         )
     text = data.decode(errors="replace")
     chosen: Sequence[str] = submission.options.get("sites", ())
-    dialect = next(
-        (dialect for dialect, command in _COMMANDS.items() if directives(text, command.mark)),
-        usual_dialect(submission.sites, chosen),
-    )
+    lines = (dialect for dialect, command in _COMMANDS.items() if directives(text, command.mark))
+    usual = usual_dialect(submission.sites, chosen)
+    dialect = "slurm" if submission.given is not None else next(lines, usual)
     asked = _asked(text, dialect, submission)
     if submission.array is not None:
         asked.array = _chosen_array(submission.array)
@@ -113,19 +118,34 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     return _Maker(data, dialect, asked, options, submission).bag(sites)
 
 
+_NAMED = 5
+"""Lines with one obstacle that are named besides the first."""
+
+
 def _refused(obstacles: Sequence[OptionError], source: str) -> ObstaclesError:
     """All that stops a script, and what lets it through."""
     obstacles = sorted(obstacles, key=lambda each: each.line)
     names = ",".join(dict.fromkeys(each.ignore for each in obstacles if each.ignore and not each.site))
     fixed = [each for each in obstacles if not each.ignore]
+    first = str(obstacles[0])
     if len(obstacles) == 1:
         way = f"; --ignore {names} submits it without" if names else ""
-        return ObstaclesError(f"{source}:{obstacles[0].line}: {obstacles[0]}{way}")
-    lines = [f"line {each.line}: {each}" for each in obstacles]
+        return ObstaclesError(f"{source}:{obstacles[0].line}: {obstacles[0]}{way}", first=first)
+    alike: dict[str, list[int]] = {}
+    for each in obstacles:
+        alike.setdefault(str(each), []).append(each.line)
+    lines = [f"{_lines(at)}: {what}" for what, at in alike.items()]
     if names:
         rest = ", once the other lines are changed" if fixed else ""
         lines.append(f"--ignore {names} submits it without these{rest}")
-    return ObstaclesError(f"{source}: {len(obstacles)} lines cannot be followed", lines)
+    return ObstaclesError(f"{source}: {len(obstacles)} lines cannot be followed", lines, first=first)
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    first, *others = numbers
+    if len(others) > _NAMED:
+        return f"line {first} and {len(others)} others"
+    return f"lines {', '.join(map(str, numbers))}" if others else f"line {first}"
 
 
 def _chosen_array(text: str) -> ArraySpec:
@@ -137,24 +157,35 @@ def _chosen_array(text: str) -> ArraySpec:
 
 def _asked(text: str, dialect: Dialect, submission: Submission) -> ScriptOptions:
     """What the lines of a scheduler ask for, with all that cannot be read among the obstacles."""
-    command = _COMMANDS[dialect]
+    command, given, problems = _COMMANDS[dialect], submission.given, list[OptionError]()
+    if given is None:
+        given, problems = options_of(text, command, submission.ignores)
+    if submission.array is not None:  # as with sbatch, that of the command line wins, whatever the file says
+        given = [each for each in given if each.name not in _ARRAYS]
+    asked = command.read(given, submission.ignores)
+    asked.obstacles += problems
+    return asked
+
+
+def options_of(
+    text: str, command: Command, ignored: Callable[[str], bool]
+) -> tuple[list[GivenOption], list[OptionError]]:
+    """The options in a script's lines for a command, and what cannot be read."""
     words, problems = [], []
     for line, rest in directives(text, command.mark):
         try:
             words += words_of(rest, line)
         except ValueError as error:
             problems.append(OptionError(line, str(error)))
-    given, unread = command.table.read(words, submission.ignores)
-    if submission.array is not None:  # as with sbatch, that of the command line wins, whatever the file says
-        given = [each for each in given if each.name not in _ARRAYS]
-    asked = command.read(given, submission.ignores)
-    asked.obstacles += [*problems, *unread]
-    return asked
+    given, unread = command.table.read(words, ignored)
+    return given, [*problems, *unread]
 
 
 def _own_options(asked: ScriptOptions, text: str, now: float) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for line, rest in directives(text, "#ADAPTOR"):
+        if rest.strip() == SHIM_OFF:
+            continue
         try:
             add_options(options, rest, now)
         except ValueError as error:

@@ -86,8 +86,7 @@ def charged(
     `room` returns what the budget of a bag has left besides this reservation, in millionths of a credit;
     None: it has no budget. What one bag cannot pay, the others pay.
     """
-    amount = reserved.tariff.charge(reserved.kind, reserved.p, seconds)
-    area = reserved.p * reserved.tariff.charged_seconds(seconds)
+    amount, area = reserved.charge(seconds), reserved.area(seconds)
     own = {part.bag: part.amount for part in reserved.parts}
     bags = list(dict.fromkeys([*own, *(bag for bag, use in uses.items() if use.useful + use.wasted > 0)]))
     used = [uses.get(bag, Use()) for bag in bags]

@@ -77,10 +77,27 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     """The prices at which it was bought."""
     parts: tuple[Part, ...]
     at: float
+    freed: int = 0
+    """Of them, processors that were given back before the end of the pilot."""
+    freed_area: int = 0
+    """Processor-seconds for which those are charged."""
 
     @property
     def amount(self) -> int:
         return sum(part.amount for part in self.parts)
+
+    @property
+    def most(self) -> int:
+        """What the pilot can cost, in millionths of a credit."""
+        return self.charge(self.tr + self.tariff.grace)
+
+    def area(self, seconds: float) -> int:
+        """Processor-seconds that are charged if the pilot ends after `seconds`, in whole units."""
+        return max(0, self.p - self.freed) * self.tariff.charged_seconds(seconds) + self.freed_area
+
+    def charge(self, seconds: float) -> int:
+        """What the pilot costs if it ends after `seconds`, in millionths of a credit."""
+        return self.tariff.charge_of_area(self.kind, self.area(seconds))
 
     @property
     def shares(self) -> dict[int, float]:

@@ -170,15 +170,33 @@ class Ledger(Statements):
             OverBudgetError: a budget does not hold it; nothing is changed.
         """
         known = self.open_pilots[pilot]
-        parts = _parts(known.tariff.reservation(known.kind, request.p, request.tr), known.shares)
+        changed = msgspec.structs.replace(known, p=request.p, tr=request.tr, at=max(now, self._latest))
+        parts = _parts(changed.most, known.shares)
         if within:
             left = self.without(pilot)
             for room, name in left._site_rooms(known.site, now):
                 _check(sum(part.amount for part in parts), room, name, request)
             left._check_bags(parts, request)
-        return self._written(
-            msgspec.structs.replace(known, p=request.p, tr=request.tr, parts=parts, at=max(now, self._latest))
+        return self._written(msgspec.structs.replace(changed, parts=parts))
+
+    def give_back(self, pilot: int, processors: int, seconds: float, now: float) -> Reserved:
+        """Set nothing more aside for processors that a pilot gave back `seconds` after its start.
+
+        They are charged until then, in whole units.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+        """
+        known = self.open_pilots[pilot]
+        gone = max(0, min(processors, known.p - known.freed))
+        held = min(seconds, known.tr + known.tariff.grace)
+        changed = msgspec.structs.replace(
+            known,
+            freed=known.freed + gone,
+            freed_area=known.freed_area + gone * known.tariff.charged_seconds(held),
+            at=max(now, self._latest),
         )
+        return self._written(msgspec.structs.replace(changed, parts=_parts(changed.most, known.shares)))
 
     def settle(
         self, pilot: int, started: float | None, ended: float, uses: Mapping[int, Use], now: float

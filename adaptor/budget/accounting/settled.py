@@ -27,7 +27,7 @@ class SettledPilot(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, reserved: Reserved, settled: Settled) -> SettledPilot:
-        area = reserved.p * reserved.tariff.charged_seconds(settled.seconds)
+        area = reserved.area(settled.seconds)
         return cls(site=reserved.site, area=area, parts=settled.parts, billed=settled.billed, at=settled.at)
 
     def recounted(self, by: Recounted) -> SettledPilot:

@@ -77,7 +77,10 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         It never falls when processors or seconds grow, so a pilot that ends early costs at most what was
         reserved for it.
         """
-        area = processors * self.charged_seconds(seconds)
+        return self.charge_of_area(kind, processors * self.charged_seconds(seconds))
+
+    def charge_of_area(self, kind: Allocation, area: int) -> int:
+        """Millionths of a credit for these processor-seconds, rounded up to a whole one."""
         return -(-area * self.price(kind) // HOUR)
 
     def reservation(self, kind: Allocation, processors: int, tr: int) -> int:

@@ -1,7 +1,7 @@
 """Which processors to hold on which sites: the least cost for a time, the least time for a cost.
 
 Ricciardi & Hwang, "Cost-Aware Dynamic Resource Allocation in Distributed Computing Infrastructures"
-(2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours knows besides that the last tasks must end,
+(2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours also knows that the last tasks must end,
 that a processor's first task starts at once, that begun charging units are charged whole, and that what
 is held and paid already costs nothing more. `adaptor_experiments.ricciardi.equations` is theirs.
 """

@@ -17,10 +17,9 @@ import msgspec
 from adaptor.api import BagInput, GetPlan, TaskInput
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec, Option
 from adaptor.bagfile.options import OPTIONS
-from adaptor.bagfile.parameters import SOURCES, read_axes, read_sources
 from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
 from adaptor.bagfile.scripts.getopt import is_script
-from adaptor.bagfile.template import expand
+from adaptor.bagfile.template import SOURCES, expand, read_axes, read_sources
 from adaptor.cli.option_sections import SectionedCommand, sectioned
 from adaptor.cli.printing import printable
 from adaptor.client.environment import captured

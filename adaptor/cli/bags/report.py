@@ -21,6 +21,7 @@ from adaptor.cli.printing import (
     printable,
     size,
     table,
+    terminal_width,
     write_whole,
 )
 from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_lines, title, used_words
@@ -153,5 +154,8 @@ def _wrapped(label: str, text: str) -> list[str]:
         return []
     indent = " " * 7
     return textwrap.wrap(
-        printable(text), WIDTH, initial_indent=f"{indent}{label}: ", subsequent_indent=f"{indent}  "
+        printable(text),
+        terminal_width() or WIDTH,
+        initial_indent=f"{indent}{label}: ",
+        subsequent_indent=f"{indent}  ",
     )

@@ -124,7 +124,8 @@ def results(
     if as_json:
         print_json([task for each in found for task in each.shown()])
     elif as_csv:
-        print_lines(csv_lines(task for each in found for task in each.shown()))
+        for line in csv_lines(task for each in found for task in each.shown()):
+            click.echo(line)
     elif stream is not None:
         pairs = [(task, each.outputs) for each in found for task in each.ask()]
         print_outputs(pairs, stream, headings=len(pairs) > 1 and not tag, bags=len(found) > 1, tag=tag)

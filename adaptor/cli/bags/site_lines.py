@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from adaptor import api
-from adaptor.cli.printing import Columns, NumberCell, cells, clock, layout, printable
+from adaptor.cli.printing import Columns, NumberCell, StateWord, cells, clock, layout, printable
 from adaptor.cli.sentences import donation_lines
 from adaptor.config.loading import config_path, load_config
 from adaptor.config.policy import policy_of
@@ -49,7 +49,7 @@ def configured_sites(config: str | None) -> list[api.SiteView]:
 
 
 def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
-    """A title and a line for each site of at most 80 columns; below it what not every site has."""
+    """A title and a line for each site; below it what not every site has."""
     rows = [cells(site, _COLUMNS) for site in sites]
     places = [
         [f"{site.name}/{partition.name}", *cells(partition, _COLUMNS)[1:]]
@@ -83,12 +83,12 @@ _LATE = 60.0
 _Place = api.SiteView | api.PartitionView
 
 
-def _state(site: _Place) -> str:
+def _state(site: _Place) -> StateWord:
     if isinstance(site, api.PartitionView):
-        return "closed" if site.closed else ""
+        return StateWord("closed" if site.closed else "")
     if site.problem:
-        return "silent"
-    return "not asked" if site.observed is None else "answers"
+        return StateWord("silent")
+    return StateWord("not asked" if site.observed is None else "answers")
 
 
 def _requests(site: _Place) -> str:

@@ -95,7 +95,7 @@ def _print_all(selector: str, as_json: bool) -> None:
         click.echo(f"{plural(found.others, 'earlier bag')}: adaptor status all")
     if daemon is not None:
         where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
-        click.echo(f"{where}; {pilots_line(pilots)}")
+        print_lines([f"{where}; {pilots_line(pilots)}"])
         if daemon.stalled:
             click.echo(f"daemon stalled: {printable(daemon.stalled)}")
         print_lines(config_lines(daemon, only_problems=True))
@@ -179,7 +179,7 @@ def _print_bags(bags: list[api.BagView]) -> None:
     print_lines(table(bags, _COLUMNS))
     for bag in bags:
         if bag.forecast is not None and not bag.paused:
-            click.echo(f"bag {bag.id}: {forecast_line(bag.forecast)}")
+            print_lines([f"bag {bag.id}: {forecast_line(bag.forecast)}"])
         print_lines([*pause_lines(bag), *held_off_lines(bag)])
 
 

@@ -15,7 +15,7 @@ from adaptor import api
 from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import SHOWN, Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
-from adaptor.cli.printing import clock, pilots_line, print_json, printable
+from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
 from adaptor.cli.sentences import (
     counts,
     end_words,
@@ -77,7 +77,7 @@ def watch_bags(
     elif ended:
         for bag in seen:
             if not (quiet or bag.halted):
-                click.echo(summary(bag), err=err)
+                print_lines([summary(bag)], err=err)
         tell_halted(seen)
     return exit_code(seen) if ended else TIME_UP
 
@@ -105,8 +105,7 @@ def _redraws() -> bool:
 def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[Overview]:
     narrator = Narrator()
     for snapshot in snapshots:
-        for line in narrator.lines(snapshot):
-            click.echo(line, err=err)
+        print_lines(narrator.lines(snapshot), err=err)
         yield snapshot
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor import api
 from adaptor.cli.options import BagReader, json_option, selector_argument
-from adaptor.cli.printing import clock, print_json, printable
+from adaptor.cli.printing import clock, print_json, print_lines, printable
 from adaptor.errors import UsageError
 
 PAUSE = 1.0
@@ -86,4 +86,4 @@ def _print(lines: list[api.Explanation]) -> None:
         subject = line.subject if line.subject != line.site else ""
         place = " ".join(filter(None, (line.site, subject)))
         parts = [place, line.kind] if not line.text.startswith(f"{subject} is {line.kind}") else []
-        click.echo(f"{clock(line.time)} {': '.join([*filter(None, parts), printable(line.text)])}")
+        print_lines([f"{clock(line.time)} {': '.join([*filter(None, parts), printable(line.text)])}"])

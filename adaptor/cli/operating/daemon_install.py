@@ -24,7 +24,7 @@ from adaptor.client.asking import NoAnswerError, OtherVersionError, Outage, ask
 from adaptor.config.loading import config_path, load_config
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.private_files import write_private
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.protocol.access import AccessError
 from adaptor.protocol.state_directory import state_directory
 
@@ -136,7 +136,7 @@ def install(remove: bool, show: bool, yes: bool, config: str | None) -> None:
         raise AdaptorError(f"{missing}; put this line into your crontab (crontab -e): {cron_line(service)}")
     steps = chosen.remove() if remove else chosen.install()
     for step in steps:
-        print_lines(map(printable, step.told.splitlines()))
+        click.echo("\n".join(map(printable, step.told.splitlines())))
     if not show:
         if not yes:
             confirm("do this?")

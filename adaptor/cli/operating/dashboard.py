@@ -105,6 +105,7 @@ def dashboard(
 
 def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
     from adaptor.client.reading import PAGE_TIMEOUT, Reader
+    from adaptor.client.when import in_words
     from adaptor.dashboard.document import report_page
     from adaptor.dashboard.feed import Feed
     from adaptor.dashboard.gathering import Gatherer
@@ -119,6 +120,7 @@ def _application(token: str | None, names: set[str], base: str) -> ASGIApp:
         Feed(gatherer.gather, gatherer.gather_soon, longer=lambda: gatherer.pause),
         lambda accept: encoded(reader.read(), reader.ended, accept),
         lambda bag: report_page(Reader(time.time, PAGE_TIMEOUT).get, bag, time.time()),
+        in_words,
         token=token,
         hosts=names,
         base=base,

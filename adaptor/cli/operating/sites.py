@@ -13,10 +13,9 @@ from adaptor.cli.printing import coloured, print_json, printable, writing
 from adaptor.config.loading import config_path, configured_place, load_config, parse_config
 from adaptor.config.policy import policy_of
 from adaptor.config.schema import SiteConfig
-from adaptor.errors import AdaptorError, UsageError
+from adaptor.errors import UsageError
 from adaptor.plugins import AGENTS
 from adaptor.protocol.state_directory import state_directory
-from backends.base import SchedulerError
 from backends.findings import Finding
 from backends.machines.base import Machine
 
@@ -56,7 +55,9 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
     Example:
       adaptor site init && adaptor site check
     """
-    text = _described()
+    from backends.registry import described_here
+
+    text = described_here(lambda told: click.echo(f"adaptor: {told}", err=True))
     if output == "-":
         click.echo(text, nl=False)
         return
@@ -72,24 +73,6 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
         print_json({"file": str(path), "sites": sites})
     else:
         click.echo(f"{path}: {', '.join(sites)} (compare it with the cluster: adaptor site check)")
-
-
-def _described() -> str:
-    """By the first type of batch scheduler that answers here."""
-    from backends.registry import backend_types
-
-    silent: list[str] = []
-    for each in backend_types():
-        try:
-            text = each.describe_sites()
-        except SchedulerError as error:
-            silent.append(f"no {each.title} answers here ({error})")
-            continue
-        if text is not None:
-            if each.on_this_machine:
-                click.echo(f"adaptor: {' and '.join(silent)}, so a {each.title} is described", err=True)
-            return text
-    raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
 
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}

@@ -39,22 +39,48 @@ def drawn(
     planned, as by conservative backfilling, where a job that has a hole to itself keeps it.
 
     Args:
+        plan: what `planned` says of the queue; None: it is made here. The others: as of `drawn_jobs`.
+    """
+    return planned(drawn_jobs(queue, shares, since, own, draw, by_job, (plan or planned(queue)).starts))
+
+
+def drawn_jobs(
+    queue: QueueState,
+    shares: Sequence[float],
+    since: Mapping[str, float],
+    own: Collection[str],
+    draw: random.Random,
+    by_job: Mapping[str, Sequence[float]],
+    starts: Mapping[str, float],
+) -> QueueState:
+    """The queue in which each job asks for what it will run, in the order of the planned starts.
+
+    Reservations and what else is no job stay as they are.
+
+    Args:
         shares: of their limits that jobs run, in order; equally likely, at least one.
         since: by running job when it was first seen, epoch seconds.
         own: jobs that run as long as they may.
         by_job: such shares of jobs of which more is known.
-        plan: what `planned` says of the queue; None: it is made here.
+        starts: by id, as planned; epoch seconds.
     """
-    starts = (plan or planned(queue)).starts
     running = [
         job
-        if job.id in own
+        if job.id in own or not is_job(job.id)
         else msgspec.structs.replace(job, end=_end(job, queue.now, by_job.get(job.id, shares), since, draw))
         for job in queue.running
     ]
-    pending = [_pending(job, job.id in own, by_job.get(job.id, shares), draw) for job in queue.pending]
+    pending = [
+        _pending(job, job.id in own, by_job.get(job.id, shares), draw) if is_job(job.id) else job
+        for job in queue.pending
+    ]
     pending.sort(key=lambda job: starts[job.id])
-    return planned(msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending)))
+    return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
+
+
+def is_job(id: str) -> bool:
+    """Whether an id of a queue is that of a job: those of reservations and licences are words."""
+    return " " not in id
 
 
 def fitting(profile: Profile, queue: QueueState, task: TaskSize) -> Profile:
@@ -62,7 +88,11 @@ def fitting(profile: Profile, queue: QueueState, task: TaskSize) -> Profile:
 
     Single nodes are not followed into the future; a task never spans two of them.
     """
-    most = placeable(queue, task)
+    return scaled(profile, queue, placeable(queue, task))
+
+
+def scaled(profile: Profile, queue: QueueState, most: int) -> Profile:
+    """As `fitting`, for what can use `most` processors of the empty nodes."""
     if most >= queue.processors:
         return profile
     steps: list[tuple[float, int]] = []

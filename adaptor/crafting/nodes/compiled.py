@@ -13,7 +13,7 @@ from adaptor.crafting.nodes.kernel import DONE, FULL, Ints, State
 from adaptor.crafting.nodes.space import Ask, Space, Vector
 
 _SPARE = 8
-"""Steps for which a node has room from the beginning, besides those of its holds."""
+"""Steps for which a node has room from the beginning, in addition to those of its holds."""
 
 
 class CompiledTimelines:

@@ -127,7 +127,7 @@ def _compiled(start: float, space: Space) -> NodePlan:
 
 
 def parts_of(plan: NodeSchedule, unit: Need, chunks: int, start: float, end: float) -> tuple[Part, ...]:
-    """What a number of chunks of `unit` takes of each node during [start, end), besides all that is planned.
+    """What a number of chunks of `unit` takes of each node during [start, end), next to all that is planned.
 
     Less than all of them where the nodes have no room for more.
     """

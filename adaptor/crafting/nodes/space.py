@@ -99,7 +99,8 @@ class Space:
 
 
 def chunks_on(free: Sequence[int], capacity: Sequence[int], ask: Ask) -> int:
-    """Chunks of a request that a node holds besides what is held of it; one at most where they scatter."""
+    """Chunks of a request that a node holds in addition to what is held of it; one at most where they
+    scatter."""
     if ask.whole and tuple(free) != tuple(capacity):
         return 0
     count = min((have // wanted for have, wanted in zip(free, ask.each, strict=True) if wanted), default=0)

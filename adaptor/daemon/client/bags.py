@@ -20,7 +20,7 @@ from adaptor.daemon.client.new_tasks import (
 )
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
-from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
+from adaptor.decisions.new_bags import check_can_run, check_sites, check_times, impossible_tasks
 from adaptor.errors import UsageError
 from adaptor.journal.bag_rows import bag_of_key, end_of_bag
 from adaptor.journal.recovery import load_bag
@@ -218,10 +218,7 @@ def check(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[int, s
 
     Raises UsageError: no site could ever run any task of the bag, or one contradicts itself.
     """
-    unknown = [name for name in spec.sites if name not in running.sites]
-    if unknown:
-        known = ", ".join(running.sites)
-        raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {known}")
+    check_sites(spec.sites, running.sites)
     if spec.allocation == "transparent":
         names = spec.sites or tuple(running.sites)
         if all(running.sites[name].config.donation is None for name in names):

@@ -12,7 +12,7 @@ import msgspec
 from adaptor import __version__, api
 from adaptor.advice import SeenQueue, advise
 from adaptor.api.question import A, decode_question
-from adaptor.daemon.client import bags, credits, pictures, plans, site_views, steering
+from adaptor.daemon.client import bags, credits, pictures, plans, site_views, starts, steering
 from adaptor.daemon.client.credits import forecast_view, why_paused
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.removed_sites import removed_pilots, view_of
@@ -21,7 +21,7 @@ from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
 from adaptor.journal.views import Live
 
-HANDLING = (bags, credits, pictures, plans, site_views, steering)
+HANDLING = (bags, credits, pictures, plans, site_views, starts, steering)
 """Whose functions answer what the journal does not."""
 _LONGEST_QUICK_LOOK = 25_000
 """Bytes; more than GetEvents can have."""

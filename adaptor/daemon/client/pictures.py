@@ -85,7 +85,7 @@ def queue_picture(site: str, queue: QueueState, own: Mapping[str, int]) -> Queue
 
 
 def _steps(others: QueueState) -> Iterator[QueueStep]:
-    """What runs now, which holds its processors until its time limit, and what is planned besides it."""
+    """What runs now, which holds its processors until its time limit, and what is planned in addition."""
     whole = schedule(others).profile
     running = schedule(msgspec.structs.replace(others, pending=())).profile
     for time in sorted({at for profile in (whole, running) for at, _ in profile.steps()}):

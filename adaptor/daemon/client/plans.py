@@ -23,7 +23,7 @@ from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
 from adaptor.daemon.treasury import costs_of
 from adaptor.decisions.forecasting.planned_bag import NewBag, choices, plan_bag
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.new_bags import check_can_run
+from adaptor.decisions.new_bags import check_can_run, check_sites
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
@@ -129,9 +129,7 @@ def _memory(name: str, config: SiteConfig, now: float) -> tuple[SiteMemory, Site
 
 
 def _allowed(spec: BagSpec, sites: Mapping[str, object]) -> list[str]:
-    unknown = [name for name in spec.sites if name not in sites]
-    if unknown:
-        raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {', '.join(sites)}")
+    check_sites(spec.sites, sites)
     return [name for name in sites if spec.allows(name)]
 
 

@@ -13,7 +13,7 @@ from adaptor.config.policy import policy_of
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
 from adaptor.daemon.slots_view import gpu_counts, in_service, slots_views, unread
-from adaptor.errors import UsageError
+from adaptor.decisions.new_bags import check_sites
 from adaptor.journal.activity_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
 from adaptor.resources import TaskSize
@@ -101,9 +101,7 @@ async def read_slots(
     Raises:
         UsageError: there is no such site.
     """
-    for name in names:
-        if name not in sites:
-            raise UsageError(f"there is no site {name!r}; the configuration has: {', '.join(sites)}")
+    check_sites(names, sites)
     found = await asyncio.gather(*(_read(sites[name], task) for name in names or sites))
     return [each for of_site in found for each in of_site]
 

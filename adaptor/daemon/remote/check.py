@@ -11,10 +11,10 @@ from pathlib import Path
 
 from adaptor import __version__
 from adaptor.config.schema import SiteConfig, SshConfig
-from adaptor.daemon.clock import system_clock
+from adaptor.daemon.clock import SKEW, system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.routes import Tunnel
-from adaptor.processes.python_commands import code_command
+from adaptor.processes.commands import code_command
 from adaptor.protocol.listener import addresses
 from backends.base import SchedulerError
 from backends.commands import Commands
@@ -24,8 +24,6 @@ from backends.machines.distant import Distant
 
 _SLOW = 1.0
 """Seconds of one command after which the shell's start-up files are worth a look."""
-_SKEW = 5.0
-"""Seconds by which two clocks may differ."""
 _VERSION = "import adaptor.worker.agent, adaptor.protocol.relay; print(adaptor.__version__)"
 _GREETING = b"request adaptor?"
 _CALL = f"""\
@@ -90,7 +88,7 @@ def _connection(ssh: SshConfig, commands: Commands) -> Iterator[Finding]:
     if took > _SLOW:
         yield warning("every command waits for your shell's start-up files there: shorten them for ssh")
     skew = max(began - there, there - began - took, 0.0)
-    if skew > _SKEW:
+    if skew > SKEW:
         yield warning(
             f"its clock is {skew:.0f} s off this machine's: the times of starts and ends will be wrong"
         )

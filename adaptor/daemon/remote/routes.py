@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.processes.talk import Talk
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.relay import Opened

@@ -23,7 +23,7 @@ from adaptor.daemon.spool import spool_of
 from adaptor.daemon.trial.judging import NodeAnswer, Trial, judge
 from adaptor.errors import AdaptorError
 from adaptor.model import PilotState, Request
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.protocol.access import AccessError, read_access, worker_access
 from adaptor.protocol.listener import addresses
 from adaptor.reports import JobReport

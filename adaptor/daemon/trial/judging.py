@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from adaptor import __version__
+from adaptor.daemon.clock import SKEW
 from adaptor.model import PilotState
 from adaptor.reports import JobReport
 from adaptor.shortfalls import Shortfall, gave_less
 from adaptor.units import counted, format_duration, format_size
 from backends.findings import Finding, error, ok, warning
 
-SKEW = 5.0
-"""Seconds by which two clocks may differ."""
 _MOST_OF_NODE = 0.9
 """Part of a node's memory from which on a limit is that of the whole node."""
 

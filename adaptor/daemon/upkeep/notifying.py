@@ -33,7 +33,7 @@ from adaptor.journal.views import bags
 from adaptor.model import TaskState
 from adaptor.notify.channels import mail, read_urls, require_apprise, sendmail
 from adaptor.private_files import write_private
-from adaptor.processes.python_commands import module_command
+from adaptor.processes.commands import module_command
 from adaptor.scheduling.bag import Bag
 from adaptor.units import format_duration
 
@@ -94,7 +94,7 @@ class Notifier:
                 log.warning("%s: the daemon ended while this was sent; it is not sent again", _named(notice))
 
     def _note_pauses(self) -> None:
-        """Note bags that have paused, or for which nothing is bought any more."""
+        """Note bags that have paused, or for which no request is made any more."""
         core = self._core
         self._paused &= core.broker.state.bags.keys()
         for bag in list(core.broker.state.bags.values()):

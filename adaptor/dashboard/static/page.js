@@ -90,6 +90,7 @@ const Page = (() => {
     Strips.start();
     document.getElementById("find").addEventListener("input", () => Sections.bags(known.bags, known.others, now()));
     Queue.ranges(redraw);
+    When.listen();
     const inside = document.getElementById("data");
     if (inside) take(JSON.parse(inside.textContent));
     else { follow(); setInterval(() => { if (known.head) { state(); redraw(); } }, 5000); }

@@ -9,10 +9,10 @@ const Queue = (() => {
   const horizon = (picture, now) => {
     if (range === "all") return picture.end;
     if (range !== "auto") return Math.max(now + range, now + 60);
-    const own = Math.max(now, ...picture.boxes.map((box) => box.end));
+    const own = Math.max(now, When.until(picture.site), ...picture.boxes.map((box) => box.end));
     const edge = picture.steps.map((step) => step[0]).filter((time) => time > now);
     const wanted = own > now ? now + 1.35 * (own - now) : (edge[Math.min(3, edge.length - 1)] || now) + 1800;
-    return Math.min(picture.end, Math.max(now + 1800, wanted));
+    return Math.max(own, Math.min(picture.end, Math.max(now + 1800, wanted)));
   };
 
   const sentence = (box, pilot, now) => {
@@ -22,7 +22,7 @@ const Queue = (() => {
       lines.push(`started ${Words.time(pilot.started, now, true)}` + (pilot.predicted_start !== null ? `, predicted ${Words.time(pilot.predicted_start, now, true)}` : ""));
       lines.push(`used ${Words.duration(box.used)}, ${pilot.ended === null ? "no result yet" : "wasted"} ${Words.duration(box.wasted)} of processor time`);
     } else {
-      lines.push(`starts ${Words.time(box.start, now, true)}` + (box.latest !== null ? `, ${Words.time(box.latest, now, true)} if as late as lately` : ""));
+      lines.push(`starts ${Words.time(box.start, now, true)}` + (box.latest !== null ? `, ${Words.time(box.latest, now, true)} with the usual delay` : ""));
     }
     if (pilot && pilot.reason) lines.push(pilot.reason);
     if (pilot && pilot.note) lines.push(pilot.note);
@@ -115,6 +115,7 @@ const Queue = (() => {
         pen.fillText(label, from + 6, top + 4);
       }
     }
+    When.draw(picture, drawn, end, most, x, y);
     pen.strokeStyle = Canvas.colour("line"); pen.lineWidth = 1;
     pen.strokeRect(crisp(frame.left), crisp(frame.top), frame.width - 1, frame.height - 1);
     return places;
@@ -146,7 +147,7 @@ const Queue = (() => {
       const free = step ? picture.processors - step[1] - step[2] : 0;
       const ours = picture.boxes.filter((box) => box.start <= now && box.end > now && box.state === "running").reduce((sum, box) => sum + box.p, 0);
       known.title.replaceChildren(element("b", {}, picture.site), picture.observed === null ? "its queue was not read since the daemon started; it is, while tasks wait"
-        : `${Words.count(picture.processors)} processors: ${Words.count(step[1])} others’, ${Words.count(ours)} ours, ${Words.count(Math.max(0, free - ours))} free; looked at ${Words.duration(Math.max(0, Math.round(now - picture.observed)))} ago`);
+        : `${Words.count(picture.processors)} processors: ${Words.count(step[1])} others’, ${Words.count(ours)} ours, ${Words.count(Math.max(0, free - ours))} free; read ${Words.duration(Math.max(0, Math.round(now - picture.observed)))} ago`);
       known.canvas.setAttribute("aria-label", `Queue of ${picture.site}: ${Words.plural(picture.boxes.length, "pilot")} of ours; arrow keys tell of each`);
       return known.node;
     });

@@ -85,7 +85,7 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
     for pilot in pilots:
         reserved = ledger.open_pilots.get(pilot.id)
         if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
-            total += reserved.tariff.charge(reserved.kind, reserved.p, now - pilot.started)
+            total += reserved.charge(now - pilot.started)
     return total
 
 

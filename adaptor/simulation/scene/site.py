@@ -177,10 +177,7 @@ class SimulatedSite:
         """The job's id; on nodes it asks for chunks that hold tasks of this size."""
         number = None
         if not node:
-            rules, nodes = (
-                rules_in(self.place.settings.rules, partition),
-                self.place.partitions.get(partition),
-            )
+            rules, nodes = self._where(partition)
             number = submit(self._cluster, rules, task, request, nodes)
         id = f"{self.name}-{pilot}" if number is None else str(number)
         job = self._jobs[id] = self._live[pilot] = self._news[id] = _Job(
@@ -198,8 +195,7 @@ class SimulatedSite:
         job = self._jobs[id]
         if job.number is None or job.started is not None or job.ended is not None:
             return False
-        nodes = self.place.partitions.get(partition)
-        rules = rules_in(self.place.settings.rules, partition)
+        rules, nodes = self._where(partition)
         if not reshape(self._cluster, job.number, rules, task, request, nodes):
             return False
         job.request, job.task, job.partition = request, task, partition
@@ -226,6 +222,10 @@ class SimulatedSite:
             self._stop(job, JobState.COMPLETED)
 
     # --- what happens ----------------------------------------------------------------------------
+
+    def _where(self, partition: str) -> tuple[SiteRules, frozenset[str] | None]:
+        """The rules and the nodes of a partition; None: it has all."""
+        return rules_in(self.place.settings.rules, partition), self.place.partitions.get(partition)
 
     def _stop(self, job: _Job, state: JobState) -> None:
         if job.number is not None:
@@ -261,8 +261,7 @@ class SimulatedSite:
 
     def _start_cut(self, job: _Job) -> None:
         assert job.number is not None
-        rules = rules_in(self.place.settings.rules, job.partition)
-        nodes = self.place.partitions.get(job.partition)
+        rules, nodes = self._where(job.partition)
         queue = among(queue_state(self._cluster), nodes)
         got = start_cut(self._cluster, queue, job.number, job.request, rules, job.task, nodes)
         job.request = got or job.request

@@ -20,7 +20,7 @@ from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.tasks import kernels as k

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.traces.normalise import machine_size, normalise
 from adaptor.simulation.traces.repairs import NoUsableJobError, Repairs, Rule
 from adaptor.simulation.traces.swf import Field, Status, Trace

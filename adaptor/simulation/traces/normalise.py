@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.traces.repairs import EMPTY, Choices, NoUsableJobError, Repairs, Rule
 from adaptor.simulation.traces.swf import MOST_PROCESSORS, MOST_SECONDS, Field, Status, Trace

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 import numpy as np
 
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.traces.swf import FIELDS, UNKNOWN, Field, Header, Status, Trace
 from adaptor.units import parse_duration
 

@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.errors import TraceError
-from adaptor.simulation.files import naming
+from adaptor.simulation.files import TraceError, naming
 
 _LABELS = frozenset(
     [
@@ -131,7 +130,7 @@ class Field(enum.IntEnum):
 
 
 class Status(enum.IntEnum):
-    """Field 11. Parts stand besides a line of their own for the whole job (0, 1 or 5)."""
+    """Field 11. Parts stand next to a line of their own for the whole job (0, 1 or 5)."""
 
     UNKNOWN = -1
     FAILED = 0

@@ -166,7 +166,7 @@ class WarmProcesses:
         self._ending.pop(pid, None)
 
     def make_room(self, now: float, running: int, gpus: Iterable[int] = ()) -> None:
-        """Before a start: end idle processes that would be too many besides the attempts that run then, and
+        """Before a start: end idle processes that would be too many with the attempts that run then, and
         those that hold memory of its GPUs."""
         taken = set(gpus)
         for pid, (_, process) in list(self._idle.items()):

@@ -13,6 +13,7 @@ from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
+from backends.pbs.fields import PbsRecord, parse_dsv, parse_long
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job
 from backends.pbs.openpbs.submitting import (
@@ -22,7 +23,6 @@ from backends.pbs.openpbs.submitting import (
     check_changed,
     must_be_rerunnable,
 )
-from backends.pbs.records import PbsRecord, parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 
 LETTERS = {

@@ -13,14 +13,16 @@ from collections.abc import Collection, Iterable, Mapping
 from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
+    PbsRecord,
+    comma_list,
     parse_amounts,
     parse_size,
     parse_time,
     parse_user_limit,
     parse_vnodes,
+    record_understood,
 )
 from backends.pbs.openpbs.jobs import AMOUNT, gpu_type
-from backends.pbs.records import PbsRecord, comma_list, record_understood
 from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
 
 _WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exclhost"})

@@ -13,8 +13,15 @@ import msgspec
 
 from adaptor.model import Request
 from backends.numbers import clock_seconds, whole
-from backends.pbs.fields import parse_amounts, parse_hosts, parse_time, parse_vnodes
-from backends.pbs.records import PbsRecord, record_understood, variables
+from backends.pbs.fields import (
+    PbsRecord,
+    parse_amounts,
+    parse_hosts,
+    parse_time,
+    parse_vnodes,
+    record_understood,
+    variables,
+)
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob
 
 AMOUNT = re.compile(r"\d+(\.\d+)?([kmgtp]?[bw])?", re.IGNORECASE)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 NOTHING = ""
-"""Jobs of others come besides it."""
+"""Jobs of others may run next to it."""
 NODE = "NODE"
 KNOWN = frozenset({NOTHING, NODE, "USER", "MCS", "TOPO"})
 """Whole nodes; nodes shared only with jobs of the same user, of the same label of MCS, or whole segments of

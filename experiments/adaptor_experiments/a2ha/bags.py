@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from adaptor.budget.provisioning.hosts import HostTerms
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor_experiments.a2ha import published
 from adaptor_experiments.a2ha.published import Seconds
 

@@ -8,7 +8,7 @@ from functools import partial
 from adaptor_experiments.a2ha.bags import KINDS, optimal_hosts, runtimes
 from adaptor_experiments.a2ha.design import Row, Scheme, Settings
 from adaptor_experiments.a2ha.simulation import CloudRun
-from adaptor_experiments.parallel import gathered
+from adaptor_experiments.resumable import gathered
 
 _AT_ONCE = 25
 """Orders that a process runs before it hands them in."""

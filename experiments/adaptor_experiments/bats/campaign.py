@@ -26,7 +26,7 @@ from adaptor_experiments.bats.design import (
 from adaptor_experiments.bats.ending import TailPhase
 from adaptor_experiments.bats.sampling import Sampled, sample
 from adaptor_experiments.bats.throughput import Throughput
-from adaptor_experiments.parallel import gathered
+from adaptor_experiments.resumable import gathered
 from adaptor_experiments.tables import Runs
 
 _LINES = {"minimal +10 %": "cheapest +10 %", "fastest": "fastest"}

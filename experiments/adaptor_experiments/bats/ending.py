@@ -22,7 +22,7 @@ from adaptor.budget.provisioning.tail_phase import (
 )
 from adaptor.runtimes.sample import RuntimeSample
 from adaptor_experiments.bats.design import MIGRATING, SITES, Way
-from adaptor_experiments.bats.machines import IDLE, Machine
+from adaptor_experiments.bats.sampling import IDLE, Machine
 from adaptor_experiments.bats.throughput import Ending
 
 

@@ -28,8 +28,7 @@ from adaptor_experiments.bats.design import (
     Settings,
     Way,
 )
-from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
-from adaptor_experiments.claims import Verdict, less, tally
+from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, Verdict, drawn_means, less, tally, weights
 from adaptor_experiments.figures import exhibits
 from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.figures.exhibits import Exhibit

@@ -14,8 +14,7 @@ from adaptor.runtimes.sample import RuntimeSample
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
-from adaptor_experiments.bats.machines import IDLE, Fleet, Machine
-from adaptor_experiments.bats.sampling import Sampled
+from adaptor_experiments.bats.sampling import IDLE, Fleet, Machine, Sampled
 
 SAMPLE = 30
 SLIDES = Tolerance(name="slides", time=0.05, budget=0.0, gain=0.0)

@@ -13,8 +13,7 @@ import msgspec
 from adaptor.cli.options import json_option, of_kind
 from adaptor.errors import UsageError
 from adaptor.option_kinds import MEMORY
-from adaptor_experiments.commands.running import seed_option
-from adaptor_experiments.commands.trace_options import (
+from adaptor_experiments.commands.running import (
     FILE,
     MOST_PROCESSORS,
     PROCESSORS,
@@ -22,6 +21,7 @@ from adaptor_experiments.commands.trace_options import (
     lenient_option,
     processors_option,
     scheduler_option,
+    seed_option,
 )
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from adaptor.config.loading import load_config
 from adaptor.config.schema import SiteConfig, sites_of
 from adaptor.errors import UsageError
 from adaptor.simulation.cluster import Cluster, Policy, cluster_of_processors
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.machine import Machine, lay_out, parse_machine
 from adaptor.simulation.trace_run import load_jobs
 from adaptor.simulation.traces.repairs import Choices
@@ -98,8 +98,7 @@ def terms_of_bag(
     from adaptor.simulation.grid_job import GridTerms
     from adaptor.simulation.pilot_requests import empty
     from backends.ceilings import POLITE
-    from backends.registry import backend_type
-    from backends.rules import site_rules
+    from backends.registry import backend_type, site_rules
 
     config, jobs = _site(site, site_name), loaded.cluster.jobs
     longest = duration("--max-tr", max_tr) if max_tr else config.limits.max_tr or int(jobs.estimate.max())

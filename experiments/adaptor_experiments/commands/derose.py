@@ -10,6 +10,7 @@ import click
 from adaptor.cli.options import duration
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor_experiments.commands.running import (
+    PROCESSORS,
     count_option,
     folder_of_traces,
     folder_option,
@@ -18,11 +19,11 @@ from adaptor_experiments.commands.running import (
     named_traces_option,
     processes_option,
     running,
+    scheduler_option,
     seed_option,
     show,
     tasks_option,
 )
-from adaptor_experiments.commands.trace_options import PROCESSORS, scheduler_option
 
 
 @click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")

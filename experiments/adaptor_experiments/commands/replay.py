@@ -11,7 +11,7 @@ from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.options import json_option
 from adaptor.cli.printing import print_figures
 from adaptor.units import format_duration
-from adaptor_experiments.commands.trace_options import (
+from adaptor_experiments.commands.running import (
     FILE,
     choices_option,
     lenient_option,
@@ -27,13 +27,13 @@ COMMANDS = {
     "trace": "adaptor_experiments.commands.replay:trace",
     "derose": "adaptor_experiments.commands.derose:derose",
     "bag": "adaptor_experiments.commands.bag:bag",
-    "holes": "adaptor_experiments.commands.holes:holes",
+    "holes": "adaptor_experiments.commands.bag:holes",
     "a2ha": "adaptor_experiments.commands.papers:a2ha",
     "cost-aware": "adaptor_experiments.commands.papers:cost_aware",
     "bats": "adaptor_experiments.commands.papers:bats",
     "transparent": "adaptor_experiments.commands.papers:transparent",
     "budget-check": "adaptor_experiments.commands.papers:budget_check",
-    "budget-frontier": "adaptor_experiments.commands.budget_frontier:budget_frontier",
+    "budget-frontier": "adaptor_experiments.commands.papers:budget_frontier",
     "forecast": "adaptor_experiments.commands.forecast:forecast",
 }
 

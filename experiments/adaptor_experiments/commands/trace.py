@@ -15,7 +15,7 @@ from adaptor.cli.options import json_option
 from adaptor.cli.printing import print_figures
 from adaptor.errors import UsageError
 from adaptor.units import format_duration
-from adaptor_experiments.commands.trace_options import FILE, PROCESSORS, lenient_option, processors_option
+from adaptor_experiments.commands.running import FILE, PROCESSORS, lenient_option, processors_option
 
 if TYPE_CHECKING:
     from adaptor.simulation.traces.describe import Spread, TraceInfo

@@ -8,9 +8,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from adaptor_experiments import claims
-from adaptor_experiments.bootstrap import Drawn, Interval, Matrix
-from adaptor_experiments.claims import VERDICTS, Of, Verdict, at_least, between, less
+from adaptor_experiments import bootstrap
+from adaptor_experiments.bootstrap import (
+    VERDICTS,
+    Drawn,
+    Interval,
+    Matrix,
+    Of,
+    Verdict,
+    at_least,
+    between,
+    less,
+)
 from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
 from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import texts
@@ -213,10 +222,10 @@ def judged(cases: Cases, whole: bool) -> tuple[Exhibit, dict[str, Verdict]]:
     for row in page.tables["claims"].rows:
         claim = CLAIMS[row[0]]
         rows = claim.rows(cases) if whole or not claim.whole else ()
-        found = claims.tally(rows, lambda named, claim=claim: claim.judge(named[1]))  # type: ignore[misc]
-        shown, told = claims.example(found), ["-", "not in this run"]
+        found = bootstrap.tally(rows, lambda named, claim=claim: claim.judge(named[1]))  # type: ignore[misc]
+        shown, told = bootstrap.example(found), ["-", "not in this run"]
         if shown is not None:
-            verdicts[row[0]] = claims.settled(found, claim.of)
+            verdicts[row[0]] = bootstrap.settled(found, claim.of)
             told = [verdicts[row[0]], f"{shown[0]}: {shown[1]}"]
         lines.append([*row, claim.of, *(str(len(found[verdict])) for verdict in VERDICTS), *told])
     return page.exhibit("claims", lines), verdicts

@@ -12,7 +12,7 @@ import numpy as np
 
 from adaptor.crafting.heuristics import HeuristicName
 from adaptor.simulation.cluster import Policy
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.kernels import Array
 
 Heterogeneity = Literal[1, 2, 4]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adaptor.errors import UsageError
-from adaptor.simulation.errors import TraceError
-from adaptor.simulation.files import naming
+from adaptor.simulation.files import TraceError, naming
 from adaptor.simulation.trace_run import load_jobs
 from adaptor.simulation.traces.repairs import NoUsableJobError
 from adaptor_experiments.derose.design import WORKLOADS, Workload

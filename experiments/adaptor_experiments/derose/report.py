@@ -7,11 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.files import write_whole
+from adaptor.simulation.files import ReplayError, write_whole
 from adaptor.units import counted
-from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.claims import VERDICTS, Verdict
+from adaptor_experiments.bootstrap import VERDICTS, Interval, Verdict
 from adaptor_experiments.derose import claims
 from adaptor_experiments.derose.comparison import Comparison, compare, on_all
 from adaptor_experiments.derose.design import HEURISTICS, Settings

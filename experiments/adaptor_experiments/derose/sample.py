@@ -24,7 +24,7 @@ from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
 from adaptor.simulation.what_if import LocalJobs
 from adaptor.simulation.yardstick import Yardstick
-from adaptor_experiments.derose.design import JobType, Settings, Workload, submission, trace_files
+from adaptor_experiments.derose.design import Settings, Workload, submission, trace_files
 
 AFTERWARDS = 3 * 86_400
 """Seconds after a bag's end for which the local jobs are followed."""
@@ -105,7 +105,7 @@ def run_sample(
                     Outcome(
                         trace=workload.key,
                         sample=sample,
-                        **_kind(kind),
+                        **msgspec.structs.asdict(kind),
                         max_pending=pending,
                         heuristic=heuristic,
                         submitted=at,
@@ -143,10 +143,6 @@ def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) 
     base = cluster_of_processors(jobs, workload.processors, settings.scheduler)
     base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
     return base
-
-
-def _kind(kind: JobType) -> dict[str, int]:
-    return {"tasks": kind.tasks, "mean": kind.mean, "heterogeneity": kind.heterogeneity}
 
 
 def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: HeuristicName) -> GridTerms:

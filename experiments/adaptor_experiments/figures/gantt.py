@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import GridRequest
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array

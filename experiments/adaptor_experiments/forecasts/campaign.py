@@ -16,7 +16,7 @@ from adaptor_experiments.forecasts import paid_bags, queue_bags
 from adaptor_experiments.forecasts.row import Row
 from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
 from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.resumable import in_processes
 
 _AT_ONCE = 10
 """Orders that a process runs before it hands them in."""

@@ -26,7 +26,7 @@ from adaptor_experiments.frontier.design import (
     wishes_of,
 )
 from adaptor_experiments.frontier.search import factor, frontier
-from adaptor_experiments.parallel import gathered
+from adaptor_experiments.resumable import gathered
 
 _HOUR = 3600.0
 _LONGEST = {"one": 100 * 3600, "two": 8 * 3600, "donated": 8 * 3600}

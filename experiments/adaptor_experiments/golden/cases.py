@@ -1,21 +1,180 @@
-"""Which parts of the experiments are recorded: each in minutes of processor time, on two processes."""
+"""Which parts of the experiments are recorded, each in minutes of processor time; four scenes of sites."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+import numpy as np
 
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
+from adaptor.decisions.actions import End, SubmitRequest
+from adaptor.decisions.site_memory import DonationSettings, SiteSettings
+from adaptor.donation.situation import DonationRules
+from adaptor.model import Limits
 from adaptor.resources import TaskSize
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.distributions import draw_runtimes
-from adaptor.simulation.holes import find_holes
+from adaptor.simulation.driver import SimulatedDriver
+from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.machine import parse_machine
+from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
+from adaptor.simulation.scene.world import World
 from adaptor.simulation.traces.repairs import Choices
+from adaptor.simulation.what_if import find_holes
+from adaptor.simulation.worker import Attempt
 from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
-from adaptor_experiments.golden.scenes import SCENES, run_scene
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.resumable import in_processes
+
+_DONATION = DonationSettings(rules=DonationRules(useful_time=60.0), preemptible=False)
+_QUICK = Limits(max_pending_requests=2, max_proc=8, max_tr=600)
+_SLOW = Limits(max_pending_requests=2, max_proc=12, max_tr=3600)
+_UNTIL = 40_000
+
+
+class SceneRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One decision, the end of one task, or the cost of one bag."""
+
+    scene: str
+    what: str
+    at: float = 0.0
+    bag: int = 0
+    number: int = 0
+    """Of the pilot or task."""
+    p: int = 0
+    tr: int = 0
+    credits: float = 0.0
+
+
+def _place(
+    name: str,
+    processors: int,
+    rows: list[tuple[int, int, int, int]],
+    *,
+    heuristic: str = "adaptive",
+    donation: DonationSettings | None = None,
+    parts: dict[str, Limits] | None = None,
+    **keys: Any,
+) -> ScenePlace:
+    """A site whose local jobs have these submissions, processors, limits and run times."""
+    submit, wide, estimate, run = np.array(rows, np.int64).T
+    jobs = Jobs(
+        number=np.arange(1, len(rows) + 1), submit=submit, run=run, estimate=estimate, processors=wide
+    )
+    limits = Limits(max_pending_requests=2, max_proc=processors, max_tr=3600, partitions=parts or {})
+    rules = SiteRules(limits=limits, pad=10.0, may_reshape=True)
+    settings = SiteSettings(name=name, rules=rules, heuristic=heuristic, donation=donation)
+    return ScenePlace(settings=settings, jobs=jobs, processors=processors, **keys)
+
+
+def _bag(
+    tasks: int, seconds: int, budget: int | None = None, **wishes: Any
+) -> tuple[BagSpec, int, int, int | None]:
+    """`seconds` of the shortest task; others take up to 6 s more. `budget` in millionths of a credit."""
+    return BagSpec(name="", cwd="", output="", environment={}, **wishes), tasks, seconds, budget
+
+
+_NEAR = [(0, 4, 900, 600), (100, 8, 600, 300), (2000, 6, 900, 500)]
+_FEW = [(0, 6, 300, 200), (900, 3, 900, 800)]
+_FAR = [(0, 8, 300, 200), (900, 4, 900, 800)]
+_BUSY = [(0, 8, 600, 400), (200, 6, 900, 500), (700, 4, 1200, 300), (800, 8, 600, 600), (2500, 7, 900, 450)]
+_WIDE = [(0, 12, 900, 600), (100, 6, 600, 300), (2000, 12, 900, 500)]
+_PARTITIONS = {"quick": frozenset({"n3", "n4"}), "slow": frozenset({"n1", "n2", "n3"})}
+SCENES = {
+    "credits and donation": (
+        [_place("near", 8, _NEAR, donation=_DONATION), _place("far", 8, _FAR)],
+        [
+            _bag(60, 50, 3_000_000),
+            _bag(40, 30, deadline=1500.0),
+            _bag(30, 40, allocation="transparent"),
+            _bag(40, 20),
+        ],
+    ),
+    "nodes": (
+        [
+            _place("near", 16, _WIDE, machine=parse_machine("4x4"), chunk=3),
+            _place(
+                "far", 11, [(0, 6, 300, 200), (900, 3, 900, 800)], machine=parse_machine("1x3+2x4"), chunk=3
+            ),
+        ],
+        [_bag(20, 50, cpus=3), _bag(30, 30)],
+    ),
+    "partitions": (
+        [
+            _place(
+                "here",
+                16,
+                [(0, 6, 900, 600), (2000, 12, 900, 500)],
+                parts={"quick": _QUICK, "slow": _SLOW},
+                machine=parse_machine("4x4"),
+                partitions=_PARTITIONS,
+            )
+        ],
+        [_bag(40, 50), _bag(8, 700, cpus=2)],
+    ),
+    "completion and static": (
+        [
+            _place("completion", 8, _BUSY, heuristic="completion"),
+            _place("static", 8, _BUSY, heuristic="static", policy="easy"),
+        ],
+        [_bag(300, 70), _bag(60, 300)],
+    ),
+}
+
+
+def run_scene(name: str) -> Iterator[SceneRow]:
+    """What was submitted, changed, withdrawn and ended; the ends of the tasks; what the bags cost."""
+    places, bags = SCENES[name]
+    sites = {place.settings.name: SimulatedSite(place) for place in places}
+    terms = {key: _terms(site.place.settings) for key, site in sites.items()}
+    price = {key: Tariff(price_explicit=9.0 if key == "near" else 3.0, price_donated=1.0) for key in sites}
+    driver = SimulatedDriver(sites, Broker(terms), price)
+    world = World(sites, driver)
+    for number, (spec, tasks, seconds, budget) in enumerate(bags, 1):
+        if budget is not None:
+            driver.ledger.set_budget(Budget(amount=budget, bag=number), 0.0)
+        bag = Bag(number, spec, tasks)
+        bag.fill()
+        if budget is not None or spec.aims:
+            driver.broker.keep_apart(number)
+        world.add_bag(bag, lambda key, _site, seconds=seconds: Attempt(float(seconds + key.task % 7)))  # type: ignore[misc]
+    world.run(_UNTIL)
+    yield from _decisions(name, driver)
+    for end in world.ended:
+        yield SceneRow(scene=name, what=end.state.value, at=end.at, bag=end.bag, number=end.task)
+    for number in range(1, len(bags) + 1):
+        yield SceneRow(scene=name, what="cost", bag=number, credits=driver.ledger.of_bag(number).used / 1e6)
+
+
+def _terms(settings: SiteSettings) -> SiteTerms:
+    even_odds = HEURISTICS[settings.heuristic].even_odds
+    return SiteTerms(
+        initial_tr=60.0, growth_factor=2, longest=settings.rules.longest_task, even_odds=even_odds
+    )
+
+
+def _decisions(scene: str, driver: SimulatedDriver) -> Iterable[SceneRow]:
+    for decided in driver.log:
+        action, row = decided.action, SceneRow(scene=scene, what="", at=decided.at)
+        name = type(action).__name__.lower()
+        if isinstance(action, SubmitRequest):
+            request = action.crafted.request
+            yield msgspec.structs.replace(row, what=f"submit {decided.site}", p=request.p, tr=request.tr)
+        elif isinstance(action, Reshape):
+            request = action.crafted.request
+            yield msgspec.structs.replace(row, what=name, number=action.pilot, p=request.p, tr=request.tr)
+        elif isinstance(action, Withdraw | End):
+            yield msgspec.structs.replace(row, what=name, number=action.pilot)
+
 
 Rows: TypeAlias = "Iterable[msgspec.Struct]"
 SMALL = Path("fixtures/traces/small.swf")

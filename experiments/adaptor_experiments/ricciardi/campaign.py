@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from adaptor_experiments.parallel import gathered
+from adaptor_experiments.resumable import gathered
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
     COUNTS,

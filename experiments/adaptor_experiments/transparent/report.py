@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor_experiments import claims
-from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.claims import VERDICTS, Verdict, above, below, between, example
+from adaptor_experiments import bootstrap
+from adaptor_experiments.bootstrap import VERDICTS, Interval, Verdict, above, below, between, example
 from adaptor_experiments.figures import exhibits
 from adaptor_experiments.figures.canvas import Drawing, ratio_scale, save
 from adaptor_experiments.figures.exhibits import Exhibit
@@ -84,7 +83,7 @@ def verdicts(cell: Cell, rule: Donated) -> str:
 def tally(claim: str, cells: Sequence[Cell], rule: Donated) -> dict[Verdict, list[Cell]]:
     """The cells that a claim concerns, by what they say of it."""
     concerns, judge = _JUDGES[claim]
-    return claims.tally(filter(concerns, cells), lambda cell: judge(cell, rule))
+    return bootstrap.tally(filter(concerns, cells), lambda cell: judge(cell, rule))
 
 
 TITLES = {machine.key: machine.title for machine in MACHINES}

@@ -13,7 +13,6 @@ from adaptor.simulation.places import Places
 from adaptor.simulation.tasks.kernel_tasks import tasks_of
 from adaptor.simulation.tasks.protocol import MakeTasks
 from adaptor.simulation.what_if import LocalJobs
-from adaptor_experiments.derose.design import JobType
 from adaptor_experiments.derose.sample import load
 from adaptor_experiments.transparent.design import (
     STRATEGIES,
@@ -90,7 +89,8 @@ def run_piece(piece: Piece, make: MakeTasks = tasks_of) -> list[Outcome]:
                     load=piece.load,
                     offered=jobs.offered_load(processors),
                     sample=piece.sample,
-                    **_kind(kind),
+                    tasks=kind.tasks,
+                    mean=kind.mean,
                     strategy=strategy,
                     submitted=at,
                     work=int(runtimes.sum()),
@@ -152,7 +152,3 @@ def delays(local: LocalJobs, cluster: Cluster, end: int) -> dict[str, int]:
         "delay": int(shift[shift > 0].sum()),
         "change": int(shift.sum()),
     }
-
-
-def _kind(kind: JobType) -> dict[str, int]:
-    return {"tasks": kind.tasks, "mean": kind.mean}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from adaptor.config.donation import NODE, DonationConfig
 from adaptor.config.schema import SiteConfig
-from adaptor.processes.python_commands import isolated_command
+from adaptor.processes.commands import isolated_command
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor_donation_agents.notes import AgentEnd, Notes, report
 from adaptor_donation_agents.records import NOTHING, REFUSED, Order, check_name

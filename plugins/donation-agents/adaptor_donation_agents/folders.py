@@ -13,7 +13,7 @@ import os
 import stat
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from adaptor.private_files import open_ours, write_atomically
 from adaptor.processes.notes import parse_note
@@ -23,23 +23,31 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = "{0}: other users may write to it; close it with: chmod go-w {0}"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LARGEST = 65536
+_Folder = TypeVar("_Folder", bound="OpenFolder")
 
 
-class UserFolder:
+class OpenFolder:
     """All access goes through the open folder, so that no rename in the meantime leads elsewhere."""
 
-    def __init__(self, handle: int, uid: int) -> None:
-        """`handle`: of the folder, which belongs to user `uid` alone."""
+    def __init__(self, handle: int) -> None:
         self._handle = handle
-        self._uid = uid
 
-    def __enter__(self) -> UserFolder:
+    def __enter__(self: _Folder) -> _Folder:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._handle)
+
+
+class UserFolder(OpenFolder):
+    """The folder of one user of the node."""
+
+    def __init__(self, handle: int, uid: int) -> None:
+        """`handle`: of the folder, which belongs to user `uid` alone."""
+        super().__init__(handle)
+        self._uid = uid
 
     def names(self) -> list[str]:
         return os.listdir(self._handle)  # noqa: PTH208  (an open folder has no path)
@@ -98,20 +106,7 @@ class UnsafeError(Exception):
     """A folder that cannot be trusted; the message says why, and what to do."""
 
 
-class RuntimeFolder:
-    """An open runtime folder."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-
-    def __enter__(self) -> RuntimeFolder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self._handle)
-
+class RuntimeFolder(OpenFolder):
     @property
     def is_roots(self) -> bool:
         """Whether root alone can put something into it."""

@@ -16,11 +16,18 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adaptor.processes.detaching import SayToParent, in_background
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, write_once, write_patiently
-from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME, redirect_output, run
+from adaptor.processes.supervisor import (
+    SIGNALS,
+    TOLD,
+    WALLTIME,
+    SayToParent,
+    in_background,
+    redirect_output,
+    run,
+)
 from adaptor.processes.trees import end_trees
 from adaptor_donation_agents.folders import UnsafeError, UserFolder, own_folder
 from adaptor_donation_agents.marks import taken_by

@@ -13,13 +13,12 @@ from adaptor.reports import JobState
 from adaptor.resources import Node
 from adaptor_torque import parse
 from adaptor_torque.parse import TAG
-from backends.base import ChangeRefused, PilotOrder, SchedulerError
+from backends.base import PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks
-from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
 
@@ -109,6 +108,9 @@ _OVER = ("Unknown Job", "nonexistent job", "already in exit state", "Request inv
 
 
 class Torque(PbsDialect):
+    """It reports nothing of ended jobs, which are remembered for minutes (`tracejob` is for administrators),
+    nor of reservations and preemption, which Maui and Moab keep: a site may not offer their commands."""
+
     name = "Torque"
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
@@ -136,18 +138,10 @@ class Torque(PbsDialect):
         self._foreign = frozenset(listed) - {job.id for job in mine}
         return [job for job in mine if job.state != "C" or state_of(job) is not JobState.UNKNOWN]
 
-    def ended_jobs(self) -> list[PbsJob]:
-        """None: Torque remembers ended jobs for minutes, and `tracejob` is for its administrators."""
-        return []
-
     def nodes(self) -> list[PbsNode]:
         found = parse.parse_nodes(self._commands.ask("pbsnodes", "-a"))
         self._machines = machines_of(found)
         return found
-
-    def reservations(self, nodes: Collection[PbsNode]) -> list[ReservationRow]:  # noqa: ARG002
-        """None: Maui and Moab keep them, whose own commands a site may not offer."""
-        return []
 
     def queues(self) -> list[PbsQueue]:
         return parse.parse_queues(self._printed("-Q", "-f", "-1"))
@@ -155,21 +149,11 @@ class Torque(PbsDialect):
     def server(self) -> PbsServer:
         return parse.parse_server(self._printed("-B", "-f", "-1"))
 
-    def preemption(self) -> Preemption | None:
-        return None  # only the files of Maui or Moab tell
-
     def state_of(self, job: PbsJob) -> JobState:
         return state_of(job)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         return arguments_of(order, site, shape, script, self._chunks_per_node(shape))
-
-    def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:  # noqa: ARG002
-        """See Dialect."""
-        raise ChangeRefused("requests are not changed on Torque")
-
-    def check_changed(self, answer: CommandAnswer) -> None:
-        """See Dialect."""
 
     def accepted_id(self, answer: CommandAnswer) -> str:
         return accepted_id(answer)

@@ -20,8 +20,7 @@ import msgspec
 from backends.base import SchedulerError
 from backends.numbers import clock_seconds, finite, whole
 from backends.observed.rows import Amounts
-from backends.pbs.fields import amounts_of, parse_size, parse_time
-from backends.pbs.records import PbsRecord, parse_long, variables
+from backends.pbs.fields import PbsRecord, amounts_of, parse_long, parse_size, parse_time, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 
 _PROPERTY = "neednodes"

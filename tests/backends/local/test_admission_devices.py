@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
+from adaptor.processes.devices import of_worker
 from adaptor.reports import JobState
 from adaptor.resources import Part, TaskSize
-from backends.local.admission import check_site, devices, of_worker
+from backends.local.admission import check_site, devices
 from tests.backends.local.local_site import LocalSite
 
 SAY = (

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from backends.machines.base import CommandAnswer
+from backends.pbs.fields import PbsRecord, parse_dsv
 from backends.pbs.openpbs.dialect import JOB
-from backends.pbs.records import PbsRecord, parse_dsv
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "openpbs"
 SITUATIONS = ("01-idle", "02-busy", "06-down")

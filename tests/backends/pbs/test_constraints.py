@@ -12,7 +12,7 @@ from adaptor.errors import ConfigError
 from adaptor.resources import TaskSize
 from adaptor_torque.dialect import nodes_wanted
 from backends.base import SchedulerError
-from backends.pbs.constraints import in_words, openpbs_traits, torque_traits
+from backends.pbs.constraints import openpbs_traits, torque_traits
 from backends.pbs.openpbs.submitting import arguments_of
 from tests.backends.pbs.pbs_rows import pbs_shape
 from tests.backends.pbs.test_shape import order
@@ -71,7 +71,6 @@ def test_requests_ask_for_them() -> None:
         order(6, TaskSize()), SiteConfig(backend="pbs"), shape, order(6, TaskSize()).directory
     )
     assert "select=6:ncpus=1:mpiprocs=1:fast=True:host=n3" in found
-    assert in_words(dict(shape.traits)) == "fast=True, host=n3"
 
 
 def test_node_specifications_of_torque_name_them() -> None:

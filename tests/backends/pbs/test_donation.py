@@ -22,12 +22,12 @@ from backends.donation import donation_terms
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import shape_of
 from backends.pbs.donation import donatable, node_reports
+from backends.pbs.fields import parse_dsv, parse_long
 from backends.pbs.openpbs import submitting as openpbs
 from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.reading import PbsAnswers, PbsTerms
-from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node

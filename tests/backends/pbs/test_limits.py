@@ -18,11 +18,10 @@ from backends.ceilings import limits_of
 from backends.findings import Finding
 from backends.pbs import discover
 from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
-from backends.pbs.fields import parse_user_limit
+from backends.pbs.fields import parse_long, parse_user_limit
 from backends.pbs.limits import ceilings, refusal, roomiest, with_least
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
 from backends.pbs.reading import PbsAnswers, PbsTerms
-from backends.pbs.records import parse_long
 from backends.pbs.rows import PbsNode, PbsQueue, Preemption
 from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
 

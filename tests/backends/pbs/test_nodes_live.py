@@ -15,8 +15,8 @@ from adaptor.reports import JobState
 from adaptor.resources import Need, Part, TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
+from backends.pbs.fields import parse_long
 from backends.pbs.openpbs.hardware import nodes_of
-from backends.pbs.records import parse_long
 from tests.clusters.openpbs import ThrowawayOpenPbs
 
 pytestmark = pytest.mark.pbs

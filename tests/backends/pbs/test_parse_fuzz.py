@@ -12,9 +12,9 @@ from adaptor_torque import parse as torque
 from adaptor_torque import parse as torque_fields
 from backends.numbers import clock_seconds
 from backends.pbs import fields
+from backends.pbs.fields import parse_dsv, parse_long, variables
 from backends.pbs.openpbs import hardware, jobs
 from backends.pbs.openpbs.jobs import parse_select, placing
-from backends.pbs.records import parse_dsv, parse_long, variables
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
 DSV = recorded("openpbs/*dsv.txt")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.base import SchedulerError
+from backends.pbs.fields import parse_dsv, parse_long, variables
 from backends.pbs.openpbs.dialect import JOB
 from backends.pbs.openpbs.jobs import everyones_jobs
-from backends.pbs.records import parse_dsv, parse_long, variables
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, dsv_line, flat, printed, recorded, recorded_jobs
 
 

@@ -17,7 +17,7 @@ from backends.pbs.constraints import PbsShape, shape_of
 from backends.pbs.openpbs.dialect import OpenPbs
 from backends.pbs.openpbs.submitting import arguments_of
 from backends.pbs.state.nodes import misfit
-from backends.rules import site_rules
+from backends.registry import site_rules
 from tests.backends.pbs.pbs_rows import pbs_shape
 
 GB = 2**30

@@ -19,7 +19,7 @@ from adaptor.model import Limits, QueueState
 from adaptor.reports import JobState
 from backends.base import Backend, PartitionClosed, PilotOrder
 from backends.observed import backend as observed
-from backends.rules import site_rules
+from backends.registry import site_rules
 from backends.slurm import questions
 from backends.slurm.questions import read
 from tests.clusters.slurm import ThrowawaySlurm

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.bagfile.scripts.getopt import directives, words_of
+from adaptor.bagfile.scripts.getopt import OptionError, directives, words_of
+from adaptor.bagfile.scripts.sbatch import SBATCH
 
 
 def test_directives_stop_at_the_first_command() -> None:
@@ -28,3 +29,14 @@ def test_directives_stop_at_the_first_command() -> None:
 )
 def test_words(rest: str, words: list[str]) -> None:
     assert [word.text for word in words_of(rest, 1)] == words
+
+
+def test_leading_options_end_at_the_first_other_word() -> None:
+    given, rest = SBATCH.table.leading(["-J", "x y", "--parsable", "--arr=1-3", "-c2", "job.sh", "-n", "5"])
+    assert [(each.name, each.value) for each in given] == [
+        ("job-name", "x y"), ("parsable", ""), ("array", "1-3"), ("cpus-per-task", "2")
+    ]  # fmt: skip
+    assert rest == ["job.sh", "-n", "5"]
+    assert SBATCH.table.leading(["-W", "--", "-x"])[1] == ["-x"]
+    with pytest.raises(OptionError, match="--nonsense"):
+        SBATCH.table.leading(["--nonsense"])

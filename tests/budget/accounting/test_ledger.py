@@ -55,6 +55,23 @@ def test_the_full_request_is_reserved_and_the_rest_given_back():
     assert shown(books) == [(4, 0, 6)]
 
 
+def test_processors_that_are_given_back_are_charged_in_whole_units_until_then():
+    books = ledger(bag(10))
+    books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", ALONE, NOON)
+    books.give_back(1, 3, 600, NOON + 600)
+    assert shown(books) == [(0, 3 * 1 + 1 * 2, 5)]
+    books.settle(1, NOON, NOON + 5000, {1: Use(useful=5000)}, NOON + 5000)
+    assert shown(books) == [(5, 0, 5)]
+
+
+def test_more_processors_than_a_pilot_has_are_never_given_back():
+    books = ledger(bag(10))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.give_back(1, 3, 600, NOON + 600)
+    books.give_back(1, 3, 900, NOON + 900)
+    assert books.settle(1, NOON, NOON + HOUR, {}, NOON + HOUR).amount == 4 * MILLION
+
+
 def test_pending_requests_are_counted():
     books = ledger(bag(10))
     books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", ALONE, NOON)

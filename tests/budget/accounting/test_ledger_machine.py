@@ -83,6 +83,16 @@ class LedgerMachine(RuleBasedStateMachine):
         assert allowance.amount is None or entry.amount <= allowance.amount + len(entry.parts)
 
     @precondition(lambda self: self.ledger.open_pilots)
+    @rule(data=st.data(), processors=st.integers(1, 64), part=st.floats(0, 2))
+    def give_back(self, data, processors, part):
+        pilot = data.draw(st.sampled_from(sorted(self.ledger.open_pilots)))
+        before = self.ledger.open_pilots[pilot]
+        entry = self.ledger.give_back(pilot, processors, part * before.tr, self.now)
+        self.entries.append(entry)
+        assert before.freed <= entry.freed <= max(before.freed, entry.p)
+        assert entry.amount <= before.amount
+
+    @precondition(lambda self: self.ledger.open_pilots)
     @rule(
         data=st.data(),
         part=st.floats(-0.5, 1),
@@ -98,11 +108,7 @@ class LedgerMachine(RuleBasedStateMachine):
         begin = self.now if started else None
         settled = self.ledger.settle(pilot, begin, self.now + lasted, uses, self.now + max(0, lasted))
         self.entries.append(settled)
-        assert (
-            settled.amount
-            == reserved.tariff.charge(reserved.kind, reserved.p, settled.seconds)
-            <= reserved.amount
-        )
+        assert settled.amount == reserved.charge(settled.seconds) <= reserved.amount
         assert all(0 <= each.wasted <= each.amount for each in settled.parts)
 
     @precondition(lambda self: any(isinstance(entry, Settled) for entry in self.entries))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from adaptor.processes.python_commands import isolated_command
+from adaptor.processes.commands import isolated_command
 from tests.campaign.lending.lender import UID, LenderLab
 from tests.e2e.lab import Lab
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import psutil
 
-from backends.pbs.records import parse_dsv
+from backends.pbs.fields import parse_dsv
 from tests.campaign.schedulers.cluster import PATIENCE, Cluster, Held, Job, is_ours, minutes
 from tests.clusters.openpbs import ThrowawayOpenPbs
 

@@ -12,8 +12,7 @@ import re
 from adaptor_torque.parse import understood
 from backends.numbers import clock_seconds
 from backends.observed.rows import Amounts
-from backends.pbs.fields import parse_time
-from backends.pbs.records import PbsRecord, parse_long
+from backends.pbs.fields import PbsRecord, parse_long, parse_time
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
 from tests.clusters.slurm_wrappers.text import as_torque
 

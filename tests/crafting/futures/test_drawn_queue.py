@@ -42,6 +42,21 @@ def test_a_job_that_has_run_longer_than_such_jobs_do_runs_to_its_limit() -> None
     assert future.starts["own"] == 1100.0
 
 
+def test_reservations_begin_and_end_when_they_are_to() -> None:
+    queue = QueueState(
+        now=0.0,
+        processors=4,
+        running=(RunningJob("reservation old", 2, 900.0),),
+        pending=(
+            PendingJob("reservation new", 4, 600.0, planned_start=2000.0),
+            PendingJob("local", 4, 1000.0, planned_start=900.0),
+        ),
+    )
+    future = drawn(queue, (0.1,), {}, (), random.Random(1))
+    assert future.starts == {"reservation new": 2000.0, "local": 900.0}
+    assert future.profile.earliest_start(4, 1500.0) == 2600.0
+
+
 JOBS = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 500)), max_size=12)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -22,13 +20,6 @@ from adaptor.protocol.messages import Report
 from tests.daemon.budgeted_site import set_budget
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import begin, hear, leased, live
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    found = FakeSite(tmp_path / "state")
-    yield found
-    found.journal.close()
 
 
 def asked(site: FakeSite, question: api.Question[Any]) -> Any:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +15,6 @@ from tests.daemon.budgeted_site import steps
 from tests.daemon.fake_site import FakeSite
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def plan(site: FakeSite, spec: BagSpec = SPEC, tasks: int = 12) -> PlanView:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,13 +34,6 @@ from tests.daemon.lived_bags import (
 )
 
 MONTH = Budget(amount=10**12, site="here", calendar=Calendar("month", "Europe/Lisbon"))
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def ledger(site: FakeSite) -> Ledger:

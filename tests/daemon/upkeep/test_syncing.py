@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adaptor.daemon.upkeep import syncing
+from adaptor.daemon import timers
 from adaptor.errors import JournalError
 
 
@@ -28,12 +28,12 @@ class FakeJournal:
 def test_it_is_synced_where_something_was_written_and_a_failure_stalls_the_daemon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(syncing, "PAUSE", 0.0)
+    monkeypatch.setattr(timers, "PAUSE", 0.0)
     journal: Any = FakeJournal([False, True, False, True])
     told: list[Exception] = []
 
     async def run() -> None:
-        task = asyncio.create_task(syncing.keep_synced(journal, lambda: not told, told.append))
+        task = asyncio.create_task(timers.keep_synced(journal, lambda: not told, told.append))
         while not told:
             await asyncio.sleep(0)
         task.cancel()

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from adaptor.daemon.client.credits import forecast_view
 from adaptor.decisions.forecasting.told import INTERVAL, SOON, bags_ahead
 from adaptor.decisions.memory import MadeForecast, Memory
@@ -19,13 +14,6 @@ from tests.decisions.test_aims import asked, finish, submit
 from tests.scheduling.broker_world import World
 
 NOTHING = Forecast(end=None, work=Estimate(0, 0, 0))
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.close()
 
 
 def test_a_forecast_is_made_anew_when_it_is_old_or_twice_as_much_is_known(world: World) -> None:
@@ -47,13 +35,6 @@ def test_a_forecast_is_made_anew_when_it_is_old_or_twice_as_much_is_known(world:
     assert due(2, SOON)
     assert not due(3, SOON)
     assert due(4, -1.0), "the clock was set back"
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[FakeSite]:
-    site = FakeSite(tmp_path / "state")
-    yield site
-    site.journal.close()
 
 
 def test_steps_share_a_forecast(site: FakeSite) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor_experiments.a2ha import bags
 from adaptor_experiments.a2ha.bags import (
     DEMO,

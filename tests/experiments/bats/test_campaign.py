@@ -10,8 +10,7 @@ import pytest
 from adaptor_experiments.bats.campaign import Piece, of, run_bag
 from adaptor_experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
 from adaptor_experiments.bats.ending import TailPhase
-from adaptor_experiments.bats.machines import IDLE
-from adaptor_experiments.bats.sampling import sample
+from adaptor_experiments.bats.sampling import IDLE, sample
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.tables import Runs
 from tests.experiments.bats.endings import SMALL, ending

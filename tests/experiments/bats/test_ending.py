@@ -7,7 +7,7 @@ import random
 import pytest
 
 from adaptor_experiments.bats.ending import TailPhase
-from adaptor_experiments.bats.machines import IDLE
+from adaptor_experiments.bats.sampling import IDLE
 from tests.experiments.bats.endings import ending
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptor_experiments.bats.design import Settings
 from adaptor_experiments.bats.report import FINDINGS, Cell, findings, numbers
-from adaptor_experiments.claims import less
+from adaptor_experiments.bootstrap import less
 from tests.experiments.bats.made_runs import made_runs
 
 AS_THE_SLIDES = {

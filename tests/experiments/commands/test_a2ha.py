@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor_experiments.a2ha import design
 from adaptor_experiments.a2ha.campaign import run_all
 from adaptor_experiments.a2ha.design import Settings, presets, schemes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor_experiments.commands.replay import replay
 from tests.simulation.invoking_replay import call
 

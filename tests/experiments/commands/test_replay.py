@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.traces.swf import MOST_PROCESSORS
 from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.commands.running import PROCESSORS
 from adaptor_experiments.commands.trace import trace
-from adaptor_experiments.commands.trace_options import PROCESSORS
 from tests.simulation.invoking_replay import call as run
 from tests.simulation.swf_text import line
 

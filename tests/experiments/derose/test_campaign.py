@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.simulation.errors import ReplayError, TraceError
+from adaptor.simulation.files import ReplayError, TraceError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, JobType, Settings, submission
 from tests.simulation.invoking_replay import call

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor_experiments.figures.canvas import common_legend, grid, ratio_scale, save
 
 

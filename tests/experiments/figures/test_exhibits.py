@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor_experiments.figures.canvas import save
 from adaptor_experiments.figures.exhibits import Exhibit, Report, picture, write_report
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.errors import UsageError
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.transparent.cells import cost
 from adaptor_experiments.transparent.design import MACHINES, prices

@@ -17,10 +17,9 @@ import pytest
 
 from adaptor import __version__
 from adaptor.processes.talk import Talk
-from adaptor.protocol.files import server
+from adaptor.protocol.files import remote
 from adaptor.protocol.files.local import FilesDone, FilesError, FileWork
-from adaptor.protocol.files.remote import RemoteFiles
-from adaptor.protocol.files.server import Failed, FilesReply, Greeting
+from adaptor.protocol.files.remote import Failed, FilesReply, Greeting, RemoteFiles
 from tests.protocol.spools import Talks
 
 WORK = FileWork(names=[b"/"])
@@ -131,7 +130,7 @@ def test_a_folder_that_is_open_to_others_is_told(tmp_path: Path, files: RemoteFi
 
 def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "adaptor.protocol.files.server"],
+        [sys.executable, "-m", "adaptor.protocol.files.remote"],
         env={**os.environ, "HOME": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -142,10 +141,10 @@ def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> 
     pipes = process.stdin.fileno(), process.stdout.fileno()
 
     def asked(data: bytes) -> bytes:
-        server.send(pipes[0], data, time.monotonic() + 20)
-        return server.receive(pipes[1], time.monotonic() + 20) or b""
+        remote.send(pipes[0], data, time.monotonic() + 20)
+        return remote.receive(pipes[1], time.monotonic() + 20) or b""
 
-    assert server.receive(pipes[1], time.monotonic() + 20)
+    assert remote.receive(pipes[1], time.monotonic() + 20)
     work = msgspec.msgpack.encode(FileWork(make=[b"one/below", b"~/two"]))
     made = msgspec.msgpack.decode(asked(work), type=FilesDone).made
     assert made == [bytes(tmp_path / "one" / "below"), bytes(tmp_path / "two")]
@@ -159,12 +158,12 @@ def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> 
 def test_large_frames_pass_although_pipes_are_small() -> None:
     reading, writing = os.pipe()
     data = os.urandom(3_000_000)
-    sender = threading.Thread(target=server.send, args=(writing, data), daemon=True)
+    sender = threading.Thread(target=remote.send, args=(writing, data), daemon=True)
     sender.start()
-    assert server.receive(reading, time.monotonic() + 20) == data
+    assert remote.receive(reading, time.monotonic() + 20) == data
     sender.join()
     os.close(writing)
-    assert server.receive(reading) is None
+    assert remote.receive(reading) is None
     os.close(reading)
 
 
@@ -173,6 +172,6 @@ def test_a_frame_that_ends_in_the_middle(text: bytes) -> None:
     reading, writing = os.pipe()
     os.write(writing, text)
     os.close(writing)
-    with pytest.raises(server.FrameError, match="middle"):
-        server.receive(reading, time.monotonic() + 20)
+    with pytest.raises(remote.FrameError, match="middle"):
+        remote.receive(reading, time.monotonic() + 20)
     os.close(reading)

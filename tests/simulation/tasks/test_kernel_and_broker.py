@@ -17,7 +17,7 @@ from adaptor.donation.situation import DonationRules, Hours
 from adaptor.model import Limits
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import ReplayError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from adaptor.simulation.grid_run import Watched, run_grid_job
 from adaptor.simulation.kernels import NEVER

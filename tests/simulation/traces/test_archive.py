@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from adaptor.errors import AdaptorError
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.traces import archive
 from tests.simulation.swf_text import line
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.jobs import check_jobs
 from adaptor.simulation.traces.normalise import machine_size, normalise
 from adaptor.simulation.traces.repairs import Choices, Rule

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.sacct import from_sacct
 from adaptor.simulation.traces.swf import Field, Status, format_trace

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import TraceError
 from adaptor.simulation.traces.swf import FIELDS, Header, Trace, format_trace, write_trace
 from adaptor.simulation.traces.swf_read import parse_trace, read_trace
 from tests.simulation.swf_text import line, trace_of

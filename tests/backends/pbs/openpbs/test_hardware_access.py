@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from backends.pbs.fields import parse_long
 from backends.pbs.openpbs.hardware import queues_of, shuts_out, submit_hosts
-from backends.pbs.records import parse_long
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
 
 

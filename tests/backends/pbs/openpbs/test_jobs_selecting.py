@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.observed.rows import Amounts
-from backends.pbs.fields import amounts_of
+from backends.pbs.fields import PbsRecord, amounts_of, parse_long
 from backends.pbs.openpbs.hardware import nodes_of
 from backends.pbs.openpbs.jobs import everyones_jobs, gpu_type, parse_select, placing
-from backends.pbs.records import PbsRecord, parse_long
 from backends.pbs.rows import PbsChunk, PbsNode
 
 MB = 2**20

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from adaptor.resources import Node
 from backends.pbs.constraints import PbsShape
+from backends.pbs.fields import parse_long
 from backends.pbs.openpbs.hardware import nodes_of
-from backends.pbs.records import parse_long
 from backends.pbs.state.nodes import find_site, machines_of, misfit
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
 from tests.backends.pbs.pbs_rows import QUEUES, node, pbs_shape

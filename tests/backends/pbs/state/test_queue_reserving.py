@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from backends.observed.state import kept
+from backends.pbs.fields import parse_long
 from backends.pbs.openpbs.hardware import reservations_of
-from backends.pbs.records import parse_long
 from backends.pbs.state.nodes import find_site
 from tests.backends.pbs.openpbs_recordings import recorded
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, node, reservation

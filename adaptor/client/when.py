@@ -1,0 +1,159 @@
+"""When any request would start, by the daemon or by one look at the queue; it needs no bag.
+
+from adaptor.client.when import when
+
+for place in when(processors=64, time="3h"):
+    print(place.site, place.partition, place.start)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from adaptor import api
+from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
+from adaptor.config.schema import SiteConfig
+from adaptor.errors import NoDaemonError, UsageError
+from adaptor.forecast.asked import AskedRequest
+from adaptor.units import parse_duration, parse_size
+
+Sites = Mapping[str, SiteConfig]
+
+
+def when(
+    *,
+    processors: int | None = None,
+    time: str | float = 0.0,
+    nodes: int | None = None,
+    memory: str | int | None = None,
+    gpus: int = 0,
+    gpu_type: str = "",
+    job: str = "",
+    site: str = "",
+    partition: str = "",
+    at: float | None = None,
+    config: str | None = None,
+) -> list[api.StartView]:
+    """The forecast at each place, the earliest first; of a job that waits, one.
+
+    Args:
+        processors: in all; None: all of `nodes`, or one.
+        time: the walltime, in seconds or as `3h`.
+        memory: of each node, in bytes or as `8G`.
+        gpus: of each node.
+        job: a job that waits, by the scheduler's id; then no request is given.
+        at: when the request will be made, in epoch seconds; None: now.
+        config: the configuration that is read where no daemon runs; None: as the command line finds it.
+
+    Raises:
+        UsageError: no place can hold the request, or there is no such site, partition or job.
+        AdaptorError: the daemon could not answer.
+    """
+    request = None
+    if not job:
+        try:
+            size = None if memory is None else parse_size(memory)
+            request = AskedRequest(
+                tr=parse_duration(time),
+                processors=processors,
+                nodes=nodes,
+                memory=size,
+                gpus=gpus,
+                gpu_type=gpu_type,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+    return read(api.GetStart(request=request, job=job, site=site, partition=partition, at=at), config)
+
+
+def in_words(form: Mapping[str, str]) -> list[api.StartView]:
+    """The same of the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`.
+
+    Raises:
+        UsageError, AdaptorError: as `when` does.
+    """
+    given = {name: value.strip() for name, value in form.items() if value.strip()}
+    if "job" not in given and "t" not in given:
+        raise UsageError("say how long it may run, such as 3h")
+    kind, _, count = given.get("gpus", "0").rpartition(":")
+    counts = {"processors": given.get("p"), "nodes": given.get("nodes"), "gpus": count}
+    for name, text in counts.items():
+        if text is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise UsageError(f"{name}: {text!r} is not a number")
+    return when(
+        processors=int(given["p"]) if "p" in given else None,
+        time=given.get("t", 0.0),
+        nodes=int(given["nodes"]) if "nodes" in given else None,
+        memory=given.get("mem"),
+        gpus=int(count),
+        gpu_type=kind,
+        job=given.get("job", ""),
+    )
+
+
+def read(
+    question: api.GetStart,
+    config: str | None,
+    *,
+    offline: Callable[[], None] = lambda: None,
+) -> list[api.StartView]:
+    """By the daemon; where none runs, by one look at the queue.
+
+    Args:
+        offline: called before that look.
+    """
+    try:
+        return ask(question, timeout=SCHEDULERS_TIMEOUT)
+    except NoDaemonError:
+        offline()
+    from adaptor.daemon.start_view import check_question, read_start, told
+
+    check_question(question)
+    found = []
+    for name, site in _sites(question, config).items():
+        own = question
+        if question.partition and not site.partitions and site.partition is not None:
+            # A site of one partition is asked in whichever is named.
+            site = msgspec.structs.replace(site, partition=question.partition)
+            own = msgspec.structs.replace(question, partition="")
+        found += read_start(name, site, own)
+    return told(question, found)
+
+
+def _sites(question: api.GetStart, config: str | None) -> Sites:
+    """Those that are asked: of the configuration, or of the scheduler that answers here."""
+    from adaptor.config.loading import config_path, load_config
+    from backends.registry import described_here
+
+    path = config_path(config)
+    sites = load_config(path).sites if path else _described(described_here(), question.partition)
+    if question.site and question.site not in sites:
+        raise UsageError(f"there is no site {question.site!r}; the configuration has: {', '.join(sites)}")
+    return {name: each for name, each in sites.items() if question.site in ("", name)}
+
+
+_CHOICES = re.compile(r"# partitions: (\{.*\})$", re.MULTILINE)
+"""The line of a description that names all partitions which could be one site."""
+
+
+def _described(text: str, partition: str) -> Sites:
+    """The first site of a description, in all the partitions among which its requests could choose.
+
+    Args:
+        partition: that is asked for; empty: all of them.
+    """
+    from adaptor.config.loading import parse_config
+
+    sites = parse_config(text, "the scheduler here").sites
+    choices = _CHOICES.search(text)
+    if choices is None:
+        return sites
+    (site, *_) = sites.values()
+    each = parse_config(f"sites: {{x: {{backend: {site.backend}, partitions: {choices[1]}}}}}", "partitions")
+    together = each.sites["x"].partitions
+    if partition not in ("", *together):
+        return sites
+    return {"here": msgspec.structs.replace(site, partition=None, partitions=together)}

@@ -1,0 +1,67 @@
+"""When a request would start, or a job that waits does, by the running daemon."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from adaptor import api
+from adaptor.api import StartView
+from adaptor.daemon.client.running import RunningDaemon, answers
+from adaptor.daemon.site import Site
+from adaptor.daemon.start_view import (
+    SiteSeen,
+    ceilings_of,
+    check_question,
+    look_of,
+    report_of,
+    start_views,
+    told,
+    unread,
+    whole_node,
+)
+from adaptor.errors import UsageError
+from adaptor.journal.pilot_rows import pilot_waits
+
+
+@answers(api.GetStart)
+async def _start(running: RunningDaemon, asked: api.GetStart) -> list[StartView]:
+    return await read_starts(running.sites, asked)
+
+
+async def read_starts(sites: Mapping[str, Site], asked: api.GetStart) -> list[StartView]:
+    """The forecast at each place whose queue is read now, the earliest first.
+
+    Raises:
+        UsageError: there is no such site, partition or job, or no place can ever hold the request.
+    """
+    if asked.site and asked.site not in sites:
+        raise UsageError(f"there is no site {asked.site!r}; the configuration has: {', '.join(sites)}")
+    check_question(asked)
+    names = [asked.site] if asked.site else list(sites)
+    found = await asyncio.gather(*(_at(sites[name], asked) for name in names))
+    return told(asked, [view for of_site in found for view in of_site])
+
+
+async def _at(site: Site, asked: api.GetStart) -> list[StartView]:
+    memory, backend, config = site.memory, site.backend, site.config
+    queue = await site.look(patient=False)
+    if queue is None:
+        return [unread(site.name, memory.problem)]
+    memory.read(queue)
+    asks_scheduler = (lambda: report_of(backend, asked.job)) if asked.job else None
+    seen = SiteSeen(
+        name=site.name,
+        queue=queue,
+        shares=memory.jobs.copy(),
+        look=look_of(backend),
+        slot_margin=float(backend.slot_margin),
+        node=whole_node(config),
+        own={pilot.job for pilot in memory.pilots.values() if pilot.job is not None},
+        waits=site.core.journal.read(pilot_waits, site.name),
+        wait_shares=memory.waits.shares,
+        starts=site.starts,
+        ceilings=await site.ask(lambda: ceilings_of(backend, config), patient=False) or {},
+        report=await site.ask(asks_scheduler, patient=False) if asks_scheduler else None,
+    )
+    return await asyncio.to_thread(start_views, seen, asked)

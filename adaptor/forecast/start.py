@@ -1,0 +1,300 @@
+"""When a request that anyone might make would start, and when a job that waits does. Pure.
+
+The queue is planned once as the time limits say, and again in each of some futures, in which jobs run shares
+of their limits (`crafting.futures`; the generator is its own). A new request comes behind all that wait and
+takes the first hole that it fits, as by conservative backfilling (De Rose §2). The middle 90 % of its starts,
+made wider, are the interval.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from adaptor.crafting.availability import Availability
+from adaptor.crafting.fits import usable
+from adaptor.crafting.futures.drawn_queue import drawn_jobs, is_job, scaled
+from adaptor.crafting.nodes.schedule import has_numba, node_schedule, spans
+from adaptor.crafting.nodes.space import Space, chunks_on
+from adaptor.crafting.profile import Profile
+from adaptor.forecast.estimate import Estimate, estimate
+from adaptor.model import QueueState
+from adaptor.resources import Need
+
+DRAWS = 60
+_JOBS = 20_000
+"""Jobs in all futures together, about: more would take too long."""
+_FEWEST = 8
+_MOST_ON_NODES = 500
+"""Waiting jobs times nodes beyond which futures are planned by compiled loops, or counted in processors."""
+_FEWEST_WAITS = 5
+"""Waits of a site from which they count."""
+UP, DOWN = 1.3, 1.5
+"""By which factors the interval reaches further up and down than the futures, for what these leave out: jobs
+that come later, and a scheduler that looks at the queue only now and then."""
+_WORTH = 0.2
+"""Of the wait that a smaller request saves at least."""
+_AT_ONCE = 1.0
+"""Seconds that do not matter."""
+
+
+class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue, and what was learned of those who use it."""
+
+    queue: QueueState
+    look: float = 60.0
+    """Seconds that the scheduler may take to start what can start."""
+    slot_margin: float = 0.0
+    """Seconds by which a hole is longer than what starts in it."""
+    run_shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    """Shares of their time limits that jobs run, in order; equally likely."""
+    run_shares_by_job: Mapping[str, tuple[float, ...]] = {}
+    """The same by job of the queue whose user has a history."""
+    seen_since: Mapping[str, float] = {}
+    """By running job: when it was first seen."""
+    own: Collection[str] = ()
+    """Jobs that run as long as they may."""
+    wait_shares: tuple[float, ...] = ()
+    """Of the newest requests: the real wait as a share of the predicted one."""
+
+
+class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that might be made."""
+
+    processors: int
+    """In all."""
+    tr: float
+    """Seconds."""
+    unit: Need | None = None
+    """What each of its equal parts asks of a node; None: its processors may lie on any nodes."""
+
+    @property
+    def step(self) -> int:
+        """Processors by which it can be narrower."""
+        return 1 if self.unit is None else self.unit.processors
+
+
+class Before(msgspec.Struct, frozen=True, kw_only=True):
+    """What something that does not start at once waits for."""
+
+    waiting: int
+    """Jobs that wait too and start before it, by the plan."""
+    job: str = ""
+    """The job (or reservation) with the most processors that ends when it can start; empty: none does."""
+    processors: int = 0
+    """That `job` holds."""
+    runs: bool = False
+    """Whether `job` runs by now."""
+    hole: float | None = None
+    """Until when as many processors as it asks for are free now; None: they are not."""
+    then: str = ""
+    """What takes them then: a job that waits, or a reservation; empty: not known."""
+
+
+class StartForecast(msgspec.Struct, frozen=True, kw_only=True):
+    """When something starts; epoch seconds."""
+
+    planned: float
+    """If all jobs run to their limits and none comes before it; `math.inf`: it never starts."""
+    start: Estimate | None
+    """None: no start can be foreseen."""
+    before: Before | None
+    """None: it starts at once."""
+
+
+class Alternative(msgspec.Struct, frozen=True, kw_only=True):
+    """A smaller request that starts sooner."""
+
+    request: StartRequest
+    forecast: StartForecast
+
+
+class QueueFutures:
+    """What may become of a queue: planned and drawn once, then asked for each request."""
+
+    def __init__(self, known: KnownQueue) -> None:
+        self._known = known
+        self._queue = known.queue
+        self._now = known.queue.now
+        self.plan = Availability(known.queue)
+
+    def request(self, asked: StartRequest, at: float | None = None) -> StartForecast:
+        """The forecast of a request that is made now, or at a later time (epoch seconds)."""
+        at = self._now if at is None else max(at, self._now)
+        planned = self._planned(asked, at)
+        starts = [
+            # In every other future, the queue then looks as it does now.
+            at + self._first(profile, asked, self._now) - self._now
+            if number % 2 and at > self._now
+            else self._first(profile, asked, at)
+            for number, profile in enumerate(self._profiles(asked))
+        ]
+        # Where a hole is long enough by the limits, the scheduler starts it, whatever ends early then.
+        starts = [min(start, planned) for start in starts]
+        return StartForecast(
+            planned=planned,
+            start=self._interval(starts, planned, at),
+            before=None if planned <= at + _AT_ONCE else self._before(planned, asked),
+        )
+
+    def job(self, id: str) -> StartForecast:
+        """The forecast of a job that waits. Raises KeyError: none of this id does."""
+        planned = self.plan.starts[id]
+        starts = [future.starts[id] for future in self._futures]
+        before = None if planned <= self._now + _AT_ONCE else self._before(planned, None, id)
+        return StartForecast(planned=planned, start=self._interval(starts, planned, self._now), before=before)
+
+    def alternatives(self, asked: StartRequest, at: float | None = None) -> list[Alternative]:
+        """A shorter and a narrower request that start well before this one, if there are any."""
+        at = self._now if at is None else max(at, self._now)
+        planned, start = self._planned(asked, at), self.request(asked, at).start
+        latest = math.inf
+        if start is not None:
+            latest = start.value - max(self._known.look, _WORTH * (start.value - at))
+        found = []
+        for candidates in (self._shorter(asked, at, planned), self._narrower(asked, at, planned)):
+            sooner = {each: begin for each in candidates if (begin := self._planned(each, at)) < planned}
+            if not sooner:
+                continue
+            best = min(sooner, key=lambda each: (sooner[each], -each.processors * each.tr))
+            forecast = self.request(best, at)
+            if forecast.start is not None and forecast.start.value < latest:
+                found.append(Alternative(request=best, forecast=forecast))
+        return found
+
+    # --- the futures ------------------------------------------------------------------------------
+
+    @cached_property
+    def _futures(self) -> list[Availability]:
+        known, queue = self._known, self._queue
+        draw = random.Random(1)  # noqa: S311
+        jobs = 1 + len(queue.running) + len(queue.pending)
+        by_job, starts = known.run_shares_by_job, self.plan.starts
+        return [
+            _planned_again(
+                drawn_jobs(queue, known.run_shares, known.seen_since, known.own, draw, by_job, starts)
+            )
+            for _ in range(max(_FEWEST, min(DRAWS, _JOBS // jobs)))
+        ]
+
+    def _profiles(self, asked: StartRequest) -> Iterator[Profile]:
+        """What is free for such requests in each future."""
+        most = self._queue.processors if asked.unit is None else processors_for(asked.unit, self._queue)
+        for future in self._futures:
+            if future.nodes is not None or asked.unit is None:
+                yield future.profile(asked.unit)
+            else:
+                yield scaled(future.profile(), self._queue, most)
+
+    def _interval(self, starts: Sequence[float], planned: float, at: float) -> Estimate | None:
+        known, shares = self._known, self._known.wait_shares
+        if len(shares) >= _FEWEST_WAITS and planned < math.inf:
+            starts = [
+                at + (planned - at) * shares[-1 - number % len(shares)] if number % 2 else start
+                for number, start in enumerate(starts)
+            ]
+        found = estimate(starts)
+        if math.isinf(found.value):
+            return None
+        low = max(at, at + (found.low - at) / DOWN - known.look)
+        high = at + (found.high - at) * UP + known.look
+        return Estimate(min(low, found.value), found.value, high)
+
+    # --- the plan ---------------------------------------------------------------------------------
+
+    def _planned(self, asked: StartRequest, at: float) -> float:
+        return self._first(self.plan.profile(asked.unit), asked, at)
+
+    def _first(self, free: Profile, asked: StartRequest, at: float) -> float:
+        return free.earliest_start(asked.processors, asked.tr + self._known.slot_margin, at)
+
+    def _shorter(self, asked: StartRequest, at: float, planned: float) -> Iterator[StartRequest]:
+        """As wide, for what holes before its start leave, down to an eighth of its time."""
+        for duration, processors in self._holes(asked, at, planned):
+            tr = _round(duration - self._known.slot_margin)
+            if processors >= asked.processors and max(60.0, asked.tr / 8) <= tr < asked.tr:
+                yield msgspec.structs.replace(asked, tr=tr)
+
+    def _narrower(self, asked: StartRequest, at: float, planned: float) -> Iterator[StartRequest]:
+        """As long, on what holes before its start leave, down to an eighth of its processors."""
+        for duration, processors in self._holes(asked, at, planned):
+            p = min(processors, asked.processors - 1) // asked.step * asked.step
+            if duration >= asked.tr + self._known.slot_margin and p >= max(1, asked.processors / 8):
+                yield msgspec.structs.replace(asked, processors=p)
+
+    def _holes(self, asked: StartRequest, at: float, planned: float) -> Iterator[tuple[float, int]]:
+        """Seconds and processors of free slots that begin before a time."""
+        for slot in self.plan.profile(asked.unit).free_slots():
+            start = max(slot.start, at)
+            if start < min(planned, slot.end):
+                yield slot.end - start, slot.processors
+
+    def _before(self, planned: float, asked: StartRequest | None, id: str = "") -> Before:
+        starts = self.plan.starts
+        order = [job.id for job in self._queue.pending]
+        ahead = frozenset(order[: order.index(id)] if id else order)
+        waiting = sum(
+            start < planned or (start == planned and job in ahead)
+            for job, start in starts.items()
+            if is_job(job) and job != id
+        )
+        jobs = [(job, begin, end) for job, begin, end in spans(self._queue, starts) if job.id != id]
+        ending = [job for job, _, end in jobs if abs(end - planned) <= _AT_ONCE]
+        found = Before(waiting=waiting)
+        if ending:
+            job = max(ending, key=lambda each: each.processors)
+            runs = any(job is each for each in self._queue.running)
+            found = msgspec.structs.replace(found, job=job.id, processors=job.processors, runs=runs)
+        hole = self._hole(asked) if asked is not None else None
+        if hole is None:
+            return found
+        then = [job for job, begin, _ in jobs if abs(begin - hole) <= _AT_ONCE]
+        name = max(then, key=lambda job: job.processors).id if then else ""
+        return msgspec.structs.replace(found, hole=hole, then=name)
+
+    def _hole(self, asked: StartRequest) -> float | None:
+        """Until when its processors are free from now on; None: they are not."""
+        free = self.plan.profile(asked.unit)
+        times = [time for time, _ in free.steps() if time > self._now]
+        wide = [time for time in times if free.minimum(self._now, time) >= asked.processors]
+        return wide[-1] if wide and len(wide) < len(times) else None
+
+
+def processors_for(unit: Need, queue: QueueState, *, all_nodes: bool = False) -> int:
+    """Processors of all such parts that empty nodes hold: of those in service, or of all."""
+    nodes = [node for node in usable(queue) if all_nodes or node.in_service]
+    space = Space(msgspec.structs.replace(node, in_service=True) for node in nodes)
+    ask = space.of(msgspec.structs.replace(unit, nodes=None))
+    held = (chunks_on(space.capacity[node], space.capacity[node], ask) for node in space.lists[ask.among])
+    return unit.processors * sum(held)
+
+
+def unplanned(queue: QueueState) -> QueueState:
+    """The queue as its own jobs meet it, without the starts that the scheduler has planned for them.
+
+    Reservations keep theirs. What keeps new requests alone waiting is left out (licences that these take).
+    """
+    pending = (
+        msgspec.structs.replace(job, planned_start=None, parts=()) if is_job(job.id) else job
+        for job in queue.pending
+    )
+    running = (job for job in queue.running if is_job(job.id) or job.id.startswith("reservation "))
+    return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
+
+
+def _planned_again(queue: QueueState) -> Availability:
+    """On its nodes where that takes little time."""
+    few = len(queue.nodes) * len(queue.pending) <= _MOST_ON_NODES
+    if queue.nodes and not few and has_numba():
+        return Availability(queue, node_schedule(queue, compiled=True))
+    return Availability(queue if few else msgspec.structs.replace(queue, nodes=()))
+
+
+def _round(seconds: float) -> float:
+    """Down to what people ask for: whole minutes, from 20 minutes on five, from two hours on a quarter."""
+    step = 60.0 if seconds < 1200 else 300.0 if seconds < 7200 else 900.0
+    return math.floor(seconds / step) * step if seconds < math.inf else seconds

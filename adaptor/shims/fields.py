@@ -1,0 +1,163 @@
+"""What squeue, sacct and scontrol call the parts of a job, and how they write them. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from adaptor.shims.jobs import SHORT, Job
+
+PARTITION = "adaptor"
+"""In place of the partition: which one the pilot of a job has is no matter of the job."""
+_NEVER = "Unknown"
+Value = Callable[[Job], str]
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One part of a job."""
+
+    value: Value
+    letter: str = ""
+    """Of `squeue --format`; empty: none."""
+    title: str = ""
+    """Of squeue's column."""
+    names: str = ""
+    """Of `squeue --Format`, in small letters, separated by spaces."""
+    sacct: str = ""
+    """Of `sacct --format`, as its titles are written, separated by spaces."""
+
+
+def clock(seconds: float | None, missing: str = _NEVER) -> str:
+    """`2026-11-26T16:40:00`, local time."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds)) if seconds is not None else missing
+
+
+def duration(seconds: float | None, *, whole: bool = True) -> str:
+    """`1-02:03:04`; not `whole`: `3:04` where there are no hours, as squeue has it."""
+    if seconds is None:
+        return "UNLIMITED"
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if not days and not hours and not whole:
+        return f"{minutes}:{rest:02}"
+    return f"{days}-{hours:02}:{minutes:02}:{rest:02}" if days else f"{hours:02}:{minutes:02}:{rest:02}"
+
+
+def _left(job: Job) -> str:
+    return duration(None if job.limit is None else job.limit - (job.wall or 0), whole=False)
+
+
+def _where(job: Job) -> str:
+    return f"({job.reason})" if job.state == "PENDING" else job.node
+
+
+def _constant(text: str) -> Value:
+    return lambda _job: text
+
+
+def _exit(job: Job) -> str:
+    return f"{job.code}:{job.signal}"
+
+
+def fields_of(user: str, uid: int) -> list[Field]:
+    """All parts that squeue and sacct are asked for by name or letter."""
+    return [
+        Field(lambda job: job.id, "i", "JOBID", "jobarrayid", "JobID"),
+        Field(lambda job: str(job.number), "A", "JOBID", "jobid", "JobIDRaw"),
+        Field(lambda job: str(job.array or job.number), "F", "ARRAY_JOB_ID", "arrayjobid"),
+        Field(lambda job: job.index if job.index is not None else "N/A", "K", "ARRAY_TASK_ID", "arraytaskid"),
+        Field(lambda job: job.name, "j", "NAME", "name", "JobName"),
+        Field(_constant(user), "u", "USER", "username", "User"),
+        Field(_constant(str(uid)), "U", "UID", "userid", "UID"),
+        Field(_constant(PARTITION), "P", "PARTITION", "partition", "Partition"),
+        Field(_constant("(null)"), "a", "ACCOUNT", "account"),
+        Field(_constant("(null)"), "q", "QOS", "qos"),
+        Field(_constant("(null)"), "E", "DEPENDENCY", "dependency"),
+        Field(_constant("0"), "Q", "PRIORITY", "priority"),
+        Field(_constant(""), sacct="Account"),
+        Field(lambda job: SHORT[job.state], "t", "ST", "statecompact"),
+        Field(lambda job: job.state, "T", "STATE", "state", "State"),
+        Field(lambda job: job.reason, "r", "REASON", "reason", "Reason"),
+        Field(_where, "R", "NODELIST(REASON)", "reasonlist"),
+        Field(lambda job: str(job.code), title="EXIT_CODE", names="exit_code"),
+        Field(_exit, sacct="ExitCode DerivedExitCode"),
+        Field(lambda job: job.node, "N", "NODELIST", "nodelist"),
+        Field(lambda job: job.node, "B", "EXEC_HOST", "batchhost"),
+        Field(lambda job: job.node or "None assigned", sacct="NodeList"),
+        Field(_constant("1"), "D", "NODES", "numnodes", "NNodes ReqNodes"),
+        Field(lambda job: str(job.cpus), "C", "CPUS", "numcpus cpus", "AllocCPUS NCPUS ReqCPUS"),
+        Field(lambda job: duration(job.wall or 0, whole=False), "M", "TIME", "timeused"),
+        Field(lambda job: duration(job.limit, whole=False), "l", "TIME_LIMIT", "timelimit"),
+        Field(_left, "L", "TIME_LEFT", "timeleft"),
+        Field(lambda job: clock(job.submitted), "V", "SUBMIT_TIME", "submittime", "Submit Eligible"),
+        Field(lambda job: clock(job.started, "N/A"), "S", "START_TIME", "starttime"),
+        Field(lambda job: clock(job.ended, "N/A"), "e", "END_TIME", "endtime"),
+        Field(lambda job: clock(job.started), sacct="Start"),
+        Field(lambda job: clock(job.ended), sacct="End"),
+        Field(lambda job: duration(job.wall or 0), sacct="Elapsed"),
+        Field(lambda job: str(int(job.wall or 0)), sacct="ElapsedRaw"),
+        Field(lambda job: duration(job.limit), sacct="Timelimit"),
+        Field(lambda job: str(int((job.limit or 0) / 60)), sacct="TimelimitRaw"),
+        Field(lambda job: duration((job.wall or 0) * job.cpus), sacct="CPUTime"),
+        Field(lambda job: str(int((job.wall or 0) * job.cpus)), sacct="CPUTimeRAW"),
+        Field(lambda job: duration(job.cpu or 0), sacct="TotalCPU"),
+        Field(lambda job: f"{(job.peak_memory or 0) // 1024}K" if job.peak_memory else "", sacct="MaxRSS"),
+        Field(lambda job: job.cwd, "Z", "WORK_DIR", "workdir", "WorkDir"),
+        Field(lambda job: job.command.partition(" ")[0], "o", "COMMAND", "command"),
+        Field(lambda job: job.stdout, title="STDOUT", names="stdout"),
+        Field(lambda job: job.stderr, title="STDERR", names="stderr"),
+    ]
+
+
+def record(job: Job, *, user: str) -> str:
+    """As `scontrol show job` prints it."""
+    array = "" if job.array is None else f" ArrayJobId={job.array} ArrayTaskId={job.index}"
+    lines = [
+        f"JobId={job.number}{array} JobName={job.name}",
+        f"UserId={user} JobState={job.state} Reason={job.reason} Dependency=(null)",
+        f"Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode={_exit(job)}",
+        f"RunTime={duration(job.wall or 0)} TimeLimit={duration(job.limit)} TimeMin=N/A",
+        f"SubmitTime={clock(job.submitted)} EligibleTime={clock(job.submitted)}",
+        f"StartTime={clock(job.started)} EndTime={clock(job.ended)} Deadline=N/A",
+        f"Partition={PARTITION} NodeList={job.node or '(null)'} BatchHost={job.node or '(null)'}",
+        f"NumNodes=1 NumCPUs={job.cpus} NumTasks=1 CPUs/Task={job.cpus}",
+        f"Command={job.command.partition(' ')[0]}",
+        f"WorkDir={job.cwd}",
+        f"StdErr={job.stderr}",
+        "StdIn=/dev/null",
+        f"StdOut={job.stdout}",
+    ]
+    return "\n   ".join(lines)
+
+
+def as_json(job: Job, *, user: str, uid: int, states_as_list: bool, accounting: bool) -> dict[str, Any]:
+    """An entry of `jobs` in `squeue --json` or `sacct --json`: what programs look at."""
+    state: Any = [job.state] if states_as_list else job.state
+    times = {"submission": int(job.submitted), "start": int(job.started or 0), "end": int(job.ended or 0)}
+    common = {"job_id": job.number, "name": job.name, "partition": PARTITION}
+    if accounting:
+        told = {"state": {"current": state, "reason": job.reason}, "user": user, "nodes": job.node}
+        times |= {"elapsed": int(job.wall or 0), "limit": int((job.limit or 0) / 60)}
+        return {**common, **told, "time": times, "exit_code": {"return_code": job.code}}
+    return {
+        **common,
+        "array_job_id": job.array or 0,
+        "array_task_id": int(job.index) if job.index is not None else None,
+        "job_state": state,
+        "state_reason": job.reason,
+        "user_name": user,
+        "user_id": uid,
+        "submit_time": times["submission"],
+        "start_time": times["start"],
+        "end_time": times["end"],
+        "nodes": job.node,
+        "cpus": job.cpus,
+        "exit_code": job.code,
+        "current_working_directory": job.cwd,
+        "standard_output": job.stdout,
+        "standard_error": job.stderr,
+    }

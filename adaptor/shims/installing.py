@@ -1,0 +1,81 @@
+"""`adaptor shims`: Slurm's commands in front of bags, in a folder."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from adaptor.cli.options import config_option
+from adaptor.cli.printing import printable
+from adaptor.errors import UsageError
+from adaptor.option_kinds import DURATION
+from adaptor.private_files import write_atomically
+from adaptor.processes.commands import module_command
+from adaptor.protocol.state_directory import private_directory
+from adaptor.shims.real import FOLDER, RULES
+from adaptor.shims.rules import USUAL_TIME, Rules
+
+COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo")
+
+
+def script(folder: Path, command: str) -> str:
+    """What stands in the folder under the command's name."""
+    words = shlex.join((*module_command(sys.executable, "adaptor.shims"), command))
+    return f'#!/bin/sh\n{FOLDER}={shlex.quote(str(folder))} exec {words} "$@"\n'
+
+
+def _seconds(_ctx: click.Context, _param: click.Parameter, text: str | None) -> float | None:
+    try:
+        return None if text is None else float(DURATION.parse(text, 0.0))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--max-time",
+    metavar="DURATION",
+    callback=_seconds,
+    help="The longest --time of a small job (default: 1h).",
+)
+@click.option(
+    "--default-time",
+    metavar="DURATION",
+    callback=_seconds,
+    help="Time limit of jobs that ask for none (default: they go to the scheduler).",
+)
+@config_option
+def shims(folder: Path, max_time: float | None, default_time: float | None, config: str | None) -> None:
+    """Put sbatch, squeue, scancel, sacct, scontrol and sinfo into DIR.
+
+    With DIR first in PATH, small jobs that programs submit by sbatch become tasks of bags, and all others
+    go to the real commands.
+
+    \b
+    Examples:
+      adaptor shims ~/.adaptor-shims
+      PATH=~/.adaptor-shims:$PATH snakemake --executor slurm
+      adaptor shims ~/.adaptor-shims --max-time 20m --default-time 10m
+    """
+    rules = Rules(
+        max_time=USUAL_TIME if max_time is None else max_time,
+        default_time=default_time,
+        config=str(Path(config).absolute()) if config is not None else "",
+    )
+    if default_time is not None and default_time > rules.max_time:
+        raise UsageError("--default-time is longer than --max-time")
+    place = private_directory(folder.absolute())
+    for name in COMMANDS:
+        _write(place / name, script(place, name).encode(), 0o700)
+    _write(place / RULES, msgspec.json.encode(rules), 0o600)
+    click.echo(f"{len(COMMANDS)} commands in {printable(str(place))}; use them:")
+    click.echo(f"  export PATH={printable(shlex.quote(str(place)))}:$PATH")
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    write_atomically(path, data, temporary=path.with_name(f".{path.name}.new"), mode=mode)

@@ -1,0 +1,183 @@
+"""The bags that take small jobs: an open one for each shape of job, or that of the jobs before it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adaptor import api
+from adaptor.batch_script import Element
+from adaptor.client.bags import Client
+from adaptor.errors import AdaptorError, UsageError
+from adaptor.private_files import write_private
+from adaptor.protocol.state_directory import state_directory
+from adaptor.resources import OwnNeeds
+from adaptor.shims.jobs import ACTIVE, Job, Jobs, Named
+from adaptor.shims.real import tell
+from adaptor.shims.rules import DependencyError, TooLarge
+from adaptor.shims.small_jobs import SmallJob
+
+
+def _start(small: SmallJob) -> None:
+    """Start a daemon where none runs; check where the tasks would run. Raises TooLarge: they cannot."""
+    from adaptor.cli.daemon_process import ensure_daemon, tell_started  # loads click
+
+    try:
+        if ensure_daemon(small.rules.config or None, sites=small.spec.sites):
+            tell_started()
+    except AdaptorError as error:
+        raise TooLarge(str(error)) from error
+
+
+FOLDER = "shims"
+"""Below the state directory."""
+
+
+class _OpenBag(msgspec.Struct, frozen=True):
+    """A bag for jobs of one shape, as the state directory remembers it."""
+
+    bag: int
+    variables: dict[str, str]
+    body: bytes
+    rest: str
+    """As `SmallJob.rest`."""
+
+
+def submitted(small: SmallJob) -> list[int]:
+    """The numbers of a job, or of its elements.
+
+    Raises:
+        TooLarge: the daemon cannot have it.
+        DependencyError: its dependency cannot be followed.
+        AdaptorError: it may be submitted, or not.
+    """
+    with Client(start=lambda: _start(small), say=tell) as client:
+        awaited = _awaited(small)
+        if awaited:
+            return _after(client, small, awaited)
+        if small.alone:
+            return _numbers(*_opened(client, small, open=False))
+        return _shared(client, small)
+
+
+def _numbers(bag: int, tasks: Sequence[int]) -> list[int]:
+    return [Element(bag, task, None).job for task in tasks]
+
+
+def _opened(client: Client, small: SmallJob, *, open: bool, **more: Any) -> tuple[int, list[int]]:
+    _start(small)
+    spec = msgspec.structs.replace(small.spec, **more)
+    try:
+        bag = client.open_bag(spec)
+    except UsageError as error:  # no site could ever run it
+        raise TooLarge(str(error)) from error
+    tasks = client.append(bag, small.tasks(small.variables, small.script.body))
+    if not open:
+        client.close_bag(bag)
+    return bag, tasks
+
+
+def _shared(client: Client, small: SmallJob) -> list[int]:
+    """In the open bag of its shape; another bag is opened where that is closed, or has variables too many."""
+    path = state_directory() / FOLDER / small.shape()
+    known = _known(path, small)
+    if known is None or (tasks := _appended(client, small, known)) is None:
+        with _locked(path):
+            newer = _known(path, small)
+            if newer is None or newer == known or (tasks := _appended(client, small, newer)) is None:
+                bag, tasks = _opened(client, small, open=True)
+                opened = _OpenBag(bag, small.variables, small.script.body, small.rest())
+                write_private(path, msgspec.msgpack.encode(opened))
+                return _numbers(bag, tasks)
+            known = newer
+    return _numbers(known.bag, tasks)
+
+
+def _known(path: Path, small: SmallJob) -> _OpenBag | None:
+    try:
+        known = msgspec.msgpack.decode(path.read_bytes(), type=_OpenBag)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return known if known.variables.keys() <= small.variables.keys() else None
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _appended(
+    client: Client, small: SmallJob, known: _OpenBag, needs: OwnNeeds | None = None, **links: Any
+) -> list[int] | None:
+    """The numbers of its tasks in an open bag; None: the bag is closed."""
+    tasks = [
+        msgspec.structs.replace(task, needs=needs, **links)
+        for task in small.tasks(known.variables, known.body)
+    ]
+    try:
+        return client.append(known.bag, tasks)
+    except UsageError:
+        if _is_open(client, known.bag):
+            raise
+        return None
+
+
+def _is_open(client: Client, bag: int) -> bool:
+    try:
+        return all(each.open for each in client.ask(api.GetBags(str(bag))).bags)
+    except UsageError:
+        return False
+
+
+def _awaited(small: SmallJob) -> dict[str, list[Job]]:
+    """The unfinished jobs that must end first, by `after` and `after_any`. Raises DependencyError."""
+    jobs = Jobs()
+    found = {"after": _there(jobs, small.awaited.ok), "after_any": _there(jobs, small.awaited.any)}
+    for job in found["after"]:
+        if job.state not in ("COMPLETED", *ACTIVE):
+            raise DependencyError(f"job {job.id} is {job.state}: what waits for it by afterok never starts")
+    if small.awaited.singleton:
+        found["after_any"] += [job for job in jobs.all(ended=False) if job.name == small.name]
+    active = {kind: [job for job in some if job.state in ACTIVE] for kind, some in found.items()}
+    return {kind: some for kind, some in active.items() if some}
+
+
+def _there(jobs: Jobs, wanted: Sequence[Named]) -> list[Job]:
+    found = []
+    for each in wanted:
+        some = jobs.of([each])
+        if not some:
+            raise DependencyError(f"there is no job {each.number}")
+        found += some
+    return found
+
+
+def _after(client: Client, small: SmallJob, awaited: Mapping[str, list[Job]]) -> list[int]:
+    """In the bag of the jobs for which it waits: only there can tasks wait for each other."""
+    bags = {job.bag for some in awaited.values() for job in some}
+    still_open = [bag for bag in bags if _is_open(client, bag)]
+    if not still_open:
+        links = {kind: tuple({job.bag for job in some}) for kind, some in awaited.items()}
+        return _numbers(*_opened(client, small, open=False, **links))
+    if len(bags) > 1 or small.alone:
+        several = "are in several bags" if len(bags) > 1 else "are in an open bag, and its % asks for its own"
+        raise DependencyError(f"the jobs for which it waits {several}")
+    files = (state_directory() / FOLDER).glob("*")
+    fitting = (known for path in files if (known := _known(path, small)) and known.rest == small.rest())
+    known = next((known for known in fitting if known.bag == still_open[0]), None)
+    if known is None:
+        differs = "another site, other options than sizes, or variables that it lacks"
+        raise DependencyError(f"the jobs for which it waits have {differs}")
+    tasks = {kind: tuple(job.task for job in some) for kind, some in awaited.items()}
+    numbers = _appended(client, small, known, small.needs(), **tasks)
+    if numbers is None:
+        raise DependencyError(f"bag {known.bag} of the jobs for which it waits has just closed; try again")
+    return _numbers(known.bag, numbers)

@@ -1,0 +1,68 @@
+"""The real commands: found in PATH behind the shims, called with what is theirs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from adaptor.defaults import REAL_COMMANDS
+
+FOLDER = "ADAPTOR_SHIM_FOLDER"
+"""The variable that names the folder of the shim that runs."""
+RULES = "shims.json"
+"""The file by which a folder of shims is known; it has the rules."""
+
+
+def leave_path() -> None:
+    """Take folders of shims out of PATH: what runs from here on finds the real commands."""
+    places = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    kept = [place for place in places if place and not os.path.exists(os.path.join(place, RULES))]  # noqa: PTH110, PTH118
+    os.environ["PATH"] = os.pathsep.join(kept)
+
+
+def found(name: str) -> str | None:
+    """The path of a real command; None: there is none. After `leave_path`."""
+    for place in os.environ["PATH"].split(os.pathsep):
+        path = os.path.join(place, name)  # noqa: PTH118
+        if os.access(path, os.X_OK) and os.path.isfile(path):  # noqa: PTH113
+            return path
+    return None
+
+
+def real_is_meant(environment: Mapping[str, str]) -> bool:
+    """Whether the shims must not stand in the way: inside a task, and of our own daemon."""
+    off = any(environment.get(name) == value for name, value in REAL_COMMANDS.items())
+    return off or "ADAPTOR_TASK_ID" in environment
+
+
+def tell(text: str) -> None:
+    print(f"adaptor: {text}", file=sys.stderr, flush=True)
+
+
+def pass_on(name: str, arguments: Sequence[str], why: str = "", data: bytes | None = None) -> NoReturn:
+    """Become the real command. `why`: said on standard error; `data`: its standard input.
+
+    Ends with exit code 1 where no scheduler has it.
+    """
+    path = found(name)
+    if path is None:
+        tell(f"{why or f'{name} has nothing to do here'}; no {name} of a scheduler is in PATH")
+        sys.exit(1)
+    if why:
+        tell(f"to the scheduler: {why}")
+    sys.stdout.flush()
+    if data is not None:
+        sys.exit(subprocess.run([path, *arguments], input=data, check=False).returncode)
+    os.execv(path, [name, *arguments])  # noqa: S606 (no shell is wanted)
+
+
+def asked(name: str, arguments: Sequence[str]) -> tuple[str, int]:
+    """What the real command prints, and its exit code; its errors go to ours. Nothing where there is none."""
+    path = found(name)
+    if path is None:
+        return "", 0
+    done = subprocess.run([path, *arguments], stdout=subprocess.PIPE, check=False)
+    return done.stdout.decode(errors="replace"), done.returncode

@@ -1,0 +1,152 @@
+"""The forecast of a start by the running daemon: of requests, of jobs, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptor import api
+from adaptor.api import StartView
+from adaptor.daemon.client.starts import read_starts
+from adaptor.errors import UsageError
+from adaptor.forecast.asked import AskedRequest
+from adaptor.model import PendingJob, RunningJob
+from adaptor.reports import JobReport, JobState
+from backends.base import SchedulerError
+from backends.ceilings import Bound, Ceilings
+from tests.daemon.fake_site import FakeSite
+
+HOUR = AskedRequest(tr=3600.0, processors=4)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+def asked(fake: FakeSite, request: AskedRequest | None = HOUR, **more: object) -> list[StartView]:
+    question = api.GetStart(request=request, **more)  # type: ignore[arg-type]
+    return asyncio.run(read_starts({"here": fake.state}, question))
+
+
+def busy(site: FakeSite, seconds: float = 1800.0) -> float:
+    end = time.time() + seconds
+    site.backend.running = (RunningJob("17", 8, end),)
+    site.backend.pending = (PendingJob("18", 8, 600.0, end + 50),)
+    return end
+
+
+def test_an_empty_queue_starts_it_now(site: FakeSite) -> None:
+    (view,) = asked(site)
+    assert view.start is not None
+    assert view.start.value == view.at == view.observed == view.planned
+    assert view.reason == "4 processors are free for 1h"
+    assert (view.record, view.choices) == (None, [])
+
+
+def test_a_full_one_when_the_jobs_end(site: FakeSite) -> None:
+    end = busy(site)
+    (view,) = asked(site)
+    assert view.start is not None
+    assert view.observed is not None
+    assert view.observed < view.start.low < view.start.value < view.planned  # type: ignore[operator]
+    assert view.planned == pytest.approx(end + 650)
+    assert "1 job that waits comes first" in view.reason
+    assert site.state.memory.jobs.since("17") is not None, "what it sees, the daemon learns from"
+
+
+def test_at_a_later_time(site: FakeSite) -> None:
+    tomorrow = time.time() + 86_400
+    (view,) = asked(site, at=tomorrow)
+    assert view.at == tomorrow == view.planned
+    assert "jobs that come until then" in view.remarks
+
+
+def test_a_job_that_waits_and_what_the_scheduler_says_of_it(site: FakeSite) -> None:
+    end = busy(site)
+    (view,) = asked(site, None, job="18")
+    assert (view.standing, view.processors, view.tr) == ("waits", 8, 600.0)
+    assert view.planned == pytest.approx(end), "by our own plan"
+    assert view.scheduler == pytest.approx(end + 50)
+    assert "what job 17 (8 processors) has until" in view.reason
+
+
+def test_a_job_that_runs_was_held_or_has_ended(site: FakeSite) -> None:
+    busy(site)
+    assert [view.standing for view in asked(site, None, job="17")] == ["running"]
+    for state, never, standing, words in (
+        (JobState.QUEUED, "", "held", "no place for it now (Dependency)"),
+        (JobState.QUEUED, "its account is not valid", "held", "its account is not valid"),
+        (JobState.COMPLETED, "", "ended", "Dependency"),
+    ):
+        report = JobReport(id="99", tag="x", state=state, reason="Dependency", never=never, start=5.0)
+        site.backend.reports["x"] = report
+        (view,) = asked(site, None, job="99")
+        assert view.standing == standing
+        assert words in view.reason
+
+
+def test_the_record_is_of_the_jobs_that_were_seen_to_wait_and_start(site: FakeSite) -> None:
+    end = time.time() + 600
+    site.backend.running = (RunningJob("17", 8, end),)
+    site.backend.pending = tuple(PendingJob(f"{number}", 1, 600.0) for number in range(5))
+    (view,) = asked(site)
+    assert view.record is None
+    now = time.time()
+    site.backend.pending = ()
+    site.backend.running = tuple(RunningJob(f"{number}", 1, now + 600) for number in range(5))
+    site.backend.limits = dict.fromkeys("01234", 600.0)
+    (view,) = asked(site)
+    assert view.record is not None
+    assert (view.record.starts, view.record.own) == (5, False)
+
+
+def test_an_unknown_job_is_an_error_that_says_what_is_hidden(site: FakeSite) -> None:
+    with pytest.raises(UsageError, match=r"job 5 is not known: here: no job 5 waits or runs there$"):
+        asked(site, None, job="5")
+    site.backend.running = (RunningJob("hidden", 6, math.inf),)
+    with pytest.raises(UsageError, match="as far as the scheduler shows"):
+        asked(site, None, job="5")
+
+
+def test_hidden_jobs_are_named_and_count_as_held(site: FakeSite) -> None:
+    site.backend.running = (RunningJob("hidden", 6, math.inf),)
+    (view,) = asked(site)
+    assert (view.start, view.planned) == (None, None)
+    assert view.reason == "jobs without a known end hold what it needs"
+    assert view.remarks[0].startswith("the scheduler hides the jobs on 6 processors")
+
+
+def test_what_no_place_can_hold_is_an_error_with_the_limit(site: FakeSite) -> None:
+    with pytest.raises(UsageError, match="it needs 9 processors, and there are 8"):
+        asked(site, AskedRequest(tr=60.0, processors=9))
+    site.backend.most = Ceilings(
+        requests=Bound(9, "x"), processors=Bound(8, "y"), seconds=Bound(1800, "MaxTime"), whole=8, node=8
+    )
+    with pytest.raises(UsageError, match=r"it asks for 1h, and 30m is the most \(MaxTime\)"):
+        asked(site)
+
+
+def test_wrong_questions(site: FakeSite) -> None:
+    for wrong, words in (
+        ({"site": "far"}, "there is no site 'far'"),
+        ({"partition": "x"}, "no partition 'x'"),
+        ({"job": "4"}, "a request or for a job"),
+        ({"request": None}, "a request or for a job"),
+        ({"request": AskedRequest(tr=0.0)}, "at least one"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            asked(site, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_scheduler_that_does_not_answer_is_named(site: FakeSite) -> None:
+    site.backend.silent = SchedulerError("squeue hangs")
+    (view,) = asked(site)
+    assert (view.problem, view.start) == ("squeue hangs", None)

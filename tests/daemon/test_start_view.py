@@ -1,0 +1,94 @@
+"""The forecasts of a site's partitions, arrays, the record of starts, and one look without a daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.api import GetStart, StartRecord
+from adaptor.config.schema import SiteConfig
+from adaptor.crafting.futures.run_shares import RunShares
+from adaptor.daemon import start_view
+from adaptor.daemon.start_view import SiteSeen, read_start, record_of_starts, start_views, told
+from adaptor.errors import UsageError
+from adaptor.forecast.asked import AskedRequest
+from adaptor.journal.pilot_rows import PilotWait
+from adaptor.model import EndedJob, PendingJob, QueueState, RunningJob
+from backends.base import SchedulerError
+from backends.partitions import together
+from tests.daemon.fake_site import FakeBackend
+
+NOW = 1000.0
+SHORT = QueueState(now=NOW, processors=4, running=(RunningJob("1", 4, NOW + 600),))
+LONG = QueueState(now=NOW, processors=8, pending=(PendingJob("7_3", 8, 60.0), PendingJob("7_4", 8, 60.0)))
+ASKED = GetStart(request=AskedRequest(tr=60.0, processors=4))
+
+
+def seen(queue: QueueState, **more: object) -> SiteSeen:
+    return SiteSeen(name="hpc", queue=queue, shares=RunShares(), look=1.0, **more)  # type: ignore[arg-type]
+
+
+def test_each_partition_has_its_answer_and_closed_ones_say_why() -> None:
+    site = seen(together({"short": SHORT, "long": LONG}, {"night": "it is down"}))
+    found = told(ASKED, start_views(site, ASKED))
+    assert [(view.partition, view.problem) for view in found] == [
+        ("long", ""), ("short", ""), ("night", "it is down")]  # fmt: skip
+    (only,) = start_views(site, msgspec.structs.replace(ASKED, partition="short"))
+    assert only.partition == "short"
+    with pytest.raises(UsageError, match="no partition 'day'; it has: short, long"):
+        start_views(site, msgspec.structs.replace(ASKED, partition="day"))
+
+
+def test_a_place_that_cannot_hold_it_comes_last() -> None:
+    site = seen(together({"short": SHORT, "long": LONG}))
+    asked = msgspec.structs.replace(ASKED, request=AskedRequest(tr=60.0, processors=8))
+    first, last = told(asked, start_views(site, asked))
+    assert (first.partition, last.partition) == ("long", "short")
+    assert last.never == "it needs 8 processors, and there are 4"
+
+
+def test_an_array_is_meant_by_its_number() -> None:
+    (view,) = start_views(seen(LONG), GetStart(job="7"))
+    assert view.job == "7_3"
+    (view,) = start_views(seen(LONG), GetStart(job="7_4"))
+    assert (view.job, view.planned) == ("7_4", NOW + 60)
+
+
+def wait(predicted: float, started: float | None) -> PilotWait:
+    return PilotWait(p=1, predicted_start=predicted, started=started, ended=None, submitted=0.0, tr=60)
+
+
+def test_the_record_of_starts() -> None:
+    waits = [wait(100, 100), wait(100, 160), wait(100, 1000), wait(500, 400), wait(100, 200), wait(1, None)]
+    assert record_of_starts(waits) == StartRecord(starts=5, held=4, error=100.0, own=True)
+    assert record_of_starts(waits[1:]) is None, "four are too few"
+
+
+@pytest.fixture
+def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
+    monkeypatch.setenv("ADAPTOR_DIR", str(tmp_path / "state"))
+    backend = FakeBackend()
+    monkeypatch.setattr(start_view, "make_backend", lambda *_: backend)
+    return backend
+
+
+def test_one_look_without_a_daemon_learns_from_the_records(backend: FakeBackend) -> None:
+    config = SiteConfig(backend="slurm")
+    backend.ended = [EndedJob("ann", 600.0, 60.0)] * 30
+    (view,) = read_start("hpc", config, ASKED)
+    assert view.start is not None
+    assert not any("little is known" in words for words in view.remarks)
+    silent = msgspec.structs.replace(config, read_history=False)
+    (view,) = read_start("hpc", silent, ASKED)
+    assert any("little is known" in words for words in view.remarks)
+
+
+def test_what_does_not_answer_is_left_out_or_named(backend: FakeBackend) -> None:
+    backend.ended_problem = SchedulerError("no accounting")
+    (view,) = read_start("hpc", SiteConfig(backend="slurm"), ASKED)
+    assert view.start is not None
+    backend.silent = SchedulerError("squeue hangs")
+    (view,) = read_start("hpc", SiteConfig(backend="slurm"), ASKED)
+    assert view.problem == "squeue hangs"

@@ -1,0 +1,206 @@
+"""Slurm's commands in front of bags, beside a scheduler that is a few lines of shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.e2e.lab import Lab, until
+
+REAL = """#!/bin/sh
+echo "$(basename $0) $@" >> {log}
+case $(basename $0) in
+sbatch) cat > {stdin} < /dev/stdin; echo Submitted batch job 7;;
+squeue) echo JOBID; echo 7;;
+esac
+"""
+
+
+class Shell:
+    """A user's shell with the shims first in PATH, then the commands of a scheduler."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.log = lab.root / "real.log"
+        self.log.touch()
+        lab.configure("sites: {here: {backend: local, processors: 2, initial_tr: 5m, idle_timeout: 1s}}")
+        lab.run("shims", lab.root / "bin")
+        real = lab.root / "real"
+        real.mkdir()
+        for name in ("sbatch", "squeue", "scancel", "sacct", "scontrol"):
+            text = REAL.format(log=self.log, stdin=lab.root / "stdin")
+            (real / name).write_text(text)
+            (real / name).chmod(0o755)
+        path = f"{lab.root / 'bin'}:{real}:{os.environ['PATH']}"
+        self.environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
+
+    def run(
+        self, *words: str, expect: int = 0, input: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            words,
+            cwd=self.lab.work,
+            env={**self.environment, **variables},
+            input=input,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == expect, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def submit(self, *words: str, **variables: str) -> str:
+        return self.run("sbatch", "--parsable", "--time=5", *words, **variables).stdout.strip()
+
+    def states(self, *jobs: str) -> list[str]:
+        said = self.run("sacct", "-n", "-P", "-o", "JobID,State", "-j", ",".join(jobs)).stdout
+        return said.split()
+
+    def ended(self, *jobs: str) -> list[str]:
+        """Their states, once all have ended."""
+
+        def found() -> list[str] | None:
+            states = self.states(*jobs)
+            return None if any(state.endswith("ING") for state in states) else states
+
+        return list(until(found, "the jobs end"))
+
+    def file(self, name: str) -> str:
+        return (self.lab.work / name).read_text()
+
+    def given_on(self) -> list[str]:
+        """The calls of the scheduler's own commands."""
+        return self.log.read_text().splitlines()
+
+
+@pytest.fixture
+def shell(lab: Lab) -> Shell:
+    shell = Shell(lab)
+    lab.run("daemon", "start")
+    return shell
+
+
+def test_small_jobs_run_in_a_bag(shell: Shell) -> None:
+    script = shell.lab.work / "job.sh"
+    script.write_text(
+        '#!/bin/sh\n#SBATCH -J sim -o %x-%j.txt\necho $SLURM_JOB_ID $SLURM_JOB_NAME $COLOUR "$@"; exit $1\n'
+    )
+    first = shell.submit("job.sh", "0", "a b")
+    second = shell.submit("job.sh", "3", COLOUR="red")
+    third = shell.submit("-o", "wrapped.txt", "--wrap", 'echo "$0"; basename "$SHELL"')
+    assert shell.ended(first, second, third) == [
+        f"{first}|COMPLETED",
+        f"{second}|FAILED",
+        f"{third}|COMPLETED",
+    ]
+    assert shell.file(f"sim-{first}.txt") == f"{first} sim 0 a b\n"
+    assert shell.file(f"sim-{second}.txt") == f"{second} sim red 3\n"
+    assert "slurm_script" in shell.file("wrapped.txt")
+    assert {job[:-8] for job in (first, second, third)} == {first[:-8]}, "one bag"
+    assert (
+        shell.run("sacct", "-nPX", "-j", second, "-o", "exitcode,jobname,timelimit").stdout
+        == "3:0|sim|00:05:00\n"
+    )
+    assert "JobState=FAILED" in shell.run("scontrol", "show", "job", second).stdout
+    assert shell.given_on() == [], "the scheduler was not asked"
+
+
+def test_arrays_and_jobs_that_wait_for_others(shell: Shell) -> None:
+    gate = shell.lab.hold()
+    first = shell.submit("-o", "/dev/null", "--wrap", gate)
+    array = shell.submit(
+        "--array=2-6:2",
+        "-d",
+        f"afterok:{first}",
+        "-o",
+        "%A-%a",
+        "--wrap",
+        "exit $((SLURM_ARRAY_TASK_ID == 4))",
+    )
+    last = shell.submit("-t", "3", "-d", f"afterany:{array}", "-o", "last", "--wrap", "ls -1 *-*")
+    never = shell.submit("-d", f"afterok:{array}", "-o", "never", "--wrap", "touch ran")
+    alone = [
+        shell.submit("-J", "one", "-d", "singleton", "-o", "/dev/null", "--wrap", "true") for _ in range(2)
+    ]
+    assert shell.states(array, last) == [f"{array}_{index}|PENDING" for index in (2, 4, 6)] + [
+        f"{last}|PENDING"
+    ]
+    assert (
+        shell.run("squeue", "-h", "-j", f"{array}_4", "-o", "%i %K %r").stdout == f"{array}_4 4 Dependency\n"
+    )
+    shell.lab.release()
+    ends = [f"{array}_2|COMPLETED", f"{array}_4|FAILED", f"{array}_6|COMPLETED"]
+    done = [f"{job}|COMPLETED" for job in (first, last, *alone)]
+    assert sorted(shell.ended(first, array, last, never, *alone)) == sorted(
+        [*done, *ends, f"{never}|CANCELLED"]
+    )
+    assert shell.file("last").split() == [f"{array}-{index}" for index in (2, 4, 6)]
+    refused = shell.run("sbatch", "-t", "5", "-d", f"afterok:{array}", "--wrap", "true", expect=1)
+    assert "is FAILED" in refused.stderr
+    assert "Job dependency problem" in refused.stderr
+    refused = shell.run("sbatch", "-t", "5:00:00", "-d", f"afterok:{first}", "--wrap", "true", expect=1)
+    assert "the scheduler does not know the jobs" in refused.stderr
+
+
+def test_all_else_goes_to_the_scheduler(shell: Shell) -> None:
+    large = shell.run("sbatch", "--time=5:00:00", "-N2", "--wrap", "true")
+    assert large.stdout == "Submitted batch job 7\n"
+    assert large.stderr == "adaptor: to the scheduler: --time is 5h, small jobs have up to 1h\n"
+    text = "#!/bin/sh\n#SBATCH -t 5 --exclusive\nhostname\n"
+    piped = shell.run("sbatch", "-J", "x", input=text)
+    assert "--exclusive: tasks share nodes" in piped.stderr
+    assert (shell.lab.root / "stdin").read_text() == text, "standard input is passed on"
+    mixed = shell.run("squeue", "-h")
+    assert mixed.stdout == "JOBID\n7\n"
+    shell.run("scancel", "7")
+    shell.run("scontrol", "update", "job", "7")
+    shell.run("sacct", "-j", "7", "--no-such-option")
+    assert shell.given_on() == [
+        "sbatch --time=5:00:00 -N2 --wrap true",
+        "sbatch -J x",
+        "squeue --noheader",
+        "scancel 7",
+        "scontrol update job 7",
+        "sacct -j 7 --no-such-option",
+    ]
+
+
+def test_jobs_are_cancelled_by_number_and_by_name(shell: Shell) -> None:
+    jobs = [shell.submit("-J", name, "-o", "/dev/null", "--wrap", "sleep 300") for name in ("a", "b", "c")]
+    until(lambda: "RUNNING" in shell.states(jobs[0])[0], "a job runs")
+    shell.run("scancel", jobs[0], "7")
+    shell.run("scancel", "-n", "b")
+    assert shell.given_on() == ["scancel 7", "scancel --jobname=b"]
+    assert shell.ended(*jobs[:2]) == [f"{job}|CANCELLED" for job in jobs[:2]]
+    told = json.loads(shell.run("squeue", "--json", "-j", jobs[2]).stdout)
+    assert [job["job_id"] for job in told["jobs"]] == [int(jobs[2])]
+    refused = shell.run("scancel", "-s", "USR1", jobs[2], expect=1)
+    assert "no signals" in refused.stderr
+    shell.run("scancel", "--me")
+    assert shell.ended(jobs[2]) == [f"{jobs[2]}|CANCELLED"]
+    missing = shell.run("squeue", "-j", "900000001", expect=1)
+    assert "Invalid job id specified" in missing.stderr
+
+
+def test_sbatch_may_wait(shell: Shell) -> None:
+    done = shell.run("sbatch", "-W", "-t", "5", "-o", "/dev/null", "--wrap", "exit 4", expect=4)
+    assert done.stdout.startswith("Submitted batch job ")
+
+
+def test_callers_name_their_bags(shell: Shell) -> None:
+    mine, other = (
+        shell.submit("-o", "/dev/null", "--wrap", "true", ADAPTOR_SHIM_BAG=name) for name in ("mine", "other")
+    )
+    assert mine[:-8] != other[:-8]
+    assert {bag["name"] for bag in shell.lab.ask("status")["bags"]} == {"mine", "other"}
+
+
+def test_the_daemon_is_started_where_none_runs(lab: Lab) -> None:
+    shell = Shell(lab)
+    assert shell.run("squeue", "-h").stdout == "JOBID\n7\n"
+    job = shell.submit("-o", "/dev/null", "--wrap", "sbatch -t 5 --wrap true")
+    assert shell.ended(job) == [f"{job}|COMPLETED"]
+    assert shell.given_on()[1:] == ["sbatch -t 5 --wrap true"], "inside a task the real command runs"

@@ -1,0 +1,39 @@
+"""Programs that know Slurm alone, unchanged, with the shims in PATH, on a real Slurm.
+
+`python -m tests.campaign.shim_clients` compares more of them, with times.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.campaign.shim_clients import SITE, given, words_of
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.e2e.lab import Lab
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+JOBS = 12
+
+
+@pytest.mark.parametrize("client", ["a loop of sbatch", "submitit map_array"])
+def test_small_jobs_of_a_client_take_few_jobs(slurm: ThrowawaySlurm, lab: Lab, client: str) -> None:
+    lab.configure(SITE)
+    lab.run("shims", lab.root / "bin")
+    path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
+    environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
+    before = given(slurm)
+    done = subprocess.run(
+        words_of(client, lab.work, JOBS, ""),
+        cwd=lab.work, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{lab.log()}"
+    assert len(list(lab.work.glob("*.done"))) == JOBS
+    assert given(slurm) - before < JOBS
+    large = subprocess.run(
+        ["sbatch", "--parsable", "--time=2:00:00", "-o", "/dev/null", "--wrap", "true"],
+        cwd=lab.work, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert int(large.stdout) < 100_000_000

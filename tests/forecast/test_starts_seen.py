@@ -1,0 +1,52 @@
+"""The record of the starts of all jobs that were seen to wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from adaptor.forecast import starts_seen
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.starts_seen import StartsSeen
+from adaptor.model import PendingJob, QueueState, RunningJob
+from backends.partitions import together
+
+
+def queue(now: float, waiting: str = "", **running: float) -> QueueState:
+    """`running`: by job, its start; each has a limit of 100 s."""
+    return QueueState(
+        now=now,
+        processors=8,
+        pending=tuple(PendingJob(id, 1, 100.0) for id in waiting),
+        running=tuple(RunningJob(id, 1, start + 100) for id, start in running.items()),
+        limits=dict.fromkeys(running, 100.0),
+    )
+
+
+def test_the_first_forecast_of_each_job_is_judged_once_when_it_runs() -> None:
+    seen = StartsSeen()
+    seen.forecast(queue(0.0, "abc"), lambda _: Estimate(10.0, 20.0, 30.0))
+    seen.forecast(queue(1.0, "abc"), lambda _: Estimate(0.0, 0.0, 0.0))
+    seen.looked(queue(50.0, "b", a=25.0, x=1.0))
+    assert (seen.starts, seen.held, seen.error) == (1, 1, 5.0)
+    seen.looked(queue(60.0, "", a=25.0, b=55.0))
+    assert (seen.starts, seen.held, seen.error) == (2, 1, 20.0)
+    seen.looked(queue(70.0, "", c=65.0))
+    assert seen.starts == 2, "c was gone in between: it is another job now"
+
+
+def test_partitions_reservations_and_what_has_no_start() -> None:
+    seen = StartsSeen()
+    waiting = queue(0.0, "ab")
+    seen.forecast(waiting, lambda id: None if id == "a" else Estimate(0.0, 1.0, 2.0))
+    held = PendingJob("reservation x", 8, 60.0, 30.0)
+    seen.forecast(QueueState(now=0.0, processors=8, pending=(held,)), lambda _: Estimate(0.0, 1.0, 2.0))
+    seen.looked(together({"one": queue(9.0, "", a=5.0), "two": queue(9.0, "", b=2.0)}))
+    assert (seen.starts, seen.held) == (1, 1)
+
+
+def test_it_follows_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starts_seen, "MOST_FOLLOWED", 2)
+    seen = StartsSeen()
+    seen.forecast(queue(0.0, "abc"), lambda _: Estimate(0.0, 1.0, 2.0))
+    seen.looked(queue(9.0, "", a=1.0, b=1.0, c=1.0))
+    assert seen.starts == 2

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from adaptor.shims.installing import COMMANDS, script
+from adaptor.shims.real import RULES
+from adaptor.shims.rules import Rules
+from tests.cli.conftest import cli, state  # noqa: F401
+from tests.cli.invoking import Cli
+
+
+def test_a_private_folder_of_commands(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    folder = tmp_path / "it's bin"
+    told = cli("shims", str(folder), "--max-time", "20m", "--default-time", "10m")
+    assert told.code == 0, told.err
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {path.name for path in folder.iterdir()} == {*COMMANDS, RULES}
+    assert all(stat.S_IMODE((folder / name).stat().st_mode) == 0o700 for name in COMMANDS)
+    rules = msgspec.json.decode((folder / RULES).read_bytes(), type=Rules)
+    assert rules == Rules(max_time=1200.0, default_time=600.0)
+
+
+def test_contradictions_are_named(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    told = cli("shims", str(tmp_path / "bin"), "--default-time", "2h")
+    assert told.code == 2
+    assert "longer than --max-time" in told.err
+
+
+def test_inside_a_task_the_real_command_runs(tmp_path: Path) -> None:
+    """Whatever folders of shims stand before it; an argument is passed on as it is."""
+    places = [tmp_path / name for name in ("bin", "other", "real")]
+    for place in places:
+        place.mkdir()
+        (place / "squeue").write_text(script(place, "squeue"))
+    for place in places[:2]:
+        (place / RULES).write_text("{}")
+    (places[2] / "squeue").write_text('#!/bin/sh\nprintf "%s|" real "$@"\n')
+    for place in places:
+        (place / "squeue").chmod(0o700)
+    path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
+    for variable in ({"ADAPTOR_TASK_ID": "3"}, {"ADAPTOR_SHIMS": "off"}):
+        environment = {**os.environ, "PATH": path, **variable}
+        done = subprocess.run(
+            ["squeue", "-o", "a b'$x"], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "real|-o|a b'$x|"
