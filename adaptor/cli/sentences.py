@@ -9,6 +9,7 @@ import click
 
 from adaptor import api
 from adaptor.cli.printing import clock, duration, plural, printable
+from adaptor.forecast.calibration import ENOUGH
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import Record
 from adaptor.outputs.finding import Outputs, tail
@@ -99,13 +100,12 @@ def _lateness(ahead: api.ForecastView) -> str:
     return f", about {duration(ahead.end.value - ahead.deadline)} late"
 
 
-JUDGED = 20
-"""Bags from which on the accuracy of forecasts is shown: of fewer it says little."""
-
-
 def record_lines(record: Record) -> Iterator[str]:
-    """`forecast accuracy: of 23 bags, 20 ends and 21 costs within their intervals`; nothing for few bags."""
-    if record.end is not None and record.bags >= JUDGED:
+    """`forecast accuracy: of 23 bags, 20 ends and 21 costs within their intervals`; few say little."""
+    if record.bags < ENOUGH:
+        known = f"too little known here ({record.bags} of {ENOUGH} bags)"
+        yield f"forecast accuracy: {known}; until then intervals are as wide as at other sites"
+    elif record.end is not None:
         costs = f" and {record.cost.held} costs" if record.cost is not None else ""
         held = f"{record.end.held} ends{costs} within their intervals"
         yield f"forecast accuracy: of {plural(record.bags, 'bag')}, {held}"

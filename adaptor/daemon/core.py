@@ -25,7 +25,7 @@ from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.damage import understood
-from adaptor.journal.forecast_rows import bags_with_forecast
+from adaptor.journal.forecast_rows import bags_with_forecast, past_scores
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import started_in
 from adaptor.journal.recovery import recover
@@ -93,6 +93,8 @@ class Core:
             self.treasury = self._open_treasury()
             self.forecast_kept = self.journal.read(bags_with_forecast)
             """Bags whose first forecast is kept."""
+            self.scores = self.journal.read(past_scores)
+            """By kind of forecast: how far earlier ones were off, the oldest first."""
 
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""
@@ -115,6 +117,7 @@ class Core:
             self.forecast_kept,
             now,
             midnight(now),
+            scores=self.scores,
             foresees=True,
         )
 
@@ -133,6 +136,8 @@ class Core:
             self.notable.writer(changes, self.now()),
             self.earlier.writer(changes, self.now()),
         )
+        if any(tally.ended for tally in changes.tallies.values()):
+            self.scores = self.journal.read(past_scores)
         self.results += sum(isinstance(each, AttemptEnd) for each in changes.attempts)
         for pilot, outcome in self.losses.items():
             self.journal.name_losses(pilot, outcome)
@@ -184,9 +189,10 @@ class Core:
             self.broker.left_behind(pilot, site, [told[key] for key in keys], now)
 
     def keep_forecast(self, kept: KeepForecast) -> None:
-        """Write a first forecast down. Raises JournalError."""
-        self.journal.keep_forecast(kept.bag, kept.first)
-        self.forecast_kept.add(kept.bag)
+        """Write down what a forecast said. Raises JournalError."""
+        self.journal.keep_forecast(kept.bag, kept.first, kept.raw)
+        if kept.first is not None:
+            self.forecast_kept.add(kept.bag)
 
     async def send(self, worker: str, message: ToWorker) -> None:
         await self.server.send_worker(worker.encode(), encode(message))

@@ -145,7 +145,7 @@ def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetSta
     futures = QueueFutures(_known(seen, queue))
     found = futures.request(request, at)
     if seen.starts is not None:
-        seen.starts.forecast(queue, lambda job: futures.job(job).start)
+        seen.starts.forecast(queue, futures.job)
     return msgspec.structs.replace(
         _with_forecast(view, found, request, seen, queue, asked.at),
         choices=[_choice(each) for each in futures.alternatives(request, at)],
@@ -222,6 +222,7 @@ def _known(seen: SiteSeen, queue: QueueState) -> KnownQueue:
         seen_since=seen.shares.seen_since(),
         own=seen.own,
         wait_shares=seen.wait_shares,
+        scores=seen.starts.scores if seen.starts is not None else {},
     )
 
 

@@ -13,6 +13,7 @@ import msgspec
 from adaptor.api import ExplanationKind
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
+from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import CraftedRequest
 from adaptor.resources import TaskSize
@@ -110,10 +111,13 @@ class LengthenPad(msgspec.Struct, frozen=True):
 
 
 class KeepForecast(msgspec.Struct, frozen=True):
-    """Keep the first forecast of a bag, unless one is kept already: its record is counted from it."""
+    """Keep what a forecast of a bag said, unless that is kept already."""
 
     bag: int
-    first: FirstForecast
+    first: FirstForecast | None
+    """The record is counted from it; None: it is no complete one, or not the first."""
+    raw: Raw | None
+    """Later forecasts of its kind are calibrated by it; None: it is not the first of its kind."""
 
 
 class Wake(msgspec.Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 
 import msgspec
 
@@ -11,6 +12,7 @@ from adaptor.decisions.forecasting.told import bags_ahead
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.forecast.calibration import Kind
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
 
@@ -25,6 +27,7 @@ def take_snapshot(
     now: float,
     midnight: float,
     *,
+    scores: Mapping[Kind, Sequence[float]] = MappingProxyType({}),
     foresees: bool = False,
 ) -> Snapshot:
     """What one step of `site` decides on.
@@ -33,6 +36,7 @@ def take_snapshot(
         forecast_kept: bags whose first forecast is kept, ended ones too.
         sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
+        scores: by kind of forecast: how far earlier ones were off, the oldest first.
         foresees: whether all bags are forecast, else only those for whom `bags_ahead` needs it.
     """
     demands, state = broker.demands(site), broker.state
@@ -51,6 +55,7 @@ def take_snapshot(
         bags=bags_facts(broker),
         ledger=ledger.frozen(),
         memory=memory if made == memory.forecasts else msgspec.structs.replace(memory, forecasts=made),
+        scores=scores,
         forecast_kept=frozenset(forecast_kept & state.bags.keys()),
         ahead=bags_ahead(state, made, now, None if foresees else forecast_kept),
         work=broker.has_work_for(site),

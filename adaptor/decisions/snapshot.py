@@ -5,7 +5,7 @@ Times are epoch seconds (in the simulation: of the trace), durations seconds, am
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -21,6 +21,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.donation.idleness import Hazard, Idleness
 from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
+from adaptor.forecast.calibration import Kind
 from adaptor.model import QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import BagDonationDemand
@@ -153,6 +154,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     memory: Memory
     forecast_kept: frozenset[int] = frozenset()
     """Bags whose first forecast is kept."""
+    scores: Mapping[Kind, Sequence[float]] = {}
+    """By kind of forecast: how far earlier ones were off, the oldest first."""
     ahead: tuple[BagAhead, ...] = ()
     """Unfinished bags that are to be forecast in this step."""
     work: bool

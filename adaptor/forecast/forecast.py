@@ -2,7 +2,8 @@
 
 The same for all bags, from the first second to the last: `DRAWS` possible courses of the bag, each with a
 distribution of runtimes that agrees with what is known (`runtimes.possible`), on futures of the queues
-(`site_future`). 90 % of their ends, and of their costs, are the intervals.
+(`site_future`). 90 % of their costs are the interval of the cost; what they say of the end is calibrated by
+what became of earlier forecasts (`calibration`).
 """
 
 from __future__ import annotations
@@ -18,20 +19,13 @@ from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.crafting.fits import most_slots, width
 from adaptor.crafting.futures.drawn_queue import planned
 from adaptor.forecast.bag_simulation import Course, Work, course_of
+from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import Estimate, estimate
 from adaptor.forecast.known import KnownBag, KnownSite
 from adaptor.forecast.site_future import CraftBudget, SiteFuture, SitesFuture
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
-BEYOND = 1.3
-"""By which factor the interval of the end reaches further than the courses, for what these leave out: tasks
-of which nothing is seen yet, requests that are made at other times."""
-BESIDE, BESIDE_WAITING, DOWN = 1.45, 0.3, 2.0
-"""The same in a queue with jobs of others, and how much more if all tasks wait: requests are withdrawn,
-local jobs come later; and by how much more it reaches down: local jobs end early. All were measured on
-queues of traces and on paid bags (docs/forecasts.md). The cost needs no such factor, but hosts are charged by
-units: its interval reaches one unit of a slot further."""
 _FUTURES = 8
 """Futures of the queues that are drawn, at most."""
 _JOBS = 2000
@@ -57,6 +51,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of a slot that the tasks without a result still need."""
     least: float = 0.0
     """Credits for the least of this work, where nothing more is wasted."""
+    raw: Raw | None = None
+    """What the end was calibrated from; None: there is none, or the bag has ended."""
 
 
 def worth_telling(finished: int, tasks: int) -> bool:
@@ -76,11 +72,13 @@ def forecast(known: KnownBag) -> Forecast:
     courses = [_UNSEEN]
     if any(site.queue is not None or site.pilots for site in known.sites):
         courses = _courses(known, runtimes, draw)
-    end = estimate(course.end for course in courses)
+    raw = _raw(known, estimate(course.end for course in courses))
+    unseen = math.isinf(raw.ends.value)
     work = estimate(_work_left(known, case) for case in runtimes)
     least = charged + _rate(known) * max(0.0, work.low - _paid(known))
     return Forecast(
-        end=None if math.isinf(end.value) else _wider_end(end, known),
+        end=None if unseen else calibrated(raw, known.scores.get(raw.kind, ())),
+        raw=None if unseen else raw,
         cost=_cost(known, courses, work, charged, least) if known.pays else None,
         work=work,
         least=least,
@@ -109,21 +107,25 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
     return found
 
 
-def _wider_end(found: Estimate, known: KnownBag) -> Estimate:
-    """Further out by the factor, and by a look at the queue, in which nothing is seen."""
-    now, look = known.now, max((site.poll for site in known.sites), default=0.0)
-    up = down = BEYOND
-    if any(_has_others(site) for site in known.sites):
-        up = BESIDE + BESIDE_WAITING * known.waiting / max(1, known.waiting + known.running)
-        down = DOWN * up
-    low = max(now, now + (found.low - now) / down - look)
-    return Estimate(min(low, found.value), found.value, now + (found.high - now) * up + look)
+def _raw(known: KnownBag, ends: Estimate) -> Raw:
+    """The end as it was simulated; times below a look at the queue are nearly nothing."""
+    finished = known.sums.finished
+    alone = not any(_has_others(site) for site in known.sites)
+    return Raw(
+        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
+        made=known.now,
+        unit=max([1.0, *(site.poll for site in known.sites)]),
+        ends=ends,
+    )
 
 
 def _cost(
     known: KnownBag, courses: Sequence[Course], work: Estimate, charged: float, least: float
 ) -> Estimate:
-    """Credits in the end; for the work alone where no end is seen in some courses."""
+    """Credits in the end; for the work alone where no end is seen in some courses.
+
+    Hosts are charged by units: the interval reaches one unit of a slot further.
+    """
     found = estimate((known.used + course.cost) / 1e6 for course in courses)
     if math.isinf(found.high):
         rate = _rate(known)

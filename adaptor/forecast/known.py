@@ -11,6 +11,7 @@ from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.forecast.calibration import Kind
 from adaptor.model import QueueState
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
@@ -112,3 +113,5 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     used: int = 0
     """Millionths of a credit that its ended pilots were charged."""
     aims: KnownAims | None = None
+    scores: Mapping[Kind, Sequence[float]] = {}
+    """By kind of forecast: how far earlier ones were off (`calibration.score`), the oldest first."""

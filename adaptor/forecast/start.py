@@ -3,15 +3,17 @@
 The queue is planned once as the time limits say, and again in each of some futures, in which jobs run shares
 of their limits (`crafting.futures`; the generator is its own). A new request comes behind all that wait and
 takes the first hole that it fits, as by conservative backfilling (De Rose §2). The middle 90 % of its starts,
-made wider, are the interval.
+calibrated by what became of other starts (`calibration`), are the interval.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 import msgspec
 
@@ -21,6 +23,7 @@ from adaptor.crafting.futures.drawn_queue import drawn_jobs, is_job, scaled
 from adaptor.crafting.nodes.schedule import has_numba, node_schedule, spans
 from adaptor.crafting.nodes.space import Space, chunks_on
 from adaptor.crafting.profile import Profile
+from adaptor.forecast.calibration import LOOKS, Kind, Raw, calibrated, kind_of_start
 from adaptor.forecast.estimate import Estimate, estimate
 from adaptor.model import QueueState
 from adaptor.resources import Need
@@ -33,11 +36,10 @@ _MOST_ON_NODES = 500
 """Waiting jobs times nodes beyond which futures are planned by compiled loops, or counted in processors."""
 _FEWEST_WAITS = 5
 """Waits of a site from which they count."""
-UP, DOWN = 1.3, 1.5
-"""By which factors the interval reaches further up and down than the futures, for what these leave out: jobs
-that come later, and a scheduler that looks at the queue only now and then."""
 _WORTH = 0.2
 """Of the wait that a smaller request saves at least."""
+_CANDIDATES = 16
+"""Smaller requests that are looked at of each kind, those for the earliest holes."""
 _AT_ONCE = 1.0
 """Seconds that do not matter."""
 
@@ -60,6 +62,8 @@ class KnownQueue(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that run as long as they may."""
     wait_shares: tuple[float, ...] = ()
     """Of the newest requests: the real wait as a share of the predicted one."""
+    scores: Mapping[Kind, Sequence[float]] = {}
+    """By kind of forecast: how far earlier ones were off, the oldest first."""
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +108,8 @@ class StartForecast(msgspec.Struct, frozen=True, kw_only=True):
     """None: no start can be foreseen."""
     before: Before | None
     """None: it starts at once."""
+    raw: Raw | None = None
+    """What `start` was calibrated from."""
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,18 +141,15 @@ class QueueFutures:
         ]
         # Where a hole is long enough by the limits, the scheduler starts it, whatever ends early then.
         starts = [min(start, planned) for start in starts]
-        return StartForecast(
-            planned=planned,
-            start=self._interval(starts, planned, at),
-            before=None if planned <= at + _AT_ONCE else self._before(planned, asked),
-        )
+        before = None if planned <= at + _AT_ONCE else self._before(planned, asked)
+        return self._forecast(planned, self._raw(starts, planned, at), before)
 
     def job(self, id: str) -> StartForecast:
         """The forecast of a job that waits. Raises KeyError: none of this id does."""
         planned = self.plan.starts[id]
         starts = [future.starts[id] for future in self._futures]
         before = None if planned <= self._now + _AT_ONCE else self._before(planned, None, id)
-        return StartForecast(planned=planned, start=self._interval(starts, planned, self._now), before=before)
+        return self._forecast(planned, self._raw(starts, planned, self._now), before)
 
     def alternatives(self, asked: StartRequest, at: float | None = None) -> list[Alternative]:
         """A shorter and a narrower request that start well before this one, if there are any."""
@@ -157,7 +160,8 @@ class QueueFutures:
             latest = start.value - max(self._known.look, _WORTH * (start.value - at))
         found = []
         for candidates in (self._shorter(asked, at, planned), self._narrower(asked, at, planned)):
-            sooner = {each: begin for each in candidates if (begin := self._planned(each, at)) < planned}
+            first = islice(candidates, _CANDIDATES)
+            sooner = {each: begin for each in first if (begin := self._planned(each, at)) < planned}
             if not sooner:
                 continue
             best = min(sooner, key=lambda each: (sooner[each], -each.processors * each.tr))
@@ -190,7 +194,7 @@ class QueueFutures:
             else:
                 yield scaled(future.profile(), self._queue, most)
 
-    def _interval(self, starts: Sequence[float], planned: float, at: float) -> Estimate | None:
+    def _raw(self, starts: Sequence[float], planned: float, at: float) -> Raw | None:
         known, shares = self._known, self._known.wait_shares
         if len(shares) >= _FEWEST_WAITS and planned < math.inf:
             starts = [
@@ -200,9 +204,11 @@ class QueueFutures:
         found = estimate(starts)
         if math.isinf(found.value):
             return None
-        low = max(at, at + (found.low - at) / DOWN - known.look)
-        high = at + (found.high - at) * UP + known.look
-        return Estimate(min(low, found.value), found.value, high)
+        return Raw(kind=kind_of_start(found, at), made=at, unit=LOOKS * known.look, ends=found)
+
+    def _forecast(self, planned: float, raw: Raw | None, before: Before | None) -> StartForecast:
+        start = None if raw is None else calibrated(raw, self._known.scores.get(raw.kind, ()))
+        return StartForecast(planned=planned, start=start, raw=raw, before=before)
 
     # --- the plan ---------------------------------------------------------------------------------
 
@@ -260,8 +266,8 @@ class QueueFutures:
         """Until when its processors are free from now on; None: they are not."""
         free = self.plan.profile(asked.unit)
         times = [time for time, _ in free.steps() if time > self._now]
-        wide = [time for time in times if free.minimum(self._now, time) >= asked.processors]
-        return wide[-1] if wide and len(wide) < len(times) else None
+        short = bisect_left(times, True, key=lambda time: free.minimum(self._now, time) < asked.processors)
+        return times[short - 1] if 0 < short < len(times) else None
 
 
 def processors_for(unit: Need, queue: QueueState, *, all_nodes: bool = False) -> int:

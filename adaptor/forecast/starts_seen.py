@@ -1,8 +1,8 @@
 """How often forecasts of starts held at a site, by the jobs of all users that waited there. Pure.
 
 Whenever a queue is forecast for a question, all jobs that wait in it are forecast too, which costs next to
-nothing. The first forecast of each job is judged, when the job is seen to run. One that starts and ends
-between two looks is never seen to run, so short jobs count less.
+nothing. The first forecast of each job is judged, when the job is seen to run, and calibrates later ones. A
+job that starts and ends between two looks is never seen to run, so short jobs count less.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from statistics import median
 import msgspec
 
 from adaptor.crafting.futures.drawn_queue import is_job
+from adaptor.forecast.calibration import Kind, Raw, score
 from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.start import StartForecast
 from adaptor.model import QueueState
 
 MOST_FOLLOWED = 300
@@ -28,11 +30,13 @@ class JudgedStart(msgspec.Struct, frozen=True):
     """Whether the start lies in its interval."""
     error: float
     """Seconds between it and the expected start."""
+    kind: Kind
+    score: float
 
 
 class StartsSeen:
     def __init__(self) -> None:
-        self._first: dict[str, Estimate] = {}
+        self._first: dict[str, tuple[Estimate, Raw]] = {}
         """By job that waits: its first forecast."""
         self._judged: deque[JudgedStart] = deque(maxlen=NEWEST)
 
@@ -48,29 +52,38 @@ class StartsSeen:
         }
         for id, first in list(self._first.items()):
             if id in started:
-                at = started[id]
-                self._judged.append(JudgedStart(first.holds(at), abs(at - first.value)))
+                at, (start, raw) = started[id], first
+                error = abs(at - start.value)
+                self._judged.append(JudgedStart(start.holds(at), error, raw.kind, score(raw, at)))
             if id not in waiting:
                 self._first.pop(id, None)
 
-    def forecast(self, queue: QueueState, start_of: Callable[[str], Estimate | None]) -> None:
+    def forecast(self, queue: QueueState, forecast_of: Callable[[str], StartForecast]) -> None:
         """Make the first forecasts of jobs that wait, in the order of the queue.
 
         Args:
-            start_of: the start of a job that waits, by its id; None: none can be foreseen.
+            forecast_of: of a job that waits, by its id.
         """
         for job in queue.pending:
             if len(self._first) >= MOST_FOLLOWED:
                 return
             if job.id not in self._first and is_job(job.id):
-                start = start_of(job.id)
-                if start is not None:
-                    self._first[job.id] = start
+                found = forecast_of(job.id)
+                if found.start is not None and found.raw is not None:
+                    self._first[job.id] = found.start, found.raw
 
     @property
     def starts(self) -> int:
         """Those that were judged, as far as they count."""
         return len(self._judged)
+
+    @property
+    def scores(self) -> dict[Kind, list[float]]:
+        """By kind of forecast: how far earlier ones were off, the oldest first."""
+        found: dict[Kind, list[float]] = {}
+        for judged in self._judged:
+            found.setdefault(judged.kind, []).append(judged.score)
+        return found
 
     @property
     def held(self) -> int:

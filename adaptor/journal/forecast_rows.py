@@ -10,6 +10,7 @@ import msgspec
 from adaptor.api import FirstForecastView
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
+from adaptor.forecast.calibration import Kind, Raw, score
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import FirstForecast, Judged, Outcome, Record, Tally, record_of, tally_of
 
@@ -28,6 +29,27 @@ def insert_forecast(db: sqlite3.Connection, bag: int, first: FirstForecast) -> N
             *(end.low, end.value, end.high),
         ),
     )
+
+
+def insert_raw(db: sqlite3.Connection, bag: int, raw: Raw) -> None:
+    """Write what was simulated, unless such a forecast is kept; the caller has begun a transaction."""
+    db.execute(
+        "INSERT INTO raw_forecast (bag, kind, made, unit, low, value, high) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (bag, raw.kind, raw.made, raw.unit, raw.ends.low, raw.ends.value, raw.ends.high),
+    )
+
+
+def past_scores(db: sqlite3.Connection) -> dict[Kind, list[float]]:
+    """By kind: the scores of the forecasts of bags that have ended as they were, the oldest first."""
+    found: dict[Kind, list[float]] = {}
+    for kind, made, unit, low, value, high, ended in db.execute(
+        "SELECT kind, made, unit, low, value, high, ended FROM raw_forecast JOIN bag ON id = bag"
+        " WHERE ended IS NOT NULL AND (user_changed IS NULL OR user_changed < made) ORDER BY ended"
+    ):
+        raw = Raw(kind=kind, made=made, unit=unit, ends=Estimate(low, value, high))
+        found.setdefault(kind, []).append(score(raw, ended))
+    return found
 
 
 def bags_with_forecast(db: sqlite3.Connection) -> set[int]:

@@ -75,7 +75,13 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool
     processors = spec_of(db, bag).task.total_processors
     keep_judged(db, books, bag)
     db.execute("INSERT INTO forgotten (bag, cpus) VALUES (?, ?)", (bag, processors))
-    for table, key in (("forecast", "bag"), ("notice", "bag"), ("appended", "bag"), ("bag", "id")):
+    for table, key in (
+        ("forecast", "bag"),
+        ("raw_forecast", "bag"),
+        ("notice", "bag"),
+        ("appended", "bag"),
+        ("bag", "id"),
+    ):
         db.execute(f"DELETE FROM {table} WHERE {key} = ?", (bag,))  # noqa: S608
     if not old:
         forget_records(db, bag)

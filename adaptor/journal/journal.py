@@ -15,6 +15,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
 from adaptor.errors import UnknownBagError, UsageError
+from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.bag_rows import (
     AppendedTasks,
@@ -37,7 +38,7 @@ from adaptor.journal.database import (
     set_synchronous,
     sync,
 )
-from adaptor.journal.forecast_rows import insert_forecast
+from adaptor.journal.forecast_rows import insert_forecast, insert_raw
 from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
 from adaptor.protocol.messages import AttemptKey
@@ -333,10 +334,13 @@ class Journal:
 
     # --- forecasts -----------------------------------------------------------------------------
 
-    def keep_forecast(self, bag: int, first: FirstForecast) -> None:
-        """Keep the first forecast of a bag; one that is kept already stays."""
+    def keep_forecast(self, bag: int, first: FirstForecast | None, raw: Raw | None = None) -> None:
+        """Keep the first forecast of a bag, and what was simulated; what is kept already stays."""
         with self.transaction() as db:
-            insert_forecast(db, bag, first)
+            if first is not None:
+                insert_forecast(db, bag, first)
+            if raw is not None:
+                insert_raw(db, bag, raw)
 
     def note_user_change_of_all(self, change: UserChange, now: float) -> None:
         """Write down that the user changed all bags that have not ended."""

@@ -55,6 +55,16 @@ CREATE TABLE forecast (                     -- the first forecast of each bag, w
     end_value   REAL NOT NULL,
     end_high    REAL NOT NULL
 );
+CREATE TABLE raw_forecast (                 -- ends as they were simulated: what came of them calibrates later forecasts
+    bag         INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    made        REAL NOT NULL,
+    unit        REAL NOT NULL,              -- seconds that are nearly nothing
+    low         REAL NOT NULL,
+    value       REAL NOT NULL,
+    high        REAL NOT NULL,
+    PRIMARY KEY (bag, kind)
+) WITHOUT ROWID;
 CREATE TABLE forecast_past (                -- how many first forecasts of forgotten bags held
     id          INTEGER PRIMARY KEY CHECK (id = 1),
     counted     INTEGER NOT NULL,

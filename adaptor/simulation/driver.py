@@ -160,7 +160,7 @@ class SimulatedDriver:
                 woken.add(name)
             case PilotChanged(pilot):
                 self._charge(pilot, now)
-            case KeepForecast(bag, first):
+            case KeepForecast(bag, first) if first is not None:
                 self.first_forecasts.setdefault(bag, first)
         return Reply(now=now)
 

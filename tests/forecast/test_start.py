@@ -106,7 +106,8 @@ def test_on_an_empty_cluster_all_that_fits_starts_now(p: int, tr: float) -> None
     found = futures(QueueState(now=NOW, processors=8)).request(request(p, tr))
     assert (found.planned, found.before) == (NOW, None)
     assert found.start is not None
-    assert (found.start.low, found.start.value, found.start.high) == (NOW, NOW, NOW + 10)
+    assert (found.start.low, found.start.value) == (NOW, NOW)
+    assert found.start.high <= NOW + 60, "soon, by the looks of the scheduler"
 
 
 @settings(max_examples=30)
@@ -248,4 +249,16 @@ def test_real_waits_count_where_enough_are_known() -> None:
     assert few == plain
     assert late.start is not None
     assert plain.start is not None
-    assert late.start.high > NOW + 1200 > plain.start.high
+    assert late.start.high > plain.start.high + 600
+
+
+def test_what_earlier_starts_have_shown_makes_the_interval() -> None:
+    """At a site whose starts come as foreseen it is narrow, at one whose starts come late it is wide."""
+    new, sure, late = (
+        futures(QUEUE, run_shares=LIMITS, scores=scores).request(request(2, 1800.0)).start
+        for scores in ({}, {"start": [0.0] * 400}, {"start": [2.0] * 400})
+    )
+    assert new is not None
+    assert sure is not None
+    assert late is not None
+    assert sure.high - sure.low < new.high - new.low < late.high - late.low

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from adaptor.forecast import starts_seen
+from adaptor.forecast.calibration import Raw
 from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.start import StartForecast
 from adaptor.forecast.starts_seen import StartsSeen
 from adaptor.model import PendingJob, QueueState, RunningJob
 from backends.partitions import together
+
+NEVER = StartForecast(planned=math.inf, start=None, before=None)
 
 
 def queue(now: float, waiting: str = "", **running: float) -> QueueState:
@@ -22,14 +28,22 @@ def queue(now: float, waiting: str = "", **running: float) -> QueueState:
     )
 
 
+def told(low: float, value: float, high: float) -> StartForecast:
+    start = Estimate(low, value, high)
+    raw = Raw(kind="start", made=0.0, unit=10.0, ends=start)
+    return StartForecast(planned=high, start=start, raw=raw, before=None)
+
+
 def test_the_first_forecast_of_each_job_is_judged_once_when_it_runs() -> None:
     seen = StartsSeen()
-    seen.forecast(queue(0.0, "abc"), lambda _: Estimate(10.0, 20.0, 30.0))
-    seen.forecast(queue(1.0, "abc"), lambda _: Estimate(0.0, 0.0, 0.0))
+    seen.forecast(queue(0.0, "abc"), lambda _: told(10.0, 20.0, 30.0))
+    seen.forecast(queue(1.0, "abc"), lambda _: told(0.0, 0.0, 0.0))
     seen.looked(queue(50.0, "b", a=25.0, x=1.0))
     assert (seen.starts, seen.held, seen.error) == (1, 1, 5.0)
     seen.looked(queue(60.0, "", a=25.0, b=55.0))
     assert (seen.starts, seen.held, seen.error) == (2, 1, 20.0)
+    early, late = seen.scores["start"]
+    assert 0 < early < late
     seen.looked(queue(70.0, "", c=65.0))
     assert seen.starts == 2, "c was gone in between: it is another job now"
 
@@ -37,9 +51,9 @@ def test_the_first_forecast_of_each_job_is_judged_once_when_it_runs() -> None:
 def test_partitions_reservations_and_what_has_no_start() -> None:
     seen = StartsSeen()
     waiting = queue(0.0, "ab")
-    seen.forecast(waiting, lambda id: None if id == "a" else Estimate(0.0, 1.0, 2.0))
+    seen.forecast(waiting, lambda id: NEVER if id == "a" else told(0.0, 1.0, 2.0))
     held = PendingJob("reservation x", 8, 60.0, 30.0)
-    seen.forecast(QueueState(now=0.0, processors=8, pending=(held,)), lambda _: Estimate(0.0, 1.0, 2.0))
+    seen.forecast(QueueState(now=0.0, processors=8, pending=(held,)), lambda _: told(0.0, 1.0, 2.0))
     seen.looked(together({"one": queue(9.0, "", a=5.0), "two": queue(9.0, "", b=2.0)}))
     assert (seen.starts, seen.held) == (1, 1)
 
@@ -47,6 +61,6 @@ def test_partitions_reservations_and_what_has_no_start() -> None:
 def test_it_follows_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starts_seen, "MOST_FOLLOWED", 2)
     seen = StartsSeen()
-    seen.forecast(queue(0.0, "abc"), lambda _: Estimate(0.0, 1.0, 2.0))
+    seen.forecast(queue(0.0, "abc"), lambda _: told(0.0, 1.0, 2.0))
     seen.looked(queue(9.0, "", a=1.0, b=1.0, c=1.0))
     assert seen.starts == 2

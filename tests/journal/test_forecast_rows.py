@@ -9,10 +9,12 @@ from adaptor.api import FirstForecastView
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.forecast.calibration import Kind, Raw
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.record import FirstForecast
 from adaptor.journal.credits import write_entry
-from adaptor.journal.forecast_rows import bags_with_forecast, first_forecast, forecast_record
+from adaptor.journal.forecast_rows import bags_with_forecast, first_forecast, forecast_record, past_scores
+from adaptor.journal.forgetting import forget_bag
 from adaptor.journal.queries import answer
 from adaptor.model import Request
 from tests.scheduling.broker_world import World
@@ -166,3 +168,31 @@ def test_a_bag_without_a_forecast_has_nothing_to_tell(world: World) -> None:
     told = answer(world.journal.connection, api.GetReport(world.submit(2)), world.now)
     assert told.first_forecast is None
     assert told.forecast_record is None
+
+
+def test_what_came_of_forecasts_calibrates_later_ones(world: World, books: Books) -> None:
+    """One score for each kind of forecast of a bag that ended as its user had left it."""
+
+    def keep_raw(bag: int, kind: Kind, end: float) -> None:
+        at = world.now + end
+        raw = Raw(kind=kind, made=world.now, unit=1.0, ends=Estimate(at - 100.0, at, at + 100.0))
+        world.journal.keep_forecast(bag, None, raw)
+
+    first, cancelled = world.submit(2), world.submit(2)
+    keep_raw(first, "first", 950.0)
+    keep_raw(first, "first", 9.0)
+    keep_raw(first, "late", 500.0)
+    keep_raw(cancelled, "first", 1000.0)
+    assert world.journal.read(past_scores) == {}, "nothing has ended"
+    world.broker.cancel(cancelled)
+    world.commit()
+    run(world, first, took=950.0)
+    scores = world.journal.read(past_scores)
+    assert {kind: len(some) for kind, some in scores.items()} == {"first": 1, "late": 1}
+    assert scores["first"] == [pytest.approx(0.0, abs=1e-6)]
+    assert scores["late"][0] > 0
+    world.restart()
+    assert world.journal.read(past_scores) == scores
+    with world.journal.transaction() as db:
+        forget_bag(db, first, books.ledger)
+    assert world.journal.read(past_scores) == {}

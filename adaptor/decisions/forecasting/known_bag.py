@@ -67,6 +67,7 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
         pays=ahead.alone,
         used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if ahead.alone else 0,
         aims=_aims(snapshot, bag) if ahead.alone and bag.spec.paced else None,
+        scores=snapshot.scores,
     )
 
 

@@ -11,6 +11,7 @@ from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.memory import MadeForecast, MemoryDraft
 from adaptor.decisions.snapshot import BagAhead, Snapshot
+from adaptor.forecast.calibration import Raw
 from adaptor.forecast.forecast import Forecast, forecast, worth_telling
 from adaptor.forecast.record import FirstForecast
 from adaptor.model import TaskState
@@ -91,14 +92,16 @@ def make_forecasts(snapshot: Snapshot, draft: MemoryDraft) -> list[KeepForecast]
     """Make the forecasts that are due: each is what users are shown from now on.
 
     The first complete one of a bag is kept. Of a bag that pays it names the cost, and a pilot of the bag is
-    in the system.
+    in the system. What was simulated is kept once for each kind of forecast.
     """
     kept, made = [], dict(draft.memory.forecasts)
     for ahead in snapshot.ahead:
         bag, found = ahead.facts, forecast_of(snapshot, ahead)
+        raw = _new_raw(made.get(bag.id), found)
         made[bag.id] = MadeForecast(snapshot.now, found, bag.finished)
-        if bag.id not in snapshot.forecast_kept and (first := _first(snapshot, ahead, found)) is not None:
-            kept.append(KeepForecast(bag.id, first))
+        first = None if bag.id in snapshot.forecast_kept else _first(snapshot, ahead, found)
+        if first is not None or raw is not None:
+            kept.append(KeepForecast(bag.id, first, raw))
     if snapshot.ahead:
         draft.keep(forecasts=made)
     return kept
@@ -110,6 +113,14 @@ def forecast_of(snapshot: Snapshot, ahead: BagAhead) -> Forecast:
     if worth_telling(bag.finished, bag.tasks) and not bag.growing:
         return found
     return msgspec.structs.replace(found, cost=None)
+
+
+def _new_raw(before: MadeForecast | None, found: Forecast) -> Raw | None:
+    """What was simulated; None: it is of the kind of the forecast before, or sees no latest end."""
+    last = None if before is None else before.forecast.raw
+    if found.raw is None or math.isinf(found.raw.ends.high) or (last and last.kind == found.raw.kind):
+        return None
+    return found.raw
 
 
 def _first(snapshot: Snapshot, ahead: BagAhead, found: Forecast) -> FirstForecast | None:

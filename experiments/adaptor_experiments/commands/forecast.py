@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from adaptor_experiments.commands.running import (
     count_option,
+    folder_option,
+    list_option,
     processes_option,
     running,
     seed_option,
     traces_option,
 )
 
+if TYPE_CHECKING:
+    from adaptor_experiments.forecasts.replayed import Case
+    from adaptor_experiments.forecasts.starts import Scheduler
+
 _TRACES = ("SDSC-SP2-1998", "CTC-SP2", "SDSC-BLUE", "lublin_256_est")
+_SCHEDULERS: tuple[Scheduler, ...] = ("recorded", "conservative", "easy")
+_PARTS = 2
+"""Pieces into which the jobs of a trace are divided."""
 
 
-@click.command(short_help="Measure how often bags end within the interval shown to users.")
+@click.command(short_help="Measure how often forecasts of ends and starts hold, and how near they are.")
 @traces_option
 @count_option("--bags", 1, 40, "On each trace.")
+@click.option("--starts", type=click.IntRange(1), metavar="N", help="Instead, the starts of N jobs a trace.")
+@list_option("--schedulers", "schedulers", _SCHEDULERS, "Who starts the jobs")
+@click.option("--scores", is_flag=True, help="Print the scores that new sites begin with, too.")
+@folder_option("forecast-starts")
 @seed_option
 @processes_option
-def forecast(traces: Path, bags: int, seed: int, processes: int) -> None:
-    """Measure how often bags end within the interval that `adaptor status` shows.
+def forecast(
+    traces: Path,
+    bags: int,
+    starts: int | None,
+    schedulers: tuple[Scheduler, ...] | None,
+    scores: bool,
+    output: Path,
+    seed: int,
+    processes: int,
+) -> None:
+    """Measure how often bags end, and jobs start, within the interval that users are shown.
 
     Bags of four kinds (alike, log-normal, two kinds, a sorted file), half of them with a hint of --time,
     meet the queues of the traces at instants drawn at random. The decisions are the daemon's; the
@@ -32,19 +56,90 @@ def forecast(traces: Path, bags: int, seed: int, processes: int) -> None:
     `squeue --start` says), and the rate of the last half minute. Widths and errors are medians, as
     shares of the time that was left. Bags that take more than four days are left out.
 
+    Intervals are calibrated by the forecasts on the other traces, as at a new site, and then also by
+    those of the same trace whose bags had ended before, as with the record of a site.
+
+    --starts: the jobs of the traces themselves, each at its submission, from the queue of that moment, as
+    recorded and by simulated schedulers; next to the plan by time limits and the binomial bound of Brevik,
+    Nurmi and Wolski (2006). Stop it at any time: the same command goes on from there.
+
     \b
     Example:
       adaptor replay forecast --bags 40 --seed 7
+      adaptor replay forecast --starts 700
     """
-    from adaptor.cli.printing import layout
-    from adaptor_experiments.forecasts.campaign import on_queues
-    from adaptor_experiments.forecasts.coverage import HEADINGS, table
-
     there = sorted(traces.glob("*.swf*"))
     files = [path for name in _TRACES for path in there if path.name.startswith(name)]
     if not files:
         raise click.UsageError(f"no trace in {traces}: {', '.join(_TRACES)}")
-    with running("forecasts", bags * len(files)) as done:
-        rows = on_queues(files, bags, seed, processes, done)
-    for line in layout(HEADINGS, list(table(rows))):
+    if starts is None:
+        found = _ends(files, bags, seed, processes, scores=scores)
+    else:
+        found = _starts(files[:3], starts, schedulers or _SCHEDULERS, output, seed, processes, scores=scores)
+    for line in found:
         click.echo(line)
+
+
+def _ends(files: Sequence[Path], bags: int, seed: int, processes: int, *, scores: bool) -> Iterator[str]:
+    from adaptor.cli.printing import layout
+    from adaptor_experiments.forecasts.campaign import on_queues
+    from adaptor_experiments.forecasts.coverage import HEADINGS, table
+    from adaptor_experiments.forecasts.replayed import by_others, by_past
+    from adaptor_experiments.forecasts.row import with_intervals
+
+    with running("forecasts", bags * len(files)) as done:
+        rows = [row for row in on_queues(files, bags, seed, processes, done) if row.foreseen]
+    cases = [row.case for row in rows]
+    for title, intervals in (
+        ("calibrated by the other traces:", by_others(cases)),
+        ("by earlier bags of the trace, too:", by_past(cases)),
+    ):
+        yield title
+        yield from layout(HEADINGS, list(table(with_intervals(rows, intervals))))
+    if scores:
+        yield from _scores(cases)
+
+
+def _starts(
+    files: Sequence[Path],
+    sample: int,
+    schedulers: Sequence[Scheduler],
+    output: Path,
+    seed: int,
+    processes: int,
+    *,
+    scores: bool,
+) -> Iterator[str]:
+    from adaptor.cli.printing import layout
+    from adaptor_experiments.forecasts.start_tables import (
+        COVER_HEADINGS,
+        NEAR_HEADINGS,
+        cover_table,
+        near_table,
+    )
+    from adaptor_experiments.forecasts.starts import Piece, Settings, Start, run_piece
+    from adaptor_experiments.resumable import Store, run_missing
+
+    store = Store(output, Settings(sample=sample, seed=seed), Start)
+    pieces = [
+        Piece(file, scheduler, sample, seed, part, _PARTS)
+        for file in files
+        for scheduler in schedulers
+        for part in range(_PARTS)
+    ]
+    with running("pieces", len(pieces)) as done:
+        run_missing(run_piece, pieces, store, processes, done)
+    rows = store.read(pieces)
+    yield from layout(NEAR_HEADINGS, list(near_table(rows)))
+    yield from layout(COVER_HEADINGS, list(cover_table(rows)))
+    if scores:
+        yield from _scores([row.case for row in rows])
+
+
+def _scores(cases: Sequence[Case]) -> Iterator[str]:
+    """As `adaptor.forecast.measured_scores` has them."""
+    from adaptor_experiments.forecasts.replayed import as_measured
+
+    for kind in dict.fromkeys(case.raw.kind for case in cases):
+        its = [case.score for case in cases if case.raw.kind == kind]
+        yield f'"{kind}": ({", ".join(map(str, as_measured(its)))}),  # {len(its)} forecasts'

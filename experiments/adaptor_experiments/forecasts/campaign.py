@@ -99,7 +99,7 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
     if not outcome.ended:
         return []
     known = {"where": piece.trace, "bag": bag.kind, "number": piece.number, "tasks": len(bag.runtimes)}
-    return _rows(outcome, moments, hint=bag.hint is not None, **known)
+    return _rows(outcome, moments, hint=bag.hint is not None, instant=float(piece.queue.instant), **known)
 
 
 def paid_for(settings: paid_bags.Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
@@ -137,7 +137,9 @@ def run_order(key: str, settings: paid_bags.Settings, order: int) -> list[Row]:
 def _rows(outcome: Outcome, moments: Mapping[int, str], **bag: Any) -> list[Row]:
     found = []
     for told, moment in zip(outcome.told, moments.values(), strict=False):
-        end, cost = told.forecast.end or _NONE, told.forecast.cost or _NONE
+        end, cost, raw = told.forecast.end or _NONE, told.forecast.cost or _NONE, told.forecast.raw
+        if raw is not None:
+            bag |= {"kind": raw.kind, "unit": raw.unit, "raw_low": raw.ends.low, "raw_high": raw.ends.high}
         found.append(
             Row(
                 **bag,

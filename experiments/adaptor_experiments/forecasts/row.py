@@ -8,7 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from adaptor.forecast.calibration import Kind, Raw
 from adaptor.forecast.estimate import Estimate
+from adaptor_experiments.forecasts.replayed import Case
 
 What = Literal["cost", "end"]
 
@@ -32,6 +34,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """As the other ends; NaN: no end was seen."""
     end_value: float
     end_high: float
+    instant: float = math.nan
+    """When the bag was submitted, seconds of the trace; NaN: on none."""
+    kind: Kind = "late"
+    """Of the forecast of the end."""
+    unit: float = math.nan
+    """As of its `Raw`; NaN: no end was seen."""
+    raw_low: float = math.nan
+    """What was simulated."""
+    raw_high: float = math.nan
     cost: float = math.nan
     """NaN: the bag does not pay."""
     cost_low: float = math.nan
@@ -41,6 +52,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """The end by the rate of the last half minute; NaN: nothing finished."""
     planned: float = math.nan
     """When the last of the bag's requests ends by its planned start and its limit; NaN: there is none."""
+
+    @property
+    def foreseen(self) -> bool:
+        """Whether an end was seen."""
+        return not math.isnan(self.unit)
+
+    @property
+    def case(self) -> Case:
+        """The forecast of the end and what came; of a row with an instant and an end that was seen."""
+        ends = Estimate(self.raw_low, self.end_value, self.raw_high)
+        raw = Raw(kind=self.kind, made=self.at, unit=self.unit, ends=ends)
+        return Case(site=self.where, machine=self.where, instant=self.instant, raw=raw, came=self.end)
 
     @property
     def left(self) -> float:
@@ -59,6 +82,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         if what == "cost":
             return (self.cost_high - self.cost_low) / self.cost
         return (self.end_high - self.end_low) / self.end
+
+
+def with_intervals(rows: Sequence[Row], intervals: Sequence[Estimate]) -> list[Row]:
+    """The same forecasts with other intervals of their ends."""
+    return [
+        msgspec.structs.replace(row, end_low=found.low, end_value=found.value, end_high=found.high)
+        for row, found in zip(rows, intervals, strict=True)
+    ]
 
 
 def median(values: Sequence[float]) -> float:

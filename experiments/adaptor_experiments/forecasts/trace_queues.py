@@ -27,6 +27,8 @@ class QueueAt(msgspec.Struct, frozen=True, eq=False):
     waiting: int
     free: int
     """Processors that no job held."""
+    instant: int = 0
+    """Seconds of the trace."""
 
 
 def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]]:
@@ -73,4 +75,4 @@ def _queue_at(cluster: Cluster) -> QueueAt:
     known = (jobs.run[newest] / jobs.estimate[newest]).tolist()
     limits = {str(place): (float(jobs.estimate[job]), float(limit[job])) for place, job in enumerate(running)}
     held = int(jobs.processors[running].sum()) if running else 0
-    return QueueAt(own, RunShares.of(known, limits, 0.0), len(waiting), cluster.processors - held)
+    return QueueAt(own, RunShares.of(known, limits, 0.0), len(waiting), cluster.processors - held, now)

@@ -72,6 +72,18 @@ def test_the_first_forecast_is_kept_without_a_question_and_once(site: FakeSite) 
     assert kept(site) == {bag.id: (made, 10, 40)}
 
 
+def test_what_was_simulated_is_kept_once_for_each_kind_of_forecast(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    steps(site, 2)
+    finish(site, bag, 10, 60.0)
+    steps(site, 2)
+    rows = site.journal.connection.execute("SELECT bag, kind FROM raw_forecast").fetchall()
+    assert sorted(rows) == [(bag.id, "alone first"), (bag.id, "paid early")]
+    finish(site, bag, 25, 1.0, first=10)
+    steps(site, 2)
+    assert len(site.journal.connection.execute("SELECT * FROM raw_forecast").fetchall()) == 3
+
+
 def test_without_a_pilot_no_forecast_is_kept(site: FakeSite) -> None:
     bag = submit(site, 40, prefer="cheap")
     finish(site, bag, 10, 60.0)

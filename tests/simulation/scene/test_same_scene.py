@@ -42,7 +42,8 @@ def test_two_sites_a_budget_a_deadline_and_donated_nodes(tmp_path: Path) -> None
     assert any(each.action.node for each in submits), "donated nodes are used"
     assert any("credits are left" in each.action.crafted.reason for each in submits), "a budget cuts"
     assert any("deadline" in each.action.crafted.reason for each in submits)
-    kept = [each.action.bag for each in played.decided if isinstance(each.action, KeepForecast)]
+    forecasts = [each.action for each in played.decided if isinstance(each.action, KeepForecast)]
+    kept = [action.bag for action in forecasts if action.first is not None]
     assert sorted(kept) == [1, 2], "of each bag that has pilots of its own one forecast is judged"
     assert sum(state == "done" for _, _, state, _ in played.ends) > 120
 

@@ -1,0 +1,239 @@
+"""Forecasts of the starts of a trace's own jobs, made at the submission from the queue of that moment."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from adaptor.crafting.futures.drawn_queue import drawn, planned
+from adaptor.crafting.futures.run_shares import KEPT, Ran, RunShares
+from adaptor.forecast.calibration import LOOKS, Raw, kind_of_start
+from adaptor.forecast.estimate import Estimate, estimate
+from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.simulation.jobs import Jobs, Seconds
+from adaptor.simulation.trace_run import load_jobs, replay
+from adaptor.simulation.traces.swf import Field
+from adaptor.simulation.traces.swf_read import read_trace
+from adaptor_experiments.forecasts.binomial import BinomialBound, kind_of
+from adaptor_experiments.forecasts.replayed import Case
+
+Scheduler = Literal["recorded", "conservative", "easy"]
+"""Who has started the jobs: the machine's own scheduler, as the trace says, or a simulated one."""
+
+SOON = 600.0
+"""Seconds within which a job starts soon."""
+DRAWS = 40
+_LOOK = 60.0
+"""Seconds that the schedulers of the traces may take to start what can start."""
+_MOST_PENDING = 600
+"""Jobs of a queue from which it is not drawn."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """A forecast of a start and what came; seconds since the submission."""
+
+    trace: str
+    scheduler: Scheduler
+    job: int
+    submitted: int
+    """Seconds of the trace."""
+    processors: int
+    limit: int
+    ahead: int
+    """Jobs that waited before it."""
+    wait: float
+    planned: float
+    """By the time limits; infinite: never."""
+    low: float
+    value: float
+    high: float
+    """Of the drawn futures."""
+    soon: float
+    """Of the drawn futures, the share in which it starts soon."""
+    bound: float | None
+    """The binomial bound; None: too few waits were known."""
+    middle: float | None
+    """The median of the waits behind it."""
+
+    @property
+    def case(self) -> Case:
+        ends = Estimate(self.low, self.value, self.high)
+        raw = Raw(kind=kind_of_start(ends, 0.0), made=0.0, unit=LOOKS * _LOOK, ends=ends)
+        return Case(
+            site=f"{self.trace}, {self.scheduler}",
+            machine=self.trace,
+            instant=float(self.submitted),
+            raw=raw,
+            came=self.wait,
+        )
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Of the experiment."""
+
+    sample: int
+    """Jobs of each trace."""
+    seed: int
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Some jobs of a trace."""
+
+    trace: Path
+    scheduler: Scheduler
+    sample: int
+    seed: int
+    part: int
+    parts: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.trace.name.split('.')[0]}-{self.scheduler}-{self.part}"
+
+
+class History(msgspec.Struct, frozen=True, eq=False):
+    """A trace with its schedule."""
+
+    jobs: Jobs
+    processors: int
+    starts: Seconds
+    ends: Seconds
+    owners: list[str]
+
+
+def run_piece(piece: Piece) -> list[Start]:
+    """The forecasts for every `parts`-th job of the sample."""
+    history = history_of(piece.trace, piece.scheduler)
+    chosen = sample_of(history, piece.sample, piece.seed)[piece.part :: piece.parts]
+    bounds = bounds_of(history)
+    by_end = np.argsort(history.ends, kind="stable")
+    ended, ran = history.ends[by_end], _ran(history, by_end)
+    name = piece.trace.name.split(".")[0]
+    found = []
+    for job in chosen:
+        now = int(history.jobs.submit[job])
+        last = int(np.searchsorted(ended, now, side="right"))
+        shares = RunShares(ran[max(0, last - KEPT) : last])
+        queue, since = queue_at(history, job)
+        waits, plan = drawn_waits(queue, since, shares, str(job), random.Random(job))  # noqa: S311
+        raw = estimate(waits)
+        bound, middle = bounds[job]
+        found.append(
+            Start(
+                trace=name,
+                scheduler=piece.scheduler,
+                job=job,
+                submitted=now,
+                processors=int(history.jobs.processors[job]),
+                limit=int(history.jobs.estimate[job]),
+                ahead=len(queue.pending) - 1,
+                wait=float(history.starts[job] - now),
+                planned=plan,
+                low=raw.low,
+                value=raw.value,
+                high=raw.high,
+                soon=sum(wait <= SOON for wait in waits) / len(waits),
+                bound=bound,
+                middle=middle,
+            )
+        )
+    return found
+
+
+def history_of(trace: Path, scheduler: Scheduler) -> History:
+    """Raises TraceError: the trace cannot be read, or says no waits."""
+    loaded, table = load_jobs(trace), read_trace(trace)
+    numbers = table.column(Field.NUMBER).astype(np.int64)
+    rows = np.searchsorted(numbers, loaded.jobs.number)
+    jobs = loaded.jobs
+    if scheduler == "recorded":
+        starts = jobs.submit + np.maximum(0, table.column(Field.WAIT)[rows]).astype(np.int64)
+    else:
+        starts = replay(jobs, loaded.processors, scheduler)
+    users = table.column(Field.USER)[rows].astype(np.int64).tolist()
+    return History(jobs, loaded.processors, starts, starts + jobs.run, [f"{user}" for user in users])
+
+
+def sample_of(history: History, size: int, seed: int) -> list[int]:
+    """Jobs at random, in the order of submission; the first tenth of the trace is only learned from."""
+    jobs = len(history.jobs)
+    draw = np.random.default_rng(seed)
+    later = np.arange(jobs // 10, jobs)
+    chosen: list[int] = np.sort(draw.choice(later, min(size, len(later)), replace=False)).tolist()
+    return chosen
+
+
+def queue_at(history: History, job: int) -> tuple[QueueState, dict[str, float]]:
+    """The queue at the submission of a job, which comes last in it; the starts of the running jobs."""
+    jobs, now = history.jobs, int(history.jobs.submit[job])
+    before = np.arange(len(jobs)) < job
+    running = np.flatnonzero(before & (history.starts <= now) & (history.ends > now)).tolist()
+    waiting = np.flatnonzero(before & (history.starts > now)).tolist()
+    limits = {f"{each}": float(jobs.estimate[each]) for each in running}
+    queue = QueueState(
+        now=float(now),
+        processors=history.processors,
+        running=tuple(
+            RunningJob(
+                f"{each}", int(jobs.processors[each]), float(history.starts[each] + jobs.estimate[each])
+            )
+            for each in running
+        ),
+        pending=tuple(
+            PendingJob(f"{each}", int(jobs.processors[each]), float(jobs.estimate[each]))
+            for each in (*waiting, job)
+        ),
+        owners={f"{each}": history.owners[each] for each in (*running, *waiting)},
+        limits=limits,
+    )
+    return queue, {f"{each}": float(history.starts[each]) for each in running}
+
+
+def drawn_waits(
+    queue: QueueState, since: Mapping[str, float], shares: RunShares, job: str, draw: random.Random
+) -> tuple[list[float], float]:
+    """The waits of a job in drawn futures, in order, and as planned by the time limits."""
+    plan = planned(queue)
+    by_limits = plan.starts[job] - queue.now
+    if by_limits <= 0 or math.isinf(by_limits) or len(queue.pending) > _MOST_PENDING:
+        return [max(0.0, by_limits)], by_limits
+    known, by_job = shares.known, shares.by_job(queue)
+    waits = [
+        drawn(queue, known, since, {job}, draw, by_job, plan).starts[job] - queue.now for _ in range(DRAWS)
+    ]
+    return sorted(waits), by_limits
+
+
+def bounds_of(history: History) -> list[tuple[float | None, float | None]]:
+    """By job: the binomial bound at its submission, and the median of the waits behind it."""
+    learned = [BinomialBound() for _ in range(4)]
+    waiting: list[tuple[int, int]] = []
+    found: list[tuple[float | None, float | None]] = []
+    jobs = history.jobs
+    kinds = [kind_of(each) for each in jobs.processors.tolist()]
+    submits, starts = jobs.submit.tolist(), history.starts.tolist()
+    for job, (submit, start) in enumerate(zip(submits, starts, strict=True)):
+        while waiting and waiting[0][0] <= submit:
+            _, other = heapq.heappop(waiting)
+            learned[kinds[other]].started(starts[other] - submits[other], found[other][0])
+        kind = learned[kinds[job]]
+        found.append((kind.bound, kind.median))
+        heapq.heappush(waiting, (start, job))
+    return found
+
+
+def _ran(history: History, order: Seconds) -> Sequence[Ran]:
+    """All jobs as `RunShares` learns them, in this order."""
+    hashed = RunShares().hashed
+    names = {owner: hashed(owner) for owner in set(history.owners)}
+    run, limit = history.jobs.run.tolist(), history.jobs.estimate.tolist()
+    return [
+        Ran(names[history.owners[job]], limit[job], min(1.0, run[job] / limit[job])) for job in order.tolist()
+    ]
