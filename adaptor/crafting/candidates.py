@@ -81,8 +81,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         """
         processors = slot.processors
         while candidate := self.candidate(slot, processors):
-            end = slot.start + candidate.request.tr
-            free = profile.minimum(slot.start, end, candidate.request.p)
+            free = profile.minimum(slot.start, slot.start + candidate.request.tr)
             if free >= candidate.request.p:
                 return candidate
             processors = free
