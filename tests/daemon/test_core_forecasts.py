@@ -76,7 +76,13 @@ def test_a_forecast_is_judged_by_what_the_ledger_and_the_journal_say_in_the_end(
     steps(site)
     first = first_of(site, bag)
     assert (first.finished, first.tasks, first.final_end) == (3, TASKS, None)
+    assert site.state.core.scores == {}, "nothing has ended that calibrates forecasts"
     end(site)
+    scores = site.state.core.scores
+    assert "alone first" in scores
+    assert all(len(some) == 1 for some in scores.values()), "one of each kind of forecast"
+    site.restart()
+    assert site.state.core.scores == scores
     found, record = told(site, bag)
     assert found is not None
     assert found.final_cost == credits_of(site, bag)[0]

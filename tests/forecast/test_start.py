@@ -250,3 +250,15 @@ def test_real_waits_count_where_enough_are_known() -> None:
     assert late.start is not None
     assert plain.start is not None
     assert late.start.high > plain.start.high + 600
+
+
+def test_what_earlier_starts_have_shown_makes_the_interval() -> None:
+    """At a site whose starts come as foreseen it is narrow, at one whose starts come late it is wide."""
+    new, sure, late = (
+        futures(QUEUE, run_shares=LIMITS, scores=scores).request(request(2, 1800.0)).start
+        for scores in ({}, {"start": [0.0] * 400}, {"start": [2.0] * 400})
+    )
+    assert new is not None
+    assert sure is not None
+    assert late is not None
+    assert sure.high - sure.low < new.high - new.low < late.high - late.low

@@ -61,9 +61,10 @@ def cover_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
                 *(f"{np.mean(below):.1%}", _hours([end.high for end in its])),
             )
         bounded = [(row.wait, row.bound) for row in some if row.bound is not None]
-        below = [wait <= bound for wait, bound in bounded]
-        upper = _hours([bound for _, bound in bounded])
-        yield trace, scheduler, "binomial bound", "", "", f"{np.mean(below):.1%}", upper
+        if bounded:
+            below = [wait <= bound for wait, bound in bounded]
+            upper = _hours([bound for _, bound in bounded])
+            yield trace, scheduler, "binomial bound", "", "", f"{np.mean(below):.1%}", upper
 
 
 def auc(ranked: Sequence[float], positive: Sequence[bool]) -> float:
