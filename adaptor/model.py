@@ -72,7 +72,7 @@ class FreeSlot(msgspec.Struct, frozen=True):
         return self.start + self.duration
 
 
-class RunningJob(msgspec.Struct, frozen=True):
+class RunningJob(msgspec.Struct, frozen=True, gc=False):
     """Processors in use until `end` at the latest (the time limit); `math.inf` where there is none."""
 
     id: str
@@ -82,7 +82,7 @@ class RunningJob(msgspec.Struct, frozen=True):
     """What it holds of each node; empty: not known."""
 
 
-class PendingJob(msgspec.Struct, frozen=True):
+class PendingJob(msgspec.Struct, frozen=True, gc=False):
     """A job of the queue that waits for processors."""
 
     id: str

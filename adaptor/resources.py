@@ -127,7 +127,7 @@ class OwnNeeds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return size
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a job holds, or will hold, of one node."""
 
     node: str
@@ -205,7 +205,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
         return Part(node=self.name, processors=self.processors, memory=self.memory or 0, gpus=self.gpus)
 
 
-class Need(msgspec.Struct, frozen=True, kw_only=True):
+class Need(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a waiting job asks for: `chunks` equal parts, each on one node."""
 
     chunks: int

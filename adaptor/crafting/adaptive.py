@@ -91,7 +91,7 @@ def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
         if first is None:
             break
         start, end = first.slot.start, first.slot.start + first.request.tr
-        while len(chosen) < allowed and left.minimum(start, end) >= first.request.p:
+        while len(chosen) < allowed and left.minimum(start, end, first.request.p) >= first.request.p:
             _take(left, first)
             chosen.append(first)
     return chosen

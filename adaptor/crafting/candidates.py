@@ -81,7 +81,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         """
         processors = slot.processors
         while candidate := self.candidate(slot, processors):
-            free = profile.minimum(slot.start, slot.start + candidate.request.tr)
+            end = slot.start + candidate.request.tr
+            free = profile.minimum(slot.start, end, candidate.request.p)
             if free >= candidate.request.p:
                 return candidate
             processors = free

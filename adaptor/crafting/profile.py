@@ -78,8 +78,11 @@ class Profile:
         """Free processors at `time` (before the start: those at the start)."""
         return self._free[max(0, bisect_right(self._times, time) - 1)]
 
-    def minimum(self, start: float, end: float) -> int:
-        """The fewest free processors at any instant of [start, end); those at `start` if it is empty."""
+    def minimum(self, start: float, end: float, enough: float = math.inf) -> int:
+        """The fewest free processors at any instant of [start, end); those at `start` if it is empty.
+
+        Where there are `enough`, it may be any number from these to the fewest.
+        """
         first = max(0, bisect_right(self._times, start) - 1)
         last = bisect_left(self._times, end, first + 1)
         return min(self._free[first:last])

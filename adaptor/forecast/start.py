@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 import msgspec
 
@@ -36,6 +38,8 @@ _FEWEST_WAITS = 5
 """Waits of a site from which they count."""
 _WORTH = 0.2
 """Of the wait that a smaller request saves at least."""
+_CANDIDATES = 16
+"""Smaller requests that are looked at of each kind, those for the earliest holes."""
 _AT_ONCE = 1.0
 """Seconds that do not matter."""
 
@@ -156,7 +160,8 @@ class QueueFutures:
             latest = start.value - max(self._known.look, _WORTH * (start.value - at))
         found = []
         for candidates in (self._shorter(asked, at, planned), self._narrower(asked, at, planned)):
-            sooner = {each: begin for each in candidates if (begin := self._planned(each, at)) < planned}
+            first = islice(candidates, _CANDIDATES)
+            sooner = {each: begin for each in first if (begin := self._planned(each, at)) < planned}
             if not sooner:
                 continue
             best = min(sooner, key=lambda each: (sooner[each], -each.processors * each.tr))
@@ -261,8 +266,8 @@ class QueueFutures:
         """Until when its processors are free from now on; None: they are not."""
         free = self.plan.profile(asked.unit)
         times = [time for time, _ in free.steps() if time > self._now]
-        wide = [time for time in times if free.minimum(self._now, time) >= asked.processors]
-        return wide[-1] if wide and len(wide) < len(times) else None
+        short = bisect_left(times, True, key=lambda time: free.minimum(self._now, time) < asked.processors)
+        return times[short - 1] if 0 < short < len(times) else None
 
 
 def processors_for(unit: Need, queue: QueueState, *, all_nodes: bool = False) -> int:

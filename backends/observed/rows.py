@@ -52,7 +52,7 @@ def without(gpus: Gpus, taken: Gpus) -> Gpus:
     return as_gpus(left)
 
 
-class Amounts(msgspec.Struct, frozen=True):
+class Amounts(msgspec.Struct, frozen=True, gc=False):
     """What a job holds of one node (or vnode), or what one has."""
 
     processors: int = 0
@@ -86,7 +86,7 @@ class Amounts(msgspec.Struct, frozen=True):
 NOTHING = Amounts()
 
 
-class JobRow(msgspec.Struct, frozen=True, kw_only=True):
+class JobRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job that waits, runs or is about to end, or an array of jobs that wait."""
 
     id: str

@@ -35,7 +35,7 @@ from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import SlurmShape, misfit, shape_of
 from backends.slurm.questions import SharedCluster, SlurmReading
-from backends.slurm.queue import SlurmSeen, queue_state
+from backends.slurm.queue import JobRows, SlurmSeen, queue_state
 from backends.slurm.rows import NodeRow, Partition, find_partition
 from backends.slurm.submitting import (
     accepted_id,
@@ -66,6 +66,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
+        self._job_rows = JobRows()
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`. Asks nothing that `queue_state` has just read, or the reverse.
@@ -169,6 +170,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 licenses=seen.licenses,
                 ordering=ordering(self._shared.settings),
                 user=self._shared.commands.user(),
+                known=self._job_rows,
                 unknown=unknown_answers(self._shared.settings, seen, partitions.values()),
             )
         )

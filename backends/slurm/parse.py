@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
 from adaptor.model import EndedJob
-from backends.numbers import Row, finite, not_understood, understood, whole
+from backends.numbers import Remembered, Row, finite, not_understood, understood, whole
 from backends.observed.rows import ReservationRow
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
@@ -117,14 +118,29 @@ def queue_format(mark: str) -> str:
     return ",".join(f"{field}:0{mark}" for field in QUEUE_FIELDS)
 
 
-def parse_queue(text: str, mark: str) -> list[QueueRow]:
-    """`squeue -O` with the `queue_format` of this mark."""
-    *values, rest = text.split(mark)
+def queue_rows() -> Remembered[QueueRow]:
+    """The rows that `parse_queue` has made."""
+    return Remembered(partial(understood, "squeue", _queue_row))
+
+
+def parse_queue(text: str, mark: str, known: Remembered[QueueRow] | None = None) -> list[QueueRow]:
+    """`squeue -O` with the `queue_format` of this mark.
+
+    Args:
+        known: rows of earlier answers, which are made once; their marks may differ.
+    """
+    known = known or queue_rows()
+    known.look_anew()
     width = len(QUEUE_FIELDS)
+    if "\0" not in text:  # so that it can stand for the mark: no text of Slurm holds it
+        *lines, rest = text.replace(mark, "\0").split("\0\n")
+        if not rest and all(line.count("\0") == width - 1 for line in lines):
+            return [known.of(line, iter(line.split("\0"))) for line in lines]
+    *values, rest = text.split(mark)
     if rest.strip() or len(values) % width:
         raise not_understood("squeue", rest.strip() or text)
-    starts = range(0, len(values), width)
-    return [understood("squeue", _queue_row, *values[start : start + width]) for start in starts]
+    rows = (tuple(values[start : start + width]) for start in range(0, len(values), width))
+    return [known.of(row, row) for row in rows]
 
 
 def parse_preempted(text: str) -> frozenset[str]:
@@ -133,9 +149,16 @@ def parse_preempted(text: str) -> frozenset[str]:
     return frozenset(id for id, told in pairs if told is not None)
 
 
-def parse_nodes(text: str) -> list[NodeRow]:
-    """`sinfo -N` with NODE_FORMAT."""
-    return _rows("sinfo", text.splitlines(), _node_row)
+def node_rows() -> Remembered[NodeRow]:
+    """The rows that `parse_nodes` has made."""
+    return Remembered(partial(understood, "sinfo", _node_row))
+
+
+def parse_nodes(text: str, known: Remembered[NodeRow] | None = None) -> list[NodeRow]:
+    """`sinfo -N` with NODE_FORMAT. `known`: rows of earlier answers, which are made once."""
+    known = known or node_rows()
+    known.look_anew()
+    return [known.of(line, (line,)) for line in text.splitlines() if line.strip()]
 
 
 def parse_accounting(text: str, delimiter: str = "|") -> list[AccountingRow]:

@@ -19,6 +19,7 @@ from adaptor.model import EndedJob
 from backends.base import TAG_START, SchedulerError
 from backends.commands import Commands, chunks
 from backends.machines.base import Machine
+from backends.numbers import Remembered
 from backends.observed.backend import Reading
 from backends.observed.rows import ReservationRow
 from backends.slurm import parse
@@ -32,7 +33,7 @@ from backends.slurm.parse import (
     parse_qos,
 )
 from backends.slurm.placing.gres import License, NodeDetail, parse_license_rows, parse_node_details
-from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
+from backends.slurm.placing.job_details import JobDetails, job_details, parse_job_details, parse_only_job
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
@@ -88,20 +89,22 @@ class Questions:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
         self._in_system = IN_SYSTEM_SINCE_26_05
+        self._queue_rows, self._own_rows = parse.queue_rows(), parse.queue_rows()
+        self._node_rows, self._job_details = parse.node_rows(), job_details()
 
     def queue(self) -> list[QueueRow]:
         """All users' jobs that wait or run."""
         try:
-            return self._squeue("-t", self._in_system)
+            return self._squeue(self._queue_rows, "-t", self._in_system)
         except SchedulerError as error:
             if "Invalid job state" not in str(error) or self._in_system == IN_SYSTEM:
                 raise
             self._in_system = IN_SYSTEM
-            return self._squeue("-t", self._in_system)
+            return self._squeue(self._queue_rows, "-t", self._in_system)
 
     def own_jobs(self) -> list[QueueRow]:
         """Our user's jobs, with those that ended not longer than MinJobAge ago."""
-        return self._squeue("--me", "-t", "all")
+        return self._squeue(self._own_rows, "--me", "-t", "all")
 
     def preempted(self) -> frozenset[str]:
         """The ids of our user's jobs that ended by themselves after an order to make room."""
@@ -110,7 +113,8 @@ class Questions:
         )
 
     def nodes(self) -> list[NodeRow]:
-        return parse.parse_nodes(self._commands.ask("sinfo", "-h", "-a", "-N", "-o", parse.NODE_FORMAT))
+        text = self._commands.ask("sinfo", "-h", "-a", "-N", "-o", parse.NODE_FORMAT)
+        return parse.parse_nodes(text, self._node_rows)
 
     def node_details(self) -> dict[str, NodeDetail]:
         """By the nodes' names."""
@@ -119,7 +123,8 @@ class Questions:
     def job_details(self, jobs: Iterable[QueueRow]) -> JobDetails:
         """Of these jobs, as far as scontrol knows them still."""
         rows = {row.id: row for row in jobs}
-        details = parse_job_details(self._commands.ask("scontrol", "show", "job", "-a", "-d", "-o"), rows)
+        text = self._commands.ask("scontrol", "show", "job", "-a", "-d", "-o")
+        details = parse_job_details(text, rows, self._job_details)
         found = dict(details.found)
         for id in details.disputed[:MOST_DISPUTED]:
             answer = self._commands.run("scontrol", "show", "job", "-a", "-d", "-o", id)
@@ -174,10 +179,10 @@ class Questions:
         found = parse.parse_records(self._commands.ask("sacct", *options), delimiter, MOST_RECORDS)
         return [job for job, name in found if not name.startswith(TAG_START)]
 
-    def _squeue(self, *selection: str) -> list[QueueRow]:
+    def _squeue(self, known: Remembered[QueueRow], *selection: str) -> list[QueueRow]:
         mark = _unknown_to_jobs()
         text = self._commands.ask("squeue", "-h", "-a", *selection, "-O", parse.queue_format(mark))
-        return parse.parse_queue(text, mark)
+        return parse.parse_queue(text, mark, known)
 
     def _sacct(self, *selection: str) -> list[AccountingRow]:
         delimiter = _unknown_to_jobs()

@@ -28,6 +28,25 @@ from backends.slurm.reasons import is_considered, job_state
 from backends.slurm.rows import QueueRow
 
 
+class JobRows:
+    """Rows of jobs; of a job that is as it was at the last look, no other row is made."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[JobRow, QueueRow, JobDetail | None, int, Need | None]] = {}
+
+    def of(self, jobs: Iterable[tuple[QueueRow, JobDetail | None, int, Need | None]]) -> list[JobRow]:
+        """`job_row` of each."""
+        last, self._rows = self._rows, {}
+        found = []
+        for row, detail, tier, need in jobs:
+            made, *of = last.get(row.id, (None,))
+            if made is None or of[0] is not row or of[1] is not detail or of[2:] != [tier, need]:
+                made = job_row(row, detail, tier=tier, need=need)
+            self._rows[row.id] = (made, row, detail, tier, need)
+            found.append(made)
+        return found
+
+
 class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at the instant `now`."""
 
@@ -48,6 +67,8 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Ours."""
     unknown: Sequence[str] = ()
     """See `backends.slurm.checking`."""
+    known: JobRows = msgspec.field(default_factory=lambda: JobRows())
+    """The rows of earlier looks."""
 
 
 def queue_state(seen: SlurmSeen) -> QueueState:
@@ -129,15 +150,14 @@ def _holds(row: QueueRow, detail: JobDetail | None) -> dict[str, Amounts] | None
 
 def _rows(seen: SlurmSeen) -> list[JobRow]:
     needs = SlurmNeeds(seen.site, whole_nodes=seen.whole_nodes)
-    return [
-        job_row(
-            row,
-            detail := _detail(seen, row),
-            tier=max(seen.tiers.get(partition, 1) for partition in row.partitions),
-            need=needs.of(row, detail),
-        )
-        for row in seen.jobs
-    ]
+    tiers = {
+        names: max(seen.tiers.get(name, 1) for name in names)
+        for names in {row.partitions for row in seen.jobs}
+    }
+    details = ((row, _detail(seen, row)) for row in seen.jobs)
+    return seen.known.of(
+        (row, detail, tiers[row.partitions], needs.of(row, detail)) for row, detail in details
+    )
 
 
 def _detail(seen: SlurmSeen, row: QueueRow) -> JobDetail | None:

@@ -8,6 +8,7 @@ other jobs have ended.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from adaptor.reports import JobState
 
@@ -45,6 +46,7 @@ HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 """Queued, but only a person lets them go on."""
 
 
+@lru_cache(maxsize=1000)
 def job_state(text: str) -> JobState:
     """Of a word as squeue and sacct print it; sacct adds to some: `CANCELLED by 1001`, `CANCELLED+`."""
     words = text.split()
@@ -112,6 +114,7 @@ def never(state: str, reason: str) -> str:
     return f"{problem} ({said})" if problem else ""
 
 
+@lru_cache(maxsize=1000)
 def is_considered(state: str, reason: str) -> bool:
     """Whether the scheduler looks for a place for this queued job at the moment."""
     if never(state, reason):

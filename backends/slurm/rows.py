@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 
-class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
+class QueueRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line of squeue; `id` may stand for several elements of a job array."""
 
     id: str
@@ -39,7 +39,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
     memory_per_gpu: str = ""
 
 
-class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
+class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line of `sinfo -N`: one node in one partition."""
 
     partition: str

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
 import re
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +32,7 @@ from tests.clusters.slurm_conf import ClusterOptions
 from tests.e2e.lab import Lab
 
 OPTIONS = ClusterOptions(
-    nodes=20,
+    nodes=30,
     cpus=4,
     scheduler_parameters="bf_interval=2,sched_interval=2,bf_continue,batch_sched_delay=1",
     min_job_age=86_400,
@@ -41,7 +43,7 @@ CONFIG = """
 """
 USERS = ((0.1, 0.3), (0.5, 0.9), (0.9, 1.0))
 """Shares of their limits that the jobs of three kinds of users run, from and to."""
-SOONEST, PAUSE = 25, 6.0
+SOONEST, PAUSE = 40, 3.0
 """Jobs that wait or run at the beginning, and mean seconds between two requests."""
 
 
@@ -90,8 +92,6 @@ def submit(cluster: ThrowawaySlurm, options: Sequence[str], minutes: int, sleep:
 
 def slurms_own(cluster: ThrowawaySlurm, options: Sequence[str], minutes: int) -> float | None:
     """The start that Slurm itself names for a request."""
-    import subprocess
-
     command = ["sbatch", "--test-only", "-p", "batch", f"-t{minutes}", *options, "--wrap", "true"]
     done = subprocess.run(
         command, env=cluster._environment(), capture_output=True, text=True, check=False, timeout=30
@@ -202,8 +202,6 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="also write each request and its start as JSON")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ThrowawaySlurm(OPTIONS) as cluster:
-        import os
-
         os.environ.update(cluster.env)
         lab = Lab(Path(folder))
         results = run(cluster, lab, chosen.requests, chosen.seed)

@@ -39,7 +39,7 @@ def test_most_intervals_hold_on_a_real_slurm(tmp_path: Path, monkeypatch: pytest
         for name, value in cluster.env.items():
             monkeypatch.setenv(name, value)
         lab = Lab(tmp_path)
-        results = run(cluster, lab, 12, pause=2.0, soonest=15)
+        results = run(cluster, lab, 12, pause=2.0)
         lab.run("daemon", "stop")
     print("\n".join(table(results)))
     assert sum(result.held for result in results) >= 8

@@ -58,14 +58,18 @@ class SlotProfile(Profile):
         twin._taken = defaultdict(list, {key: list(each) for key, each in self._taken.items()})
         return twin
 
-    def minimum(self, start: float, end: float) -> int:
-        alike = sum(count * _least(steps, start, end) for steps, count in self._alike.items())
-        touched = sum(node.minimum(start, end) for node in self._touched.values())
-        return (alike + touched) * self._each
+    def minimum(self, start: float, end: float, enough: float = math.inf) -> int:
+        wanted = enough / self._each
+        units = sum(node.minimum(start, end) for node in self._touched.values())
+        for steps, count in self._alike.items():
+            if units >= wanted:  # a large site has thousands of nodes, and few hold what a request asks for
+                break
+            units += count * _least(steps, start, end)
+        return units * self._each
 
     def earliest_start(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
         while (start := super().earliest_start(processors, duration, not_before)) < math.inf:
-            if self.minimum(start, start + duration) >= processors:
+            if self.minimum(start, start + duration, processors) >= processors:
                 return start
             not_before = min(_next(self._times, start), _next(self._handovers, start))
         return math.inf
@@ -87,7 +91,7 @@ class SlotProfile(Profile):
         return FreeSlot(time, end - time, processors)
 
     def take(self, start: float, duration: float, processors: int) -> None:
-        least = self.minimum(start, start + duration)
+        least = self.minimum(start, start + duration, processors)
         if least < processors:
             raise ValueError(f"{processors} processors wanted for {duration:g} s, but {least} are free")
         left, units = math.ceil(processors / self._each), {}

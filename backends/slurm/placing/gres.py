@@ -143,7 +143,7 @@ def covers(have: GresCounts, wanted: GresCounts) -> bool:
     )
 
 
-class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
+class NodeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Memory in bytes, as much of it as jobs may have."""
 
     memory: int
@@ -179,21 +179,30 @@ def parse_node_details(text: str) -> dict[str, NodeDetail]:
         SchedulerError: a line is not what that command prints.
     """
     found: dict[str, NodeDetail] = {}
+    known: dict[tuple[str, ...], NodeDetail] = {}  # many nodes are alike
     for line in text.splitlines():
         if not line.strip() or "No nodes" in line:
             continue
         name = line.partition(" ")[0]
         if not name.startswith("NodeName="):
             raise not_understood("scontrol show node", line)
-        detail = understood("scontrol show node", _detail, line)
-        found[name.removeprefix("NodeName=")] = msgspec.structs.replace(detail, place=len(found))
+        told = _told(line)
+        if told not in known:
+            known[told] = understood("scontrol show node", lambda _, told=told: _detail(told), line)
+        found[name.removeprefix("NodeName=")] = msgspec.structs.replace(known[told], place=len(found))
     return found
 
 
-def _detail(line: str) -> NodeDetail:
+def _told(line: str) -> tuple[str, ...]:
+    """The values of `_KEYS` in their order; empty: there is none."""
     values: dict[str, str] = {}
     for key, value in _VALUE.findall(line):
         values.setdefault(key, value)  # what stands later may be part of a comment
+    return tuple(values.get(key, "") for key in _KEYS)
+
+
+def _detail(told: tuple[str, ...]) -> NodeDetail:
+    values = {key: value for key, value in zip(_KEYS, told, strict=True) if value}
     gres = gres_counts(values.get("Gres", ""))
     used = values.get("GresUsed", "")
     drained = gpus_of(gres_counts(values.get("GresDrain", "")))

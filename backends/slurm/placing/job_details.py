@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from adaptor.resources import Gpus, Part
-from backends.numbers import not_understood, whole
+from backends.numbers import Remembered, not_understood, whole
 from backends.slurm.fields import expand, parse_count
 from backends.slurm.placing.exclusivity import NOTHING, of_job
 from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
 from backends.slurm.rows import QueueRow
 
 
-class JobWish(msgspec.Struct, frozen=True, kw_only=True):
+class JobWish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a waiting job asks for. Memory in bytes; 0: it does not say."""
 
     tasks: int
@@ -44,7 +44,7 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     excluded: str = ""
 
 
-class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
+class JobDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parts: tuple[Part, ...] = ()
     """Of a running or suspended job."""
     wish: JobWish | None = None
@@ -83,6 +83,8 @@ _WISHED = (
     *("Features", "ReqNodeList", "ExcNodeList"),
 )
 _VALUE = re.compile(rf" ({'|'.join(_WISHED)}|OverSubscribe|Exclusive|Licenses)=(\S*)")
+_FIRST_READ = " ReqNodeList="
+"""Of the fields of `_VALUE` and of the parts, the first."""
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S*) Mem=([0-9]{1,15}) GRES=(\S*)")
 _HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -90,18 +92,30 @@ _HOLDING = frozenset(
 _WAITING = frozenset({"PENDING", "REQUEUED", "EXPEDITING"})
 
 
-def parse_job_details(text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
+def job_details() -> Remembered[JobDetail | None]:
+    """The details that `parse_job_details` has made."""
+    return Remembered(_detail)
+
+
+def parse_job_details(
+    text: str, rows: Mapping[str, QueueRow], known: Remembered[JobDetail | None] | None = None
+) -> JobDetails:
     """`scontrol show job -a -d -o`, of the jobs that squeue shows: `rows`, by their ids.
+
+    Args:
+        known: details of earlier answers, which are made once.
 
     Raises:
         SchedulerError: there is text, and it does not begin as what that command prints.
     """
     if not text.startswith("JobId=") and text.strip() and "No jobs" not in text:
         raise not_understood("scontrol show job", text.strip())
+    known = known or job_details()
+    known.look_anew()
     found: dict[str, JobDetail] = {}
     disputed: set[str] = set()
     unread: set[str] = set()
-    for id, detail in _records(text, rows):
+    for id, detail in _records(text, rows, known):
         if detail is None:
             unread.add(id)
         elif found.setdefault(id, detail) != detail:
@@ -117,17 +131,19 @@ def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
     head = _HEAD.match(text)
     name_end = _past(text, head.end(), row.name) if head is not None and _id(head) == row.id else None
-    return _read(text, name_end, row)[0] if name_end is not None else None
+    return _read(text, name_end, row, job_details())[0] if name_end is not None else None
 
 
-def _records(text: str, rows: Mapping[str, QueueRow]) -> Iterator[tuple[str, JobDetail | None]]:
+def _records(
+    text: str, rows: Mapping[str, QueueRow], known: Remembered[JobDetail | None]
+) -> Iterator[tuple[str, JobDetail | None]]:
     """The id and the detail of each record of these jobs; None: it has another form."""
     head = _HEAD.search(text)
     while head is not None:
         row, end = rows.get(_id(head)), head.end()
         name_end = _past(text, end, row.name) if row is not None else None
         if row is not None and name_end is not None:
-            detail, end = _read(text, name_end, row)
+            detail, end = _read(text, name_end, row, known)
             yield row.id, detail
         head = _HEAD.search(text, end)
 
@@ -149,7 +165,9 @@ def _past(text: str, start: int, value: str) -> int | None:
     return None
 
 
-def _read(text: str, start: int, row: QueueRow) -> tuple[JobDetail | None, int]:
+def _read(
+    text: str, start: int, row: QueueRow, known: Remembered[JobDetail | None]
+) -> tuple[JobDetail | None, int]:
     """What a record says, and where it was read to; `start`: where the job's name ends."""
     owner = _NAME_TO_ACCOUNT.match(text, start)
     account = _past(text, owner.end(), row.account) if owner is not None else None
@@ -164,10 +182,16 @@ def _read(text: str, start: int, row: QueueRow) -> tuple[JobDetail | None, int]:
     end = text.find(" Network=", state.end(), len(text) if line_end < 0 else line_end)
     if end < 0:
         return None, start
-    return _detail(state[1], text[state.start() : end + 1], owner[1], row), end
+    # What is read stands behind; before it stand the times, which change from look to look.
+    begin = max(state.start(), text.find(_FIRST_READ, state.end(), end))
+    told = (
+        *(state[1], text[begin : end + 1], owner[1]),
+        *(row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu),
+    )
+    return known.of(told, told), end
 
 
-def _detail(state: str, fields: str, user: str, row: QueueRow) -> JobDetail | None:
+def _detail(state: str, fields: str, user: str, *gpus: str) -> JobDetail | None:
     values: dict[str, str] = {}
     for key, value in _VALUE.findall(fields):
         values.setdefault(key, "" if value == "(null)" else value)
@@ -177,7 +201,7 @@ def _detail(state: str, fields: str, user: str, row: QueueRow) -> JobDetail | No
             return None
         return JobDetail(
             parts=parts,
-            wish=_wish(values, row) if state in _WAITING else None,
+            wish=_wish(values, gpus) if state in _WAITING else None,
             exclusive=of_job(values),
             licenses=values.get("Licenses", "") if state in _HOLDING else "",
             user=user,
@@ -203,13 +227,12 @@ def _ids(text: str) -> int:
     return count
 
 
-def _wish(values: Mapping[str, str], row: QueueRow) -> JobWish:
-    told = tuple(values.get(key, "") for key in _WISHED)
-    return _made(told, (row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu))
+def _wish(values: Mapping[str, str], gpus: tuple[str, ...]) -> JobWish:
+    return _made(tuple(values.get(key, "") for key in _WISHED), gpus)
 
 
 @functools.lru_cache(maxsize=1000)
-def _made(told: tuple[str, ...], gpus: tuple[str, str, str, str]) -> JobWish:
+def _made(told: tuple[str, ...], gpus: tuple[str, ...]) -> JobWish:
     """Remembered, since many jobs of a queue are alike."""
     numbers, cpus, tasks, per_task, memory_per_cpu, memory_per_node, features, required, excluded = told
     per_job, per_node, per_gpu_task, memory_per_gpu = gpus

@@ -147,6 +147,16 @@ def test_what_is_taken_is_gone_and_comes_back(queue: QueueState, unit: Need, dat
     assert [profile.minimum(*each) for each in windows] == [untouched.minimum(*each) for each in windows]
 
 
+@given(node_queues(planned=True), needs(), st.integers(0, 40), st.integers(1, 20), st.integers(1, 40))
+def test_enough_is_told_of_more_than_is_asked_for(
+    queue: QueueState, unit: Need, start: int, length: int, enough: int
+) -> None:
+    profile = slots(queue, unit)
+    exact = profile.minimum(start, start + length)
+    found = profile.minimum(start, start + length, enough)
+    assert found == exact or enough <= found < exact
+
+
 @given(node_queues(), needs(), st.integers(1, 8), st.integers(1, 20))
 def test_the_earliest_start_is_the_first_second_with_room(
     queue: QueueState, unit: Need, units: int, seconds: int
