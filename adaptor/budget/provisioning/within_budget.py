@@ -30,8 +30,8 @@ HINTED = 0.5
 With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
 """
 LOOSE = 2
-"""A budget whose rest pays for this many times the remaining work lets hosts be bought before as many tasks
-have finished. The first tasks to finish are short ones: with a tight budget their mean buys too many hosts."""
+"""A rest of the budget that pays for this many times the remaining work buys hosts before as many tasks
+have finished. The first to finish are short ones: with a tight budget their mean buys too many hosts."""
 AMPLE = 4
 """A budget that pays for this many times the first estimate of each task bounds no hosts."""
 FIRST_TASKS = 8
