@@ -237,8 +237,13 @@ class SchedulingState:
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that a pilot must have left when the task starts in it."""
         more_wait = bag.count(TaskState.WAITING) > bag.count(TaskState.LEASED)
-        even = more_wait and bag.spec.signal is None
+        even = (more_wait or self._pays_for_idle(bag)) and bag.spec.signal is None
         return self.estimate_of(bag, site, task, even=even) + self.sites[site].last
+
+    def _pays_for_idle(self, bag: Bag) -> bool:
+        """True if a bag has a budget alone and unknown runtimes: its slots cost the same when idle."""
+        known = bag.spec.time is not None or bool(bag.earlier)
+        return bag.id in self.alone and not bag.spec.aims and not known
 
     def estimate_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
         """The estimated runtime of the task, seconds: not less than it ran before a preemption, and without

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -361,6 +362,24 @@ def test_at_even_odds_a_task_starts_that_may_be_cut(
         (again,) = world.join("last").running
         assert (again.task, again.attempt) == (key.task, key.attempt + 1)
         assert world.state(bag, key.task) is TaskState.LEASED
+
+
+@pytest.mark.parametrize(
+    ("options", "starts"),
+    [({}, True), ({"time": 45.0}, False)],
+    ids=["unknown runtimes", "known ones"],
+)
+def test_with_a_budget_alone_a_task_starts_at_even_odds_until_the_end(
+    world: World, options: dict[str, Any], starts: bool
+) -> None:
+    world.broker.state.sites["site"] = msgspec.structs.replace(TERMS, even_odds=True)
+    bag = world.submit(len(MIXED) + 2, **options)
+    player = world.join("long")
+    for took in MIXED:
+        world.finish(player, took=took)
+    world.broker.state.alone.add(bag)
+    world.broker.own_pilot(99, bag)
+    assert bool(world.join("short", time_left=70, pilot=99).running) is starts
 
 
 def test_a_task_that_gets_a_signal_before_its_end_starts_only_where_the_longest_fits(world: World) -> None:

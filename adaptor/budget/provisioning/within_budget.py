@@ -29,6 +29,9 @@ HINTED = 0.5
 
 With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
 """
+LOOSE = 2
+"""A rest of the budget that pays for this many times the remaining work buys hosts before as many tasks
+have finished. The first to finish are short ones: with a tight budget their mean buys too many hosts."""
 AMPLE = 4
 """A budget that pays for this many times the first estimate of each task bounds no hosts."""
 FIRST_TASKS = 8
@@ -55,7 +58,11 @@ def hosts_within(course: Course, purse: Purse) -> int:
         if _ample(course, mean):
             return course.tasks
         return 0 if course.there else max(1, int(LOST_AT_FIRST * purse.whole / each))
-    return max(1, int(max(purse.left - _uncovered(course, mean), LOST * purse.left) / each))
+    found = max(1, int(max(purse.left - _uncovered(course, mean), LOST * purse.left) / each))
+    remaining = course.waiting + course.sums.running
+    if course.hint is not None or not course.there or purse.whole >= LOOSE * mean * remaining:
+        return found
+    return min(found, max(0, course.sums.finished - course.there))
 
 
 def useful_seconds(course: Course, purse: Purse, hosts: float, longest: float) -> float:

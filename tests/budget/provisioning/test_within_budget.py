@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
@@ -50,7 +50,19 @@ def test_a_tight_one_begins_with_few_and_buys_no_more_until_a_runtime_is_known()
 
 def test_the_first_tasks_to_finish_are_short_ones_and_say_nothing() -> None:
     assert hosts_within(course(finished=10, running=30, hosts=40), purse(1.1)) == 0
-    assert hosts_within(course(finished=20, running=30, hosts=40), purse(1.3)) > 0
+    assert hosts_within(course(finished=20, running=30, hosts=10), purse(1.3)) > 0
+
+
+@given(st.integers(1, 200), st.integers(1, 64), st.floats(1.0, 1.8))
+def test_within_a_tight_budget_no_more_hosts_are_there_than_tasks_have_finished(
+    finished: int, hosts: int, work: float
+) -> None:
+    known = course(finished=finished, running=min(hosts, 256 - finished), hosts=hosts)
+    assume(not known.blind)
+    left = purse(work * (256 - finished) / 256)
+    assert hosts_within(known, left) <= max(0, finished - hosts)
+    hinted = msgspec.structs.replace(known, hint=200.0)
+    assert hosts_within(hinted, left) >= 1
 
 
 @given(st.floats(1.0, 10.0), st.floats(1.0, 3.0), st.integers(20, 200))
