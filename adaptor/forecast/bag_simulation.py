@@ -58,6 +58,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks that can run at the same time, at most, by all limits."""
     at_once: int | None = None
     """Tasks that the bag wants to run at the same time at most; None: all."""
+    idle_costs: bool = False
+    """Whether tasks may start at even odds even if few wait."""
 
 
 class Course(NamedTuple):
@@ -304,7 +306,7 @@ class _Simulation:
             self._run(pilot, self._now, task.takes, number=task.number)
             return
         more_wait = self._left + len(self._cuts) > len(self._running)
-        needed = self._even[site] if more_wait else self._needed[site]
+        needed = self._even[site] if more_wait or self._work.idle_costs else self._needed[site]
         if left < needed or self._left <= 0:
             self._leave(pilot)
             return

@@ -204,4 +204,5 @@ def _work(known: KnownBag) -> Work:
         sums=msgspec.structs.replace(known.sums),
         most=max(1, min(most, known.waiting + known.running)),
         at_once=known.at_once,
+        idle_costs=known.idle_costs,
     )

@@ -110,6 +110,8 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for which waiting tasks ran before they were cut."""
     pays: bool = False
     """Whether it has pilots of its own, whose cost is known."""
+    idle_costs: bool = False
+    """Whether its tasks may start at even odds even if few wait (`scheduling.bag.idle_costs`)."""
     used: int = 0
     """Millionths of a credit that its ended pilots were charged."""
     aims: KnownAims | None = None

@@ -21,7 +21,7 @@ from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Lease, Orders
 from adaptor.resources import TaskSize
 from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
 from adaptor.runtimes.sample import RuntimeSample
-from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.bag import Bag, idle_costs
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.lines import Line
@@ -237,13 +237,9 @@ class SchedulingState:
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that a pilot must have left when the task starts in it."""
         more_wait = bag.count(TaskState.WAITING) > bag.count(TaskState.LEASED)
-        even = (more_wait or self._pays_for_idle(bag)) and bag.spec.signal is None
+        tries = more_wait or idle_costs(bag.spec, bag.earlier, alone=bag.id in self.alone)
+        even = tries and bag.spec.signal is None
         return self.estimate_of(bag, site, task, even=even) + self.sites[site].last
-
-    def _pays_for_idle(self, bag: Bag) -> bool:
-        """True if a bag has a budget alone and unknown runtimes: its slots cost the same when idle."""
-        known = bag.spec.time is not None or bool(bag.earlier)
-        return bag.id in self.alone and not bag.spec.aims and not known
 
     def estimate_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
         """The estimated runtime of the task, seconds: not less than it ran before a preemption, and without

@@ -70,9 +70,11 @@ def course(
     rule: RuntimeRule = RULE,
     waiting: int = 1,
     pilots: Sequence[PilotAhead] = (),
+    idle_costs: bool = False,
     **learned: Any,
 ) -> Course:
-    work = Work(now=0.0, waiting=waiting, learners={"here": rule.learner(LearnedRuntimes(**learned))}, most=4)
+    learners = {"here": rule.learner(LearnedRuntimes(**learned))}
+    work = Work(now=0.0, waiting=waiting, learners=learners, most=4, idle_costs=idle_costs)
     return course_of(work, pilots, Always(takes), supply)
 
 
@@ -95,12 +97,27 @@ def test_a_task_longer_than_any_request_is_given_up() -> None:
     assert found.end < math.inf
 
 
+SEVERAL: dict[str, Any] = {"finished": ENOUGH, "total": ENOUGH * 50.0, "longest": 400.0}
+
+
 @pytest.mark.parametrize(("even_odds", "end"), [(True, 100.0), (False, math.inf)])
 def test_tasks_start_at_even_odds_where_the_bag_does_so(even_odds: bool, end: float) -> None:
     """A pilot has time for usual tasks, and not for the longest; more tasks wait than run."""
     rule = msgspec.structs.replace(RULE, even_odds=even_odds)
-    several = {"finished": ENOUGH, "total": ENOUGH * 50.0, "longest": 400.0}
-    found = course(50.0, Exactly(most=0), rule=rule, waiting=2, pilots=[pilot(120.0)], **several)
+    found = course(50.0, Exactly(most=0), rule=rule, waiting=2, pilots=[pilot(120.0)], **SEVERAL)
+    assert found.end == end
+
+
+@pytest.mark.parametrize(("idle_costs", "end"), [(False, 100.0), (True, 50.0)])
+def test_where_idle_slots_cost_the_same_the_last_task_starts_at_even_odds_too(
+    idle_costs: bool, end: float
+) -> None:
+    """As many wait as run when the second of two slots is asked."""
+    rule = msgspec.structs.replace(RULE, even_odds=True)
+    pilots = [pilot(120.0), pilot(120.0)]
+    found = course(
+        50.0, Exactly(most=0), rule=rule, waiting=2, pilots=pilots, idle_costs=idle_costs, **SEVERAL
+    )
     assert found.end == end
 
 

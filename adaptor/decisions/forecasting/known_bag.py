@@ -21,6 +21,7 @@ from adaptor.forecast.known import KnownAims, KnownBag, KnownPilot, KnownSite
 from adaptor.model import PilotState
 from adaptor.runtimes.possible import RuntimeKnowledge
 from adaptor.runtimes.sums import RuntimeSums
+from adaptor.scheduling.bag import idle_costs
 from adaptor.scheduling.facts import BagFacts
 
 _SAID, _UNKNOWN = 0.5, 1.5
@@ -65,6 +66,7 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
         beside=ahead.beside,
         at_once=bag.spec.max_running,
         pays=ahead.alone,
+        idle_costs=idle_costs(bag.spec, bag.earlier, alone=ahead.alone),
         used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if ahead.alone else 0,
         aims=_aims(snapshot, bag) if ahead.alone and bag.spec.paced else None,
         scores=snapshot.scores,
