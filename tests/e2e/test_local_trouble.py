@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -55,10 +56,10 @@ def test_the_walltime_is_met_tr_grows_and_nothing_is_charged(lab: Lab) -> None:
     lab.bag(["sleep 7"] * 2)
     lab.run("run", "tasks.bag")
     exactly_one_result_each(lab, 1, 2)
-    first, *later = [request["tr"] for request in lab.ask("report", "1")["requests"]]
-    assert first == 8
-    grown = next(tr for tr in later if tr != 8)  # a busy machine may let some end before their tasks begin
-    assert grown - 6 >= 3 * (first - 6)
+    asked = [request["tr"] for request in lab.ask("report", "1")["requests"]]
+    assert asked[0] == 8
+    # A busy machine may let some end before their tasks begin; the pad then grows too, by less.
+    assert max(longer - before for before, longer in pairwise(asked)) >= (3 - 1) * 2
 
 
 def test_a_task_longer_than_any_request_is_told_and_not_tried_for_ever(lab: Lab) -> None:
