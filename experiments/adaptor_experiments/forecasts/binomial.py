@@ -14,10 +14,10 @@ from scipy.stats import binom
 
 QUANTILE, CONFIDENCE = 0.95, 0.95
 _RARE = 3
-"""Misses in a row that count as a change of the queue: by chance, 1 of 8,000 waits begins three such (§4.2;
-the paper allows more where waits are autocorrelated)."""
+"""Misses in a row that count as a change of the queue: by chance, 1 of 8,000 waits begins three such. The
+paper allows more where waits are autocorrelated."""
 _WIDTHS = (4, 16, 64)
-"""The largest processors of the kinds of similar jobs (§5.2); wider jobs are the last kind."""
+"""The largest processors of the kinds of similar jobs; wider jobs are the last kind."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -25,7 +25,7 @@ def bound_place(waits: int) -> int | None:
     """The place from 0, in ascending order, of the past wait that is the bound; None: too few are known.
 
     At most `place` of the waits lie below the quantile with probability P(Binomial(n, q) <= place), so the
-    order statistic bounds the quantile from above with the confidence (§4.1). 59 waits are the fewest.
+    order statistic bounds the quantile from above with the confidence. 59 waits are the fewest.
     """
     place = int(binom.ppf(CONFIDENCE, waits, QUANTILE))
     return place if place < waits else None
