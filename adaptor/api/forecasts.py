@@ -157,6 +157,11 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     """Empty, or why the queue could not be read."""
 
+    @property
+    def place(self) -> str:
+        """`hpc/long`, or the site alone."""
+        return f"{self.site}/{self.partition}" if self.partition else self.site
+
 
 class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
     """When a request would start at each place, the earliest first; or when a job does that waits."""

@@ -246,11 +246,11 @@ def expand(template: str, axes: Sequence[Axis], *, as_parallel: bool = False) ->
     names = [name for axis in axes for name in axis.names]
     pieces = list(_literal_or_field(_clean(template), names, as_parallel))
     used = {name for piece in pieces if isinstance(piece, _Field) for name in piece.names}
+    unused = [name for axis in axes for name in axis.names if name not in used and not axis.table]
     if as_parallel and not used:
         pieces += [" ", _Field("", names, "")]
         used.update(names)
-    unused = [name for axis in axes for name in axis.names if name not in used and not axis.table]
-    if unused and not as_parallel:
+    elif unused and not as_parallel:
         raise UsageError(f"--param {unused[0]}: not used; the template has no {{{unused[0]}}}")
     _check_quotes(pieces, axes)
     tasks = []

@@ -126,12 +126,12 @@ def read(
 def _sites(question: api.GetStart, config: str | None) -> Sites:
     """Those that are asked: of the configuration, or of the scheduler that answers here."""
     from adaptor.config.loading import config_path, load_config
+    from adaptor.decisions.new_bags import check_sites
     from backends.registry import described_here
 
     path = config_path(config)
     sites = load_config(path).sites if path else _described(described_here(), question.partition)
-    if question.site and question.site not in sites:
-        raise UsageError(f"there is no site {question.site!r}; the configuration has: {', '.join(sites)}")
+    check_sites(filter(None, [question.site]), sites)
     return {name: each for name, each in sites.items() if question.site in ("", name)}
 
 

@@ -24,6 +24,7 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
+from adaptor.forecast.calibration import Kind
 from adaptor.journal.damage import understood
 from adaptor.journal.forecast_rows import bags_with_forecast, past_scores
 from adaptor.journal.journal import Journal
@@ -93,8 +94,8 @@ class Core:
             self.treasury = self._open_treasury()
             self.forecast_kept = self.journal.read(bags_with_forecast)
             """Bags whose first forecast is kept."""
-            self.scores = self.journal.read(past_scores)
-            """By kind of forecast: how far earlier ones were off, the oldest first."""
+            self._scores: dict[Kind, list[float]] | None = self.journal.read(past_scores)
+            """None: bags have ended since they were read."""
 
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""
@@ -105,6 +106,13 @@ class Core:
     @property
     def ledger(self) -> Ledger:
         return self.treasury.ledger
+
+    @property
+    def scores(self) -> dict[Kind, list[float]]:
+        """By kind of forecast: how far earlier ones were off, the oldest first."""
+        if self._scores is None:
+            self._scores = self.journal.read(past_scores)
+        return self._scores
 
     def snapshot(self, site: str, now: float) -> Snapshot:
         """What a step of the site would decide on at this time."""
@@ -137,7 +145,7 @@ class Core:
             self.earlier.writer(changes, self.now()),
         )
         if any(tally.ended for tally in changes.tallies.values()):
-            self.scores = self.journal.read(past_scores)
+            self._scores = None
         self.results += sum(isinstance(each, AttemptEnd) for each in changes.attempts)
         for pilot, outcome in self.losses.items():
             self.journal.name_losses(pilot, outcome)

@@ -14,7 +14,7 @@ from adaptor.api.forecasts import JobStanding
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.futures.run_shares import MOST, RunShares
 from adaptor.daemon.sites import make_backend
-from adaptor.errors import AdaptorError, JournalError, UsageError
+from adaptor.errors import AdaptorError, UsageError
 from adaptor.forecast.asked import beyond, request_at, why_never
 from adaptor.forecast.start import (
     Alternative,
@@ -104,7 +104,7 @@ def told(asked: GetStart, found: Sequence[StartView]) -> list[StartView]:
     Raises:
         UsageError: no place can ever hold the request, or none knows the job.
     """
-    refused = {_place(view): view.never or view.reason for view in found if _is_refused(view)}
+    refused = {view.place: view.never or view.reason for view in found if _is_refused(view)}
     if found and len(refused) == len(found):
         what = f"job {asked.job} is not known" if asked.job else "no such request can start"
         raise UsageError(f"{what}: {'; '.join(f'{place}: {why}' for place, why in refused.items())}")
@@ -114,10 +114,6 @@ def told(asked: GetStart, found: Sequence[StartView]) -> list[StartView]:
 
 def _is_refused(view: StartView) -> bool:
     return bool(view.never) or view.standing == "unknown"
-
-
-def _place(view: StartView) -> str:
-    return f"{view.site}/{view.partition}" if view.partition else view.site
 
 
 def unread(site: str, problem: str, *, partition: str = "") -> StartView:
@@ -148,7 +144,7 @@ def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetSta
         seen.starts.forecast(queue, futures.job)
     return msgspec.structs.replace(
         _with_forecast(view, found, request, seen, queue, asked.at),
-        choices=[_choice(each) for each in futures.alternatives(request, at)],
+        choices=[_choice(each) for each in futures.alternatives(request, found, at)],
     )
 
 
@@ -164,9 +160,8 @@ def _refused(request: StartRequest, ceilings: Ceilings | None) -> str:
 def _of_job(seen: SiteSeen, asked: str) -> StartView:
     """Of the first place where it waits."""
     for partition, queue in seen.places.items():
-        ids = [job.id for job in queue.pending if _means(asked, job.id)]
-        if ids:
-            job = next(job for job in queue.pending if job.id == ids[0])
+        job = next((job for job in queue.pending if _means(asked, job.id)), None)
+        if job is not None:
             view = StartView(
                 site=seen.name,
                 partition=partition,
@@ -326,7 +321,7 @@ def report_of(backend: Backend, job: str) -> JobReport | None:
 def _learned(name: str, backend: Backend, config: SiteConfig) -> tuple[RunShares, list[PilotWait]]:
     """By the journal of a daemon that does not run, and by the scheduler's records where that knows few."""
     shares, waits = RunShares(), []
-    with suppress(JournalError, AdaptorError), closing(open_for_reading(state_directory())) as db:
+    with suppress(AdaptorError), closing(open_for_reading(state_directory())) as db:
         shares, waits = RunShares(local_runs(db, name)), pilot_waits(db, name)
     if config.read_history and len(shares) < MOST:
         with suppress(SchedulerError):

@@ -227,8 +227,7 @@ class SiteMemory:
     def _rules_now(self, now: float) -> SiteRules:
         """Requests are not withdrawn for better ones where one step could withdraw more than are left."""
         left = self._withdrawals.allowance(now).left
-        queued = sum(pilot.state is PilotState.QUEUED for pilot in self.requests)
-        if left is None or left >= queued:
+        if left is None or left >= sum(pilot.state is PilotState.QUEUED for pilot in self.requests):
             return self.rules
         return msgspec.structs.replace(self.rules, may_withdraw=False)
 

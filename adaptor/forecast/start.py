@@ -151,10 +151,16 @@ class QueueFutures:
         before = None if planned <= self._now + _AT_ONCE else self._before(planned, None, id)
         return self._forecast(planned, self._raw(starts, planned, self._now), before)
 
-    def alternatives(self, asked: StartRequest, at: float | None = None) -> list[Alternative]:
-        """A shorter and a narrower request that start well before this one, if there are any."""
+    def alternatives(
+        self, asked: StartRequest, whole: StartForecast, at: float | None = None
+    ) -> list[Alternative]:
+        """A shorter and a narrower request that start well before this one, if there are any.
+
+        Args:
+            whole: the forecast of this one, by `request`.
+        """
         at = self._now if at is None else max(at, self._now)
-        planned, start = self._planned(asked, at), self.request(asked, at).start
+        planned, start = whole.planned, whole.start
         latest = math.inf
         if start is not None:
             latest = start.value - max(self._known.look, _WORTH * (start.value - at))

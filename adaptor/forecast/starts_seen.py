@@ -42,6 +42,8 @@ class StartsSeen:
 
     def looked(self, queue: QueueState) -> None:
         """Judge the jobs that run by now, and forget those that are gone."""
+        if not self._first:
+            return
         states = list(queue.partitions.values()) or [queue]
         waiting = {job.id for state in states for job in state.pending}
         started = {

@@ -63,12 +63,17 @@ def sacct(arguments: list[str], _folder: Path) -> int:
     return _print("sacct", wanted, there, rows)
 
 
-def _read(name: str, arguments: list[str]) -> Asked:
-    """What is asked for, where any of our jobs may be meant; else the real command takes over."""
+def understood(name: str, arguments: list[str]) -> Asked:
+    """What is asked for; the real command takes over where an option is not known here."""
     try:
-        wanted = read(name, arguments)
+        return read(name, arguments)
     except OptionError as error:
         pass_on(name, arguments, str(error) if found(name) is None else "")
+
+
+def _read(name: str, arguments: list[str]) -> Asked:
+    """What is asked for, where any of our jobs may be meant; else the real command takes over."""
+    wanted = understood(name, arguments)
     if not wanted.for_ours and (found(name) is not None or not wanted.for_scheduler):
         pass_on(name, arguments)
     return wanted

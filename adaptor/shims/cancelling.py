@@ -9,21 +9,18 @@ from collections import defaultdict
 from pathlib import Path
 
 from adaptor import api
-from adaptor.bagfile.scripts.getopt import OptionError
 from adaptor.client.bags import Client
 from adaptor.errors import NoDaemonError
+from adaptor.shims.asking import understood
 from adaptor.shims.jobs import ACTIVE, Jobs
-from adaptor.shims.options import Asked, read
+from adaptor.shims.options import Asked
 from adaptor.shims.real import asked, found, pass_on, tell
 
 _ENDING = ("KILL", "SIGKILL", "9", "TERM", "SIGTERM", "15")
 
 
 def scancel(arguments: list[str], _folder: Path) -> int:
-    try:
-        wanted = read("scancel", arguments)
-    except OptionError as error:
-        pass_on("scancel", arguments, str(error) if found("scancel") is None else "")
+    wanted = understood("scancel", arguments)
     chooses = wanted.has("name", "jobname", "user", "me", "state")
     if not wanted.for_ours or not (wanted.by_id or chooses):
         pass_on("scancel", arguments)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adaptor.cli.options import config_option
+from adaptor.cli.options import config_option, of_kind
 from adaptor.cli.printing import printable
 from adaptor.errors import UsageError
 from adaptor.option_kinds import DURATION
@@ -28,25 +28,18 @@ def script(folder: Path, command: str) -> str:
     return f'#!/bin/sh\n{FOLDER}={shlex.quote(str(folder))} exec {words} "$@"\n'
 
 
-def _seconds(_ctx: click.Context, _param: click.Parameter, text: str | None) -> float | None:
-    try:
-        return None if text is None else float(DURATION.parse(text, 0.0))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--max-time",
     metavar="DURATION",
-    callback=_seconds,
+    type=of_kind(DURATION),
     help="The longest --time of a small job (default: 1h).",
 )
 @click.option(
     "--default-time",
     metavar="DURATION",
-    callback=_seconds,
+    type=of_kind(DURATION),
     help="Time limit of jobs that ask for none (default: they go to the scheduler).",
 )
 @config_option

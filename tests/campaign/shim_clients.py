@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,21 +104,6 @@ def turnaround(folder: Path, words: Sequence[str], environment: Mapping[str, str
     return seconds
 
 
-def given(cluster: ThrowawaySlurm) -> int:
-    """How many jobs Slurm was given so far."""
-    said = cluster.run(["scontrol", "show", "config"])
-    line = next(line for line in said.splitlines() if line.startswith("NEXT_JOB_ID"))
-    return int(line.split("=")[1]) - 1
-
-
-def give_srun(folder: Path, cluster: ThrowawaySlurm) -> None:
-    """Put an `srun` first that finds the cluster in jobs, too: Snakemake's plugin drops $SLURM_CONF."""
-    folder.mkdir()
-    (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={cluster.conf} exec {shutil.which("srun")} "$@"\n')
-    (folder / "srun").chmod(0o755)
-    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
-
-
 CLIENTS = ("a loop of sbatch", "submitit submit", "submitit map_array", "snakemake")
 
 
@@ -131,7 +115,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root, ThrowawaySlurm() as cluster:
         os.environ["SLURM_CONF"] = str(cluster.conf)
-        give_srun(Path(root, "bin"), cluster)
+        cluster.put_srun_first(Path(root, "bin"))
         for client in options.client or CLIENTS:
             if client == "snakemake" and not options.snakemake:
                 continue
@@ -145,13 +129,13 @@ def main() -> None:
                     lab.run("shims", place / "bin")
                     environment["PATH"] = f"{place / 'bin'}:{environment['PATH']}"
                 words = words_of(client, lab.work, options.jobs, options.snakemake)
-                before = given(cluster)
+                before = cluster.last_job()
                 try:
                     seconds = turnaround(lab.work, words, environment, options.jobs)
                 finally:
                     lab.close()
                 version = version_of(client, options.snakemake)
-                count = given(cluster) - before
+                count = cluster.last_job() - before
                 print(
                     f"{client} {version}, {way}: {options.jobs} jobs in {seconds:.0f} s, {count} Slurm jobs",
                     flush=True,

@@ -101,6 +101,20 @@ class ThrowawaySlurm(Throwaway):
             raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
+    def last_job(self) -> int:
+        """The number of the last job that was submitted."""
+        said = self.run(["scontrol", "show", "config"])
+        line = next(line for line in said.splitlines() if line.startswith("NEXT_JOB_ID"))
+        return int(line.split("=")[1]) - 1
+
+    def put_srun_first(self, folder: Path) -> None:
+        """Put an `srun` first in PATH that finds the cluster in jobs, too: some clients drop $SLURM_CONF."""
+        folder.mkdir()
+        program = folder / "srun"
+        program.write_text(f'#!/bin/sh\nSLURM_CONF={self.conf} exec {shutil.which("srun")} "$@"\n')
+        program.chmod(0o755)
+        os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+
     def wait_ready(self) -> None:
         """Until every node is in service."""
         self._until(self._all_nodes_up, "the nodes did not come up")

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from tests.campaign.shim_clients import SITE, given, words_of
+from tests.campaign.shim_clients import SITE, words_of
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 
@@ -24,14 +24,14 @@ def test_small_jobs_of_a_client_take_few_jobs(slurm: ThrowawaySlurm, lab: Lab, c
     lab.run("shims", lab.root / "bin")
     path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
     environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
-    before = given(slurm)
+    before = slurm.last_job()
     done = subprocess.run(
         words_of(client, lab.work, JOBS, ""),
         cwd=lab.work, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{lab.log()}"
     assert len(list(lab.work.glob("*.done"))) == JOBS
-    assert given(slurm) - before < JOBS
+    assert slurm.last_job() - before < JOBS
     large = subprocess.run(
         ["sbatch", "--parsable", "--time=2:00:00", "-o", "/dev/null", "--wrap", "true"],
         cwd=lab.work, env=environment, capture_output=True, text=True, check=True,

@@ -125,7 +125,7 @@ def test_what_fits_now_by_the_limits_starts_now(queue: QueueState, p: int, tr: i
 def test_what_is_offered_is_smaller_and_starts_sooner(queue: QueueState, p: int, tr: int) -> None:
     found, asked = futures(queue), request(p, tr)
     whole = found.request(asked)
-    for each in found.alternatives(asked):
+    for each in found.alternatives(asked, whole):
         smaller = each.request
         assert (smaller.processors, smaller.tr) != (p, tr)
         assert smaller.processors <= p
@@ -158,7 +158,7 @@ def test_a_hole_that_is_too_short_is_named_with_what_ends_it() -> None:
     assert found.planned == NOW + 1500
     assert found.before is not None
     assert (found.before.hole, found.before.then) == (NOW + 900, "reservation x")
-    (shorter,) = futures(queue).alternatives(request(4, 3600.0))
+    (shorter,) = futures(queue).alternatives(request(4, 3600.0), found)
     assert (shorter.request.tr, shorter.forecast.planned) == (900.0, NOW)
 
 

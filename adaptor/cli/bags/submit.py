@@ -31,8 +31,14 @@ from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.guard_rails import MostFails
 
 
-def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool = False) -> None:
-    """The number of the new bag and of its tasks, and what earlier bags have of what was asked."""
+def tell_submitted(
+    question: api.Submit, answer: api.Submitted, *, as_json: bool = False, err: bool = False
+) -> None:
+    """The number of the new bag and of its tasks, and what earlier bags have of what was asked.
+
+    Args:
+        err: whether it goes to stderr, since stdout has what the tasks write.
+    """
     known = sum(each.done + each.to_run for each in answer.taken_over)
     new, spec = len(question.bag.tasks) - known, question.bag.spec
     if as_json:
@@ -45,15 +51,15 @@ def tell_submitted(question: api.Submit, answer: api.Submitted, *, as_json: bool
         tell_refused(answer)
         return
     if answer.bag:
-        click.echo(f"bag {answer.bag}: {'open, ' if question.open else ''}{plural(new, 'task')}")
+        click.echo(f"bag {answer.bag}: {'open, ' if question.open else ''}{plural(new, 'task')}", err=err)
     for each in answer.taken_over:
         states = ((each.done, "done"), (each.to_run, "still to run"))
         held = " and ".join(f"{plural(count, 'task')} {state}" for count, state in states if count)
-        click.echo(f"not run again: {held} in bag {each.bag}")
+        click.echo(f"not run again: {held} in bag {each.bag}", err=err)
     if not answer.bag:
-        click.echo("nothing is left to run: no new bag")
+        click.echo("nothing is left to run: no new bag", err=err)
     elif question.resume and not answer.taken_over:
-        click.echo(f"no earlier bag {spec.name} of this folder has any of these tasks")
+        click.echo(f"no earlier bag {spec.name} of this folder has any of these tasks", err=err)
     if new >= MANY and spec.output_files == "each" and spec.script is None:
         folder = printable(spec.output.replace("{bag}", str(answer.bag)))
         click.echo(
@@ -214,11 +220,8 @@ def run(
         _offer_configuration(ctx, refused, config)
         answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
     number = answer.bag
-    if printed and number:
-        click.echo(f"bag {number}: {plural(len(bag.tasks), 'task')}", err=True)
-        tell_refused(answer)
-    elif not (as_json and number):
-        tell_submitted(question, answer, as_json=as_json)
+    if not (as_json and number):
+        tell_submitted(question, answer, as_json=as_json, err=printed)
     else:
         tell_refused(answer)
     if not number:

@@ -108,13 +108,9 @@ _SOON = 120.0
 def start_lines(found: Sequence[api.StartView]) -> Iterator[str]:
     """The earliest place in full, a line for each of the others."""
     for number, view in enumerate(found):
-        yield f"{_place(view)}: {_answer(view)}"
+        yield f"{view.place}: {_answer(view)}"
         if number == 0 and view.start is not None:
             yield from (f"  {line}" for line in _details(view))
-
-
-def _place(view: api.StartView) -> str:
-    return f"{view.site}/{view.partition}" if view.partition else view.site
 
 
 def _answer(view: api.StartView) -> str:

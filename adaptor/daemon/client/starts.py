@@ -20,7 +20,7 @@ from adaptor.daemon.start_view import (
     unread,
     whole_node,
 )
-from adaptor.errors import UsageError
+from adaptor.decisions.new_bags import check_sites
 from adaptor.journal.pilot_rows import pilot_waits
 
 
@@ -35,8 +35,7 @@ async def read_starts(sites: Mapping[str, Site], asked: api.GetStart) -> list[St
     Raises:
         UsageError: there is no such site, partition or job, or no place can ever hold the request.
     """
-    if asked.site and asked.site not in sites:
-        raise UsageError(f"there is no site {asked.site!r}; the configuration has: {', '.join(sites)}")
+    check_sites(filter(None, [asked.site]), sites)
     check_question(asked)
     names = [asked.site] if asked.site else list(sites)
     found = await asyncio.gather(*(_at(sites[name], asked) for name in names))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -61,21 +60,6 @@ def turnaround(folder: Path, executor: str, jobs: int, *options: str) -> float:
     return time.monotonic() - began
 
 
-def given(cluster: ThrowawaySlurm) -> int:
-    """The number of the last job that Slurm was given."""
-    said = cluster.run(["scontrol", "show", "config"])
-    line = next(line for line in said.splitlines() if line.startswith("NEXT_JOB_ID"))
-    return int(line.split("=")[1]) - 1
-
-
-def give_srun(folder: Path, cluster: ThrowawaySlurm) -> None:
-    """Put an `srun` first that finds the cluster in jobs, too: the plugin for Slurm drops $SLURM_CONF."""
-    folder.mkdir()
-    (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={cluster.conf} exec {shutil.which("srun")} "$@"\n')
-    (folder / "srun").chmod(0o755)
-    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=200)
@@ -85,7 +69,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ThrowawaySlurm() as cluster:
         os.environ["SLURM_CONF"] = str(cluster.conf)
         root = Path(folder)
-        give_srun(root / "bin", cluster)
+        cluster.put_srun_first(root / "bin")
         for executor in executors:
             place = root / executor
             place.mkdir()
@@ -94,10 +78,10 @@ def main() -> None:
             os.environ["ADAPTOR_DIR"] = str(lab.state)
             if executor == "adaptor":
                 lab.run("daemon", "start")
-            before = given(cluster)
+            before = cluster.last_job()
             seconds = turnaround(place / "flow", executor, jobs, *OPTIONS[executor])
             print(
-                f"{executor}: {jobs} jobs in {seconds:.0f} s, {given(cluster) - before} Slurm jobs",
+                f"{executor}: {jobs} jobs in {seconds:.0f} s, {cluster.last_job() - before} Slurm jobs",
                 flush=True,
             )
             if executor == "adaptor":
