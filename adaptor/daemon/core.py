@@ -135,6 +135,12 @@ class Core:
         Raises:
             JournalError: it could not be written; the workers got no message.
         """
+        changes, drafts = self.write()
+        await self.tell(changes, drafts)
+        return changes
+
+    def write(self) -> tuple[Changes, dict[str, Orders]]:
+        """Write what the broker has changed; what `tell` gets then. Raises JournalError."""
         self.broker.advance(self.now())
         changes, drafts = self.broker.drain()
         self.journal.write(
@@ -161,11 +167,19 @@ class Core:
         for text in self.earlier.changed(self.broker, changes):
             self.journal.explain(self.now(), "", "earlier", text)
         self.earlier.written(self.broker, changes)
+        return changes, drafts
+
+    async def tell(self, changes: Changes, drafts: Mapping[str, Orders]) -> None:
+        """Tell workers and listening clients of what is written. Raises JournalError."""
         for worker, draft in drafts.items():
             await self.send(worker, self._complete(worker, draft))
         self._drop_ended()
         self.listeners.tell({bag: tally.events for bag, tally in changes.tallies.items()})
-        return changes
+
+    def may_have_news(self, since: Mapping[int, int]) -> bool:
+        """False if nothing has changed in these bags since these events, so that no journal need be read."""
+        bags = self.broker.state.bags
+        return any(bag not in bags or bags[bag].events > event for bag, event in since.items())
 
     def _drop_ended(self) -> None:
         """Drop what only unfinished bags and present workers need."""

@@ -110,7 +110,7 @@ class Listeners:
     """Those who wait, by bag. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, dict[asyncio.Future[None], int]] = {}
+        self._waiting: dict[int, dict[asyncio.Future[bool], int]] = {}
         """By bag: the last event that each knows."""
         self.room: float = math.inf
         """How many may wait for long, so that connections are left for those who ask something else."""
@@ -124,15 +124,19 @@ class Listeners:
 
         Those who find no room wait a second at most.
         """
-        heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        heard: asyncio.Future[bool] = loop.create_future()
         for bag, known in since.items():
             self._waiting.setdefault(bag, {})[heard] = known
         longest = seconds if self._count < self.room else min(seconds, _WITHOUT_ROOM)
         self._count += 1
+        too_long = loop.call_later(
+            longest, _settle, heard, False
+        )  # `asyncio.wait` takes the loop another turn
         try:
-            done, _ = await asyncio.wait([heard], timeout=longest)
-            return bool(done)
+            return await heard
         finally:
+            too_long.cancel()
             self._count -= 1
             for bag in since:
                 those = self._waiting.get(bag)
@@ -147,12 +151,16 @@ class Listeners:
             return
         for bag, number in last.items():
             for heard, known in self._waiting.get(bag, {}).items():
-                if number > known and not heard.done():
-                    heard.set_result(None)
+                if number > known:
+                    _settle(heard, True)
 
     def tell_all(self) -> None:
         """Wake all, after which they look for themselves."""
         for those in self._waiting.values():
             for heard in those:
-                if not heard.done():
-                    heard.set_result(None)
+                _settle(heard, True)
+
+
+def _settle(heard: asyncio.Future[bool], told: bool) -> None:
+    if not heard.done():
+        heard.set_result(told)

@@ -71,9 +71,14 @@ class Journal:
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Write all that the block writes, or nothing. Raises JournalError: nothing is written.
 
+        Within the block of another transaction it is a part of that one.
+
         `durable`: it outlives the machine from the end of the block on; others do after the next `sync`.
         """
         with guarded(self.path):
+            if self.connection.in_transaction:
+                yield self.connection
+                return
             if durable:
                 set_synchronous(self.connection, DURABLE)
             try:

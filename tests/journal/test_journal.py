@@ -31,6 +31,23 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_a_transaction_in_another_is_a_part_of_it(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path)) as journal:
+
+        def fail_after_a_part() -> None:
+            with journal.transaction(durable=True):
+                journal.explain(1.0, "s", "problem", "a part")
+                assert journal.connection.in_transaction
+                raise UnknownBagError(1)
+
+        with pytest.raises(UnknownBagError):
+            fail_after_a_part()
+        with journal.transaction():
+            journal.explain(1.0, "s", "problem", "another")
+        told = journal.connection.execute("SELECT text FROM decision").fetchall()
+        assert told == [("another",)]
+
+
 def test_bags_and_requests_outlive_the_machine_at_once_and_the_rest_after_a_sync(tmp_path: Path) -> None:
     """The disk fails as at a power cut: what has not reached it is gone."""
     with failing_disk(tmp_path / "disk", 16) as disk:

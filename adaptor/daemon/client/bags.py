@@ -133,28 +133,47 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
     gated = known is not None and known.gated
     own = own_needs(tasks)
     refused = {} if known is None else _impossible(running, known.spec, own)
-    done = core.journal.append(question.bag, question.key, tasks, gated=gated)
-    if done.repeated or not done.tasks:
-        return api.Appended(done.first, done.tasks)
-    bag = core.broker.state.bags[question.bag]
-    before = (bag.count(TaskState.WAITING), len(bag.lines))
-    core.broker.append(
-        question.bag,
-        done.tasks,
-        core.now(),
-        links=done.links,
-        needs={done.first + place: needs for place, needs in own.needs.items()},
-        refused={done.first + place: why for place, why in refused.items()},
-    )
-    if not bag.spec.kinds:  # its first tasks
-        spec = msgspec.structs.replace(bag.spec, kinds=kinds_of(bag.spec, tasks))
-        core.broker.learn_kinds(bag, spec, core.earlier.of(spec).tasks)
-    await core.commit()
-    # Else the next look at the queue is early enough.
-    if bag.count(TaskState.WAITING) > 2 * before[0] or len(bag.lines) > before[1]:
+    with core.journal.transaction(durable=True):  # one wait for the disk: the tasks with their first leases
+        done = core.journal.append(question.bag, question.key, tasks, gated=gated)
+        if done.repeated or not done.tasks:
+            return api.Appended(done.first, done.tasks)
+        bag = core.broker.state.bags[question.bag]
+        before = _Asked.of(bag)
+        core.broker.append(
+            question.bag,
+            done.tasks,
+            core.now(),
+            links=done.links,
+            needs={done.first + place: needs for place, needs in own.needs.items()},
+            refused={done.first + place: why for place, why in refused.items()},
+        )
+        if not bag.spec.kinds:  # its first tasks
+            spec = msgspec.structs.replace(bag.spec, kinds=kinds_of(bag.spec, tasks))
+            core.broker.learn_kinds(bag, spec, core.earlier.of(spec).tasks)
+        written = core.write()
+    await core.tell(*written)
+    if _Asked.of(bag).is_other_than(before):  # else the next look at the queue is early enough
         running.wake_sites()
     reasons = reasons_of(own_needs(tasks, done.first), refused)
     return api.Appended(done.first, done.tasks, len(refused), reasons)
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """What an open bag asks of the sites."""
+
+    waiting: int
+    sizes: int
+    """Of its tasks, the different ones."""
+    refilled: bool
+
+    @classmethod
+    def of(cls, bag: Bag) -> _Asked:
+        return cls(bag.count(TaskState.WAITING), len(bag.lines), bag.expected > 0)
+
+    def is_other_than(self, before: _Asked) -> bool:
+        """True if requests made for what it asked before are not enough."""
+        more = self.waiting > 2 * before.waiting or self.refilled > before.refilled
+        return more or self.sizes > before.sizes
 
 
 def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
@@ -204,11 +223,12 @@ async def wait_for_events(running: RunningDaemon, question: api.GetEvents) -> li
     """
     core, until = running.core, time.monotonic() + question.wait
     while True:
-        found = core.journal.read(events, question)
         left = until - time.monotonic()
-        changed = any(news.last > question.since[news.bag] or news.more for news in found)
-        if changed or left <= 0 or all(news.ended for news in found):
-            return found
+        if left <= 0 or core.may_have_news(question.since):
+            found = core.journal.read(events, question)
+            changed = any(news.last > question.since[news.bag] or news.more for news in found)
+            if changed or left <= 0 or all(news.ended for news in found):
+                return found
         if not await core.listeners.wait(question.since, left):
             until = 0.0
 

@@ -17,8 +17,9 @@ from adaptor.api.question import A
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.commands import serve
 from adaptor.daemon.upkeep.retention import Retention
+from adaptor.errors import JournalError
 from adaptor.guard_rails import TimeLimit
-from adaptor.protocol.messages import AttemptKey, Ending, Hello, Result
+from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
 from adaptor.resources import OwnNeeds, TaskSize
 from tests.daemon.fake_site import FakeSite
 
@@ -304,6 +305,39 @@ def test_sites_are_woken_when_work_comes_and_not_for_every_task(daemon: Daemon) 
         for number in range(64):
             await daemon.append(bag, f"k{number}")
         assert 1 <= daemon.woken - before <= 10
+
+    play(scene)
+
+
+def test_sites_are_woken_once_when_a_program_turns_out_to_refill_its_bag(daemon: Daemon) -> None:
+    async def scene() -> None:
+        bag = await daemon.open()
+        await daemon.append(bag, "first", 64)
+        before = daemon.woken
+        for number in range(20):
+            await daemon.run(bag, number)
+            await daemon.append(bag, f"k{number}")
+        assert daemon.woken == before + 1
+
+    play(scene)
+
+
+def test_a_disk_that_refuses_tasks_leaves_neither_them_nor_their_leases(daemon: Daemon) -> None:
+    async def scene() -> None:
+        bag = await daemon.open()
+        journal, now = daemon.core.journal, daemon.core.now()
+        hello = Hello(pilot=1, node="n", pid=1, version="1", processors=1, memory=1 << 30, deadline=now + 9e4)
+        daemon.core.broker.hello("w", hello, "here", now)
+        daemon.core.broker.report("w", Report(free_processors=1, free_memory=1 << 30), now)
+        journal.connection.execute(
+            "CREATE TEMP TRIGGER full BEFORE UPDATE OF events ON bag BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+        with pytest.raises(JournalError, match="full"):
+            await daemon.append(bag, "k")
+        journal.connection.execute("DROP TRIGGER full")
+        daemon.core.recover()
+        assert (await daemon.events(bag)).total == 0
+        assert (await daemon.append(bag, "k")).first == 0
 
     play(scene)
 
