@@ -371,8 +371,8 @@ def within_together(snapshot: Snapshot, demand: Demand) -> Demand:
     if demand.most is not None and demand.most <= most:
         return demand
     why = (
-        f"max-running or canary: {counted(demand.together, 'task')} may run at the same time, and requests in "
-        f"the system have {counted(there, 'slot')}"
+        f"max-running: {counted(demand.together, 'task')} may run at the same time, and requests in the "
+        f"system have {counted(there, 'slot')}"
     )
     return msgspec.structs.replace(demand, most=most, why_most=why)
 
