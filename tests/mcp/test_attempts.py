@@ -303,6 +303,7 @@ def test_19_a_message_that_is_too_large(lab: Lab) -> None:
 def test_20_more_tasks_than_a_bag_may_have(lab: Lab, agent: Agent) -> None:
     told = agent.refusal("submit", template="true {n}", parameters={"n": "1:100001"}, budget=4)
     assert "at most 100,000 tasks, not 100,001" in told
+    assert "at most 100,000 tasks" in refused(lab, api.GetPlan(raw_bag(lab).spec, 10**12))
     huge = {"a": "1:100000", "b": "1:100000"}
     assert "combinations" in agent.refusal("submit", template="true {a} {b}", parameters=huge)
 

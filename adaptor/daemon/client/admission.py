@@ -32,7 +32,7 @@ MOST_BAGS = 100
 """Of a key that have not ended."""
 _MOST_LINES = 200
 _REFUSALS, _PER = 20, 3600.0
-"""Refusals that the journal keeps of a key in so many seconds: it must not fill the disk."""
+"""Refusals of a key that the journal keeps, and in how many seconds: a flood must not fill the disk."""
 _LETTERS = 200
 """Of a command in a line of the journal."""
 _SETTABLE = frozenset(
@@ -97,6 +97,8 @@ class Admission:
             raise UsageError(f"the grant of {who} ended at {format_instant(grant.until)}")
         if question.for_keys is KeyAccess.CHANGE and grant.read_only:
             raise UsageError(f"{who} is read-only: it may not ask {what}")
+        if isinstance(question, api.GetPlan):
+            _check_tasks(key, question.tasks)
         if question.for_keys is KeyAccess.PUBLIC:
             return question
         if isinstance(question, api.Submit):
@@ -135,8 +137,7 @@ class Admission:
                 raise UsageError(f"a bag of {who} may not set {field}")
         if any(task.call is not None for task in given.tasks):
             raise UsageError(f"tasks of {who} are commands")
-        if len(given.tasks) > MOST_TASKS:
-            raise UsageError(f"a bag of {who} has at most {MOST_TASKS:,} tasks, not {len(given.tasks):,}")
+        _check_tasks(key, len(given.tasks))
         canary = grant.canary if spec.canary == "yes" else spec.canary
         if not isinstance(canary, int) or canary < grant.canary:
             raise UsageError(f"a bag of {who} has canary={grant.canary} or more, not {spec.canary}")
@@ -183,6 +184,11 @@ class Admission:
             return answer
         filtered = _FILTERS.get(type(question))
         return answer if filtered is None else filtered(self._core, key, answer)
+
+
+def _check_tasks(key: GrantedKey, tasks: int) -> None:
+    if tasks > MOST_TASKS:
+        raise UsageError(f"a bag of key {key.name} has at most {MOST_TASKS:,} tasks, not {tasks:,}")
 
 
 def told_of(question: api.Submit, bag: int) -> str:

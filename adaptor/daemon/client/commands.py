@@ -29,7 +29,7 @@ _LONGEST_QUICK_LOOK = 25_000
 """Bytes; more than GetEvents can have."""
 _LARGE = 250_000
 """Bytes that take some 10 ms to decode."""
-_AT_ONCE = 4
+_AT_ONCE = 8
 """Questions of one key with a grant that are answered at a time, at most."""
 USER = ClientIdentity()
 
@@ -52,7 +52,7 @@ async def serve(
 ) -> object:
     """The answer to one question, or its Failure. Raises JournalError.
 
-    `admission`: for clients with a grant, once for all questions; None: there are none.
+    `admission` of clients with a grant; None: there are none.
     """
     same = who.same
     try:

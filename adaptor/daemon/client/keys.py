@@ -26,10 +26,11 @@ def _grant(running: RunningDaemon, question: api.GrantKey) -> str:
         raise UsageError(f"the grant would end at {format_instant(grant.until)}, which is in the past")
     known = core.grants.keys.get(question.name)
     path = core.directory / key_access(question.name)
-    own = None
     if known is None or known.revoked or not path.exists():
         own = new_identity(f"key {question.name} {secrets.token_hex(3)}")
-    certificate = own.certificate if own is not None or known is None else known.certificate
+        certificate = own.certificate
+    else:
+        own, certificate = None, known.certificate
     key = GrantedKey(name=question.name, certificate=certificate, grant=grant)
     limit, parties = limit_of(key), core.server.clients.party
     with core.journal.transaction(durable=True) as db:
