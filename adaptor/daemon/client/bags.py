@@ -158,7 +158,7 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
         if done.repeated or not done.tasks:
             return api.Appended(done.first, done.tasks)
         bag = core.broker.state.bags[question.bag]
-        before = _Asked.of(bag)
+        waiting, sizes, refilled = bag.count(TaskState.WAITING), len(bag.lines), bag.expected > 0
         core.broker.append(
             question.bag,
             done.tasks,
@@ -172,28 +172,11 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
             core.broker.learn_kinds(bag, spec, core.earlier.of(spec).tasks)
         written = core.write()
     await core.tell(*written)
-    if _Asked.of(bag).is_other_than(before):  # else the next look at the queue is early enough
+    more = bag.count(TaskState.WAITING) > 2 * waiting or len(bag.lines) > sizes
+    if more or (bag.expected and not refilled):  # else the next look at the queue is early enough
         running.wake_sites()
     reasons = reasons_of(own_needs(tasks, done.first), refused)
     return api.Appended(done.first, done.tasks, len(refused), reasons)
-
-
-class _Asked(msgspec.Struct, frozen=True):
-    """What an open bag asks of the sites."""
-
-    waiting: int
-    sizes: int
-    """Of its tasks, the different ones."""
-    refilled: bool
-
-    @classmethod
-    def of(cls, bag: Bag) -> _Asked:
-        return cls(bag.count(TaskState.WAITING), len(bag.lines), bag.expected > 0)
-
-    def is_other_than(self, before: _Asked) -> bool:
-        """True if requests made for what it asked before are not enough."""
-        more = self.waiting > 2 * before.waiting or self.refilled > before.refilled
-        return more or self.sizes > before.sizes
 
 
 def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
