@@ -130,9 +130,8 @@ class Listeners:
             self._waiting.setdefault(bag, {})[heard] = known
         longest = seconds if self._count < self.room else min(seconds, _WITHOUT_ROOM)
         self._count += 1
-        too_long = loop.call_later(
-            longest, _settle, heard, False
-        )  # `asyncio.wait` takes the loop another turn
+        # `asyncio.wait` takes the loop another turn.
+        too_long = loop.call_later(longest, _settle, heard, False)
         try:
             return await heard
         finally:
