@@ -14,6 +14,7 @@ from adaptor.batch_script import BatchScript
 from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.model import Allocation, Preference
 from adaptor.option_kinds import (
+    CANARY,
     DURATION,
     EARLY_SIGNAL,
     EXIT_CODES,
@@ -178,7 +179,12 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     canary: Annotated[
-        Literal["yes", "no"], Option("whether the bag pauses if its first attempts all fail: yes or no")
+        Literal["yes", "no"] | AtLeast1,
+        Option(
+            "whether the bag pauses if its first attempts all fail: yes, no, or how many tasks must succeed"
+            " before more start",
+            CANARY,
+        ),
     ] = "yes"
     max_running: Annotated[
         AtLeast1 | None,
@@ -329,6 +335,11 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     def expected_at(self, site: str) -> float | None:
         """Seconds that a task is taken to run at a site before any has finished; None: unknown."""
         return self.runtimes.get(site, self.time)
+
+    @property
+    def first_tasks(self) -> int:
+        """Tasks that must have a result before more than these run; 0: none."""
+        return self.canary if isinstance(self.canary, int) else 0
 
     @property
     def aims(self) -> bool:

@@ -8,6 +8,7 @@ from adaptor.errors import AdaptorError
 
 PURPOSES = {
     "executor": "adaptor.Executor",
+    "mcp": "adaptor mcp",
     "quotes": "choosing between sites",
     "web": "the live page",
 }

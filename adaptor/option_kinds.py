@@ -195,6 +195,15 @@ def _priority(text: str, _now: float) -> int:
     return int(text)
 
 
+def _canary(text: str, now: float) -> str | int:
+    if text in ("yes", "no"):
+        return text
+    try:
+        return int(integer(1, 1_000_000_000).parse(text.strip(), now))
+    except ValueError:
+        raise ValueError(f"{shortened(text)} is not yes, no or a number of tasks") from None
+
+
 def _listeners(text: str, _now: float) -> tuple[str, ...]:
     """Channels of the configuration, and files of URLs."""
     found = []
@@ -231,6 +240,7 @@ MOST_FAILS = Kind("N|N%", _most_fails)
 EARLY_SIGNAL = Kind("SIGNAL@DURATION", _early_signal)
 EXIT_CODES = Kind("CODE", _exit_codes, several=True)
 PRIORITY = Kind("N", _priority)
+CANARY = Kind("yes|no|N", _canary)
 
 
 def integer(least: int, most: int) -> Kind:

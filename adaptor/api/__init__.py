@@ -5,6 +5,7 @@ from adaptor.api.credits import *  # noqa: F403
 from adaptor.api.daemon import *  # noqa: F403
 from adaptor.api.forecasts import *  # noqa: F403
 from adaptor.api.frozen import *  # noqa: F403
+from adaptor.api.grants import *  # noqa: F403
 from adaptor.api.page import *  # noqa: F403
 from adaptor.api.pilots import *  # noqa: F403
 from adaptor.api.question import *  # noqa: F403

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from adaptor.api.forecasts import ForecastView
-from adaptor.api.question import Meaning, Question, Seconds, Time
+from adaptor.api.question import KeyAccess, Meaning, Question, Seconds, Time
 from adaptor.api.tasks import TaskInput, TaskNumber
 from adaptor.bag_spec import AtLeast0, BagSpec, Option, Priority
 from adaptor.forecast.record import Record
@@ -51,6 +51,7 @@ class Submitted(msgspec.Struct, frozen=True):
 class Submit(Question[Submitted], frozen=True):
     """A new bag."""
 
+    for_keys = KeyAccess.CHANGE
     writes = True
 
     bag: BagInput
@@ -60,6 +61,8 @@ class Submit(Question[Submitted], frozen=True):
     """As ClientKey; empty: none."""
     resume: bool = False
     """Whether tasks that earlier bags of this name have done, or still have to run, are left out."""
+    owner: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    """The key with a grant whose bag it is; the daemon says it, whatever the client does. Empty: none."""
     staged: TaskNumber = 0
     """The number of its tasks if they came before, with Stage and this key; then `bag` has none."""
 
@@ -140,6 +143,7 @@ class Bags(msgspec.Struct, frozen=True):
 class GetBags(Question[Bags], frozen=True):
     """Bags by a selector: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`."""
 
+    for_keys = KeyAccess.READ
     kept = True
     nothing = Bags([])
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.api.question import Bytes, Question, Seconds, Time, TimeInterval, WholeSeconds
+from adaptor.api.question import Bytes, KeyAccess, Question, Seconds, Time, TimeInterval, WholeSeconds
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.provisioning.site_offers import Line
 from adaptor.forecast.asked import AskedRequest
@@ -88,6 +88,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 class GetPlan(Question[PlanView], frozen=True):
     """What would become of a bag of `tasks` tasks; the queues are read now, and nothing is submitted."""
 
+    for_keys = KeyAccess.PUBLIC
     takes_time = True
 
     spec: BagSpec
@@ -168,6 +169,7 @@ class StartView(msgspec.Struct, frozen=True, kw_only=True):
 class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
     """When a request would start at each place, the earliest first; or when a job does that waits."""
 
+    for_keys = KeyAccess.PUBLIC
     takes_time = True
 
     request: AskedRequest | None = None

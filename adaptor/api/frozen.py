@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.api.question import Question, Time
+from adaptor.api.question import KeyAccess, Question, Time
 
 
 class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +48,7 @@ class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetDaemon(Question[DaemonView], frozen=True):
+    for_keys = KeyAccess.PUBLIC
     any_version = True
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from adaptor.api.question import Question, Seconds, StateName, Time, WholeSeconds
+from adaptor.api.question import KeyAccess, Question, Seconds, StateName, Time, WholeSeconds
 
 
 class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +70,7 @@ ExplanationKind = Literal[
     "memory",
     "needs",
     "earlier",
+    "key",
 ]
 """What a line of `adaptor why` is about."""
 
@@ -95,6 +96,7 @@ class Why(msgspec.Struct, frozen=True):
 class GetWhy(Question[Why], frozen=True):
     """Explanations: of a bag, of a pilot, or (neither given) the newest of all sites."""
 
+    for_keys = KeyAccess.READ
     kept = True
     nothing = Why([])
 

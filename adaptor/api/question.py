@@ -63,7 +63,7 @@ def _meaning(hint: Any) -> Meaning:
     return Meaning.COUNT if int in parts else Meaning.PLAIN
 
 
-PROTOCOL = "1-543010b4"
+PROTOCOL = "1-cc549414"
 """A digest of the shapes of all questions and answers, written by `python -m tests.api.golden`.
 
 The number before it is raised by hand if a message of the same shape gets another meaning."""
@@ -73,9 +73,23 @@ _Context = TypeVar("_Context")
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 
 
+class KeyAccess(Enum):
+    """What a key with a grant (`api/grants.py`) may ask."""
+
+    CLOSED = "closed"
+    PUBLIC = "public"
+    """What says nothing of bags."""
+    READ = "read"
+    """What shows bags: its own, which the question names."""
+    CHANGE = "change"
+    """The same, and the journal keeps a line of it; not with a grant that is read-only."""
+
+
 class Question(msgspec.Struct, Generic[A], frozen=True, tag=True):
     """What a client asks; `A` is the answer."""
 
+    for_keys: ClassVar[KeyAccess] = KeyAccess.CLOSED
+    """Whether a key with a grant may ask it."""
     kept: ClassVar[bool] = False
     """Whether the journal answers it where no daemon runs."""
     nothing: ClassVar[Any] = None

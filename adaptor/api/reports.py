@@ -8,7 +8,7 @@ from adaptor.api.bags import BagView
 from adaptor.api.credits import CreditLine
 from adaptor.api.forecasts import FirstForecastView
 from adaptor.api.pilots import PilotRecord
-from adaptor.api.question import Question
+from adaptor.api.question import KeyAccess, Question
 from adaptor.api.sites import DonationView
 from adaptor.forecast.record import Record
 from adaptor.resources import TaskSize
@@ -76,6 +76,7 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetReport(Question[BagReport], frozen=True):
+    for_keys = KeyAccess.READ
     kept = True
 
     bag: int

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from adaptor.api.question import Bytes, Question, Seconds, StateName, Time
+from adaptor.api.question import Bytes, KeyAccess, Question, Seconds, StateName, Time
 from adaptor.resources import OwnNeeds
 
 
@@ -132,6 +132,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
 class GetTasks(Question[list[TaskView]], frozen=True):
     """Tasks of one bag with a number above `after`, at most `limit`, in order of their numbers."""
 
+    for_keys = KeyAccess.READ
     kept = True
 
     bag: int
@@ -192,6 +193,7 @@ LONGEST_POLL = 30.0
 class GetEvents(Question[list[BagEvents]], frozen=True):
     """What has changed in bags; answered at once if anything has, or if all bags have ended."""
 
+    for_keys = KeyAccess.READ
     kept = True
     takes_time = True
 
@@ -206,6 +208,7 @@ class GetEvents(Question[list[BagEvents]], frozen=True):
 class Cancel(Question[int], frozen=True):
     """Cancel the unfinished tasks of these bags, which take no more tasks."""
 
+    for_keys = KeyAccess.CHANGE
     writes = True
     takes_time = True
 

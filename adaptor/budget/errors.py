@@ -19,6 +19,13 @@ class OverBudgetError(BudgetError):
         self.needed, self.left = needed, left
 
 
+class TooManyProcessorsError(OverBudgetError):
+    """The pilots of a key's bags would hold more processors than its limit; no credits are missing."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, needed=0, left=0)
+
+
 class InfeasibleError(BudgetError):
     """A deadline or a budget that no allocation keeps."""
 

@@ -39,6 +39,7 @@ SECTIONS = {
         "site": "adaptor.cli.operating.sites:site",
         "dashboard": "adaptor.cli.operating.dashboard:dashboard",
         "shims": "adaptor.shims.installing:shims",
+        "mcp": "adaptor.mcp.command:mcp",
     },
     "Credits": {
         "quote": "adaptor.cli.bags.quote:quote",

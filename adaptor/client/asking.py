@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import time
@@ -14,7 +15,13 @@ import msgspec
 from adaptor import __version__, api
 from adaptor.api.question import A
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol.access import CLIENT_ACCESS, host_and_port, read_access
+from adaptor.protocol.access import (
+    CLIENT_ACCESS,
+    KEY_VARIABLE,
+    host_and_port,
+    key_access,
+    read_access,
+)
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, ChannelError, Party
 from adaptor.protocol.state_directory import state_directory
 
@@ -95,6 +102,14 @@ def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         connection.close()
 
 
+def client_access(directory: Path) -> Path:
+    """The access file of a client: of the key that `$ADAPTOR_KEY` names, else the user's."""
+    key = os.environ.get(KEY_VARIABLE, "")
+    if os.sep in key:
+        return Path(key)
+    return directory / (key_access(key) if key else CLIENT_ACCESS)
+
+
 class DaemonConnection:
     """A connection to the daemon of a state directory, for one question at a time and for one thread.
 
@@ -159,8 +174,8 @@ class DaemonConnection:
 
     def _reach(self) -> tuple[socket.socket, Channel]:
         """Raises as `_open` does."""
-        path = self._directory / CLIENT_ACCESS
-        if not path.exists():
+        path = client_access(self._directory)
+        if not path.exists() and path.name == CLIENT_ACCESS:
             raise no_daemon(self._directory)
         access = read_access(path)
         party = Party(access.own, access.server, server=False, protocol=api.PROTOCOL)

@@ -54,19 +54,31 @@ def when(
     """
     request = None
     if not job:
-        try:
-            size = None if memory is None else parse_size(memory)
-            request = AskedRequest(
-                tr=parse_duration(time),
-                processors=processors,
-                nodes=nodes,
-                memory=size,
-                gpus=gpus,
-                gpu_type=gpu_type,
-            )
-        except ValueError as error:
-            raise UsageError(str(error)) from error
+        request = request_of(processors, time, nodes, memory, gpus, gpu_type)
     return read(api.GetStart(request=request, job=job, site=site, partition=partition, at=at), config)
+
+
+def request_of(
+    processors: int | None,
+    time: str | float,
+    nodes: int | None,
+    memory: str | int | None,
+    gpus: int,
+    gpu_type: str,
+) -> AskedRequest:
+    """Arguments as of `when`. Raises UsageError: one of them has no such value."""
+    try:
+        size = None if memory is None else parse_size(memory)
+        return AskedRequest(
+            tr=parse_duration(time),
+            processors=processors,
+            nodes=nodes,
+            memory=size,
+            gpus=gpus,
+            gpu_type=gpu_type,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def in_words(form: Mapping[str, str]) -> list[api.StartView]:

@@ -27,6 +27,7 @@ from adaptor.decisions.snapshot import Snapshot
 from adaptor.forecast.calibration import Kind
 from adaptor.journal.damage import understood
 from adaptor.journal.forecast_rows import bags_with_forecast, past_scores
+from adaptor.journal.grant_rows import Grants
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import started_in
 from adaptor.journal.recovery import recover
@@ -91,6 +92,7 @@ class Core:
         with understood(self.journal.path):
             self.broker = recover(self.journal, self.terms, self.now())
             self.earlier.recall(self.broker)
+            self.grants = Grants(self.journal)
             self.treasury = self._open_treasury()
             self.forecast_kept = self.journal.read(bags_with_forecast)
             """Bags whose first forecast is kept."""
@@ -99,7 +101,7 @@ class Core:
 
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""
-        treasury = Treasury(self.journal, self.terms, self._costs, self.now)
+        treasury = Treasury(self.journal, self.terms, self._costs, self.now, self.grants)
         treasury.settle(treasury.ledger.open_pilots)
         return treasury
 

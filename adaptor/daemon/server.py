@@ -20,6 +20,8 @@ from adaptor.protocol.access import (
     CLIENT_ACCESS,
     Access,
     AccessError,
+    Credentials,
+    key_access,
     read_access,
     worker_access,
     write_access,
@@ -75,6 +77,22 @@ PeerMessage = tuple[bytes, bytes]
 """The peer's identity, and what it sent."""
 FOREIGN = b"foreign-"
 """Begins the identities of clients that do not speak our `PROTOCOL`."""
+_KEY_CONNECTIONS = 8
+"""Of one key with a grant: with another one, its oldest is closed."""
+
+
+class ClientIdentity(msgspec.Struct, frozen=True):
+    """What the identity of a client says of it."""
+
+    same: bool = True
+    """Whether it speaks our `PROTOCOL`."""
+    key: str = ""
+    """The fingerprint of its key, if that has a grant; empty: the user's own key."""
+
+    @classmethod
+    def of(cls, identity: bytes) -> ClientIdentity:
+        key, _, _ = identity.removeprefix(FOREIGN).rpartition(b"-")
+        return cls(not identity.startswith(FOREIGN), key.decode())
 
 
 class Server:
@@ -181,6 +199,11 @@ class Port:
     def enter(self, connection: _Connection) -> None:
         """A peer is proven and has its identity: a connection that it had before is over."""
         before = self._connections.get(connection.identity)
+        if connection.key:
+            same = [each for each in self._connections.values() if each.key == connection.key]
+            for each in same[: len(same) + 1 - _KEY_CONNECTIONS]:
+                each.abort()
+                self.left(each)
         self._connections[connection.identity] = connection
         if before is not None:
             before.abort()
@@ -195,7 +218,8 @@ class Port:
 
     def number(self, channel: Channel) -> bytes:
         """An identity for a peer that has not said one."""
-        return b"%s%d" % (b"" if channel.agreed else FOREIGN, next(self._numbers))
+        key = f"{channel.key}-".encode() if channel.key else b""
+        return b"%s%s%d" % (b"" if channel.agreed else FOREIGN, key, next(self._numbers))
 
 
 class _Connection(Caller):
@@ -209,6 +233,11 @@ class _Connection(Caller):
         self._unheard = 0
         self._unread = False
         """Whether the peer does not read as fast as it is written to."""
+
+    @property
+    def key(self) -> str:
+        """As of its channel."""
+        return "" if self._channel is None else self._channel.key
 
     @property
     def unread(self) -> int:
@@ -300,6 +329,18 @@ def write_client_access(
         directory / CLIENT_ACCESS,
         Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
     )
+
+
+def write_key_access(directory: Path, name: str, own: Credentials | None = None) -> Path:
+    """Write how the programs with a key reach the daemon, as the command line does.
+
+    `own`: of a new key; None: as its file has it.
+
+    Raises AccessError: there is no such file, or it is damaged.
+    """
+    path, known = directory / key_access(name), read_access(directory / CLIENT_ACCESS)
+    write_access(path, msgspec.structs.replace(known, own=own or read_access(path).own))
+    return path
 
 
 def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[str, ...]) -> Path:

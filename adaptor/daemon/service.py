@@ -35,6 +35,7 @@ from adaptor.daemon.server import (
     last_port,
     last_worker_port,
     write_client_access,
+    write_key_access,
     write_site_access,
 )
 from adaptor.daemon.site import Site
@@ -53,7 +54,7 @@ from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
-from adaptor.protocol.access import CLIENT_ACCESS
+from adaptor.protocol.access import CLIENT_ACCESS, AccessError
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.protocol.listener import addresses
 from adaptor.protocol.state_directory import private_directory
@@ -217,6 +218,11 @@ class Service:
                 write_site_access(self.directory, self._keys, name, found)
         host = self.config.daemon.host
         write_client_access(self.directory, self._keys, self.server, host, self._loopback)
+        for name, key in self.core.grants.keys.items():
+            if not key.revoked:
+                self.server.clients.party.accept(key.certificate)
+                with contextlib.suppress(AccessError):  # its file is gone: `adaptor mcp grant` makes another
+                    write_key_access(self.directory, name)
 
     def stop(self, *, pilots: bool, following: Configured | None = None) -> None:
         """End the service soon; with `pilots`, cancel them first. `following`: what the next one goes by."""

@@ -160,7 +160,8 @@ async def end_pilots(core: Core, sites: Collection[Site]) -> None:
 
 async def _end(state: Site) -> None:
     await cancel_all(state, "the daemon was stopped together with its pilots")
+    floor = policy_of(state.config).keys.poll_interval
     while state.pilots:
+        await asyncio.sleep(0.2 if floor is None else float(floor))
         await drive(state, step_of(state).observe_pilots())
         await drive(state, step_of(state).cancel_unwanted())
-        await asyncio.sleep(0.2)

@@ -18,6 +18,7 @@ from adaptor.daemon.clock import Clock
 from adaptor.decisions.pilots import Pilot
 from adaptor.journal.change_rows import note_user_change
 from adaptor.journal.credits import entries_of_pilot, forgotten_payers, read_entries, write_entry
+from adaptor.journal.grant_rows import Grants
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
 from adaptor.model import Request
@@ -74,12 +75,17 @@ class Treasury:
     """
 
     def __init__(
-        self, journal: Journal, sites: Iterable[str], costs: Mapping[str, Costs], clock: Clock
+        self,
+        journal: Journal,
+        sites: Iterable[str],
+        costs: Mapping[str, Costs],
+        clock: Clock,
+        grants: Grants,
     ) -> None:
         """Raises JournalError: the entries cannot be read."""
         self._journal, self._clock = journal, clock
         now = clock()
-        self.ledger = Ledger(read_entries(journal))
+        self.ledger = Ledger(read_entries(journal), grants.limits, grants.key_of)
         for site in sites:
             of_site = costs.get(site, DEFAULT)
             self.ledger.set_price(site, of_site.tariff, now)
@@ -94,6 +100,8 @@ class Treasury:
             JournalError: it is not written.
         """
         known = self.ledger.open_pilots[pilot]
+        if request.p > known.p:
+            self.ledger.check_held(pilot, request)
         if known.tariff.reservation(known.kind, request.p, request.tr) > known.amount:
             with self._journal.transaction() as db:
                 write_entry(db, self.ledger.change(pilot, request, self._clock()))

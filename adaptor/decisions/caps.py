@@ -167,6 +167,8 @@ def too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Dema
     if demand.bag is None:
         return reason
     known = ledger.of_bag(demand.bag)
+    if found.crowded:
+        return f"bag {demand.bag} waits until other pilots end: {found.reason}"
     if known.reserved:
         return f"bag {demand.bag} waits until its pilots end and give credits back: {reason}"
     if allowance.budget != f"bag {demand.bag}":

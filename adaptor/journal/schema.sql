@@ -192,3 +192,13 @@ CREATE TABLE notice (                       -- messages about bags: each is sent
     PRIMARY KEY (bag, event, channel)
 ) WITHOUT ROWID;
 CREATE INDEX notice_due ON notice (at) WHERE state = 'due';
+CREATE TABLE granted_key (                  -- client keys with a grant
+    name        TEXT PRIMARY KEY,
+    certificate TEXT NOT NULL,              -- PEM
+    allowed     BLOB NOT NULL,              -- msgpack Grant
+    revoked     INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE granted_bag (                  -- their bags; what forgotten ones have cost counts too
+    bag         INTEGER PRIMARY KEY,
+    name        TEXT NOT NULL               -- of the key
+);

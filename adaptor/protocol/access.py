@@ -1,7 +1,8 @@
 """Access files: the addresses and keys by which workers and clients reach a daemon.
 
 Files in the state directory (0700), each 0600: `access-worker-<site>.json` for the workers of a site,
-`access-client.json` for the command line. Commands and variables hold their paths, never their content.
+`access-client.json` for the command line, `access-key-<name>.json` for a key with a grant. Commands and
+variables hold their paths, never their content.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from adaptor.private_files import NotOursError, open_ours, write_private
 from adaptor.protocol.decoding import decoded
 
 CLIENT_ACCESS = "access-client.json"
+KEY_VARIABLE = "ADAPTOR_KEY"
+"""Of the environment: the key of a client in place of the user's, by its name or its access file."""
 RELAYED_ACCESS = "access-worker.json"
 """On a remote login node, in the folder of one daemon and site."""
 
@@ -27,6 +30,11 @@ _LARGEST = 65536
 def worker_access(site: str) -> str:
     """The name of the access file for the workers of one site."""
     return f"access-worker-{site}.json"
+
+
+def key_access(name: str) -> str:
+    """The name of the access file of a key with a grant."""
+    return f"access-key-{name}.json"
 
 
 class AccessError(AdaptorError):

@@ -7,10 +7,11 @@ length (4 bytes, the most significant first) and its bytes.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import select
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import Credentials
@@ -23,6 +24,13 @@ _HEADER = 4
 LARGEST_FROM_WORKER = 64 * 2**20
 LARGEST_FROM_CLIENT = LARGEST_FROM_DAEMON = 2**30
 """Bytes of one message."""
+LARGEST_FROM_KEY = 4 * 2**20
+"""The same of a client whose key has a grant."""
+
+
+def fingerprint(certificate: str) -> str:
+    """What names a certificate (PEM). Raises ValueError: it is none."""
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest()
 
 
 class ChannelError(AdaptorError):
@@ -51,8 +59,10 @@ class Party:
             self._context.set_alpn_protocols([protocol])
         if server:
             self._context.num_tickets = 0  # no session is resumed, so none can be replayed
+        self._peers: dict[bytes, str] = {}
+        """By accepted certificate (DER): its fingerprint, if it is that of a key with a grant."""
         try:
-            self._peer = ssl.PEM_cert_to_DER_cert(peer)
+            self._peers[ssl.PEM_cert_to_DER_cert(peer)] = ""
             self._context.load_verify_locations(cadata=peer)
             with _readable(own.certificate) as certificate, _readable(own.key) as key:
                 self._context.load_cert_chain(certificate, key)
@@ -63,17 +73,33 @@ class Party:
         """A new connection, on which a message may have `largest` bytes."""
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = self._context.wrap_bio(incoming, outgoing, server_side=self._server)
-        return Channel(tls, incoming, outgoing, self._peer, largest)
+        return Channel(tls, incoming, outgoing, self._peers, largest)
+
+    def accept(self, certificate: str) -> None:
+        """Accept the certificate of a key with a grant too, from the next handshake on."""
+        self._context.load_verify_locations(cadata=certificate)
+        self._peers[ssl.PEM_cert_to_DER_cert(certificate)] = fingerprint(certificate)
+
+    def refuse(self, certificate: str) -> None:
+        """Accept it no longer."""
+        self._peers.pop(ssl.PEM_cert_to_DER_cert(certificate), None)
 
 
 class Channel:
     def __init__(
-        self, tls: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, peer: bytes, largest: int
+        self,
+        tls: ssl.SSLObject,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        peers: Mapping[bytes, str],
+        largest: int,
     ) -> None:
         self.proven = False
         """Whether the peer has proved who it is. Before, no message passes in either direction."""
+        self.key = ""
+        """The fingerprint of the peer's certificate, if it is that of a key with a grant."""
         self._tls, self._incoming, self._outgoing = tls, incoming, outgoing
-        self._peer = peer
+        self._peers = peers
         self._largest = largest
         self._unproven = 0
         """Bytes that came before the end of the handshake."""
@@ -137,9 +163,12 @@ class Channel:
             return
         except ssl.SSLError as error:
             raise ChannelError(_reason(error)) from error
-        if self._tls.getpeercert(binary_form=True) != self._peer:
+        key = self._peers.get(self._tls.getpeercert(binary_form=True) or b"")
+        if key is None:
             raise ChannelError("it shows another certificate")
-        self.proven = True
+        self.key, self.proven = key, True
+        if key:
+            self._largest = min(self._largest, LARGEST_FROM_KEY)
         for message in self._waiting:
             self.send(message)
         self._waiting.clear()

@@ -151,6 +151,21 @@ class Bag:
         return assumed_at(self.spec, self.earlier, site)
 
     @property
+    def tries_first(self) -> bool:
+        """Whether its first tasks have yet to succeed before more start (`BagSpec.first_tasks`)."""
+        first = self.spec.first_tasks
+        return bool(first) and self.guard.canary and self.count(TaskState.DONE) < first
+
+    @property
+    def max_running(self) -> int | None:
+        """How many of its tasks may run at the same time now; None: no limit."""
+        most = self.spec.max_running
+        if not self.tries_first:
+            return most
+        left = self.spec.first_tasks - self.count(TaskState.DONE)
+        return left if most is None else min(most, left)
+
+    @property
     def waiting(self) -> Iterator[int]:
         """Tasks that wait, except the suspects; one class after another."""
         return self.lines.waiting

@@ -434,11 +434,12 @@ class Broker:
             dispatch(self.state, now)
 
     def _leaves_room(self, results: Iterable[Result]) -> bool:
-        """Whether tasks wait that only `max-running` kept from other workers, which need not call first."""
+        """Whether tasks wait that only `max-running`, or the first tasks of the bag, kept from other workers,
+        which need not call first."""
         bags = (self.state.bags.get(bag) for bag in {result.key.bag for result in results})
         return any(
             bag is not None
-            and bag.spec.max_running is not None
+            and (bag.max_running is not None or bag.spec.first_tasks)
             and bag.startable
             and room_of(self.state, bag)
             for bag in bags

@@ -221,7 +221,7 @@ def _held(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
 
 def _together(state: SchedulingState, turns: list[Turn]) -> int | None:
     """The most of the tasks that may run at the same time; None: all of them."""
-    if all(bag.spec.max_running is None for bag, _ in turns):
+    if all(bag.max_running is None for bag, _ in turns):
         return None
     return sum(_at_once(state, bag, line) for bag, line in turns)
 
@@ -232,10 +232,10 @@ def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
     What the bag's `max-running` leaves besides the tasks that run goes to its classes in their turn.
     """
     waiting, leased = bag.startable_in(line), _leased(state, bag, line)
-    if bag.spec.max_running is None:
+    if bag.max_running is None:
         return waiting + leased
     if len(bag.lines) == 1:
-        return min(waiting + leased, bag.spec.max_running)
+        return min(waiting + leased, bag.max_running)
     return leased + min(waiting, max(0, room_of(state, bag) - _served_before(bag, line)))
 
 

@@ -30,7 +30,7 @@ def may_wait_behind(state: SchedulingState, bag: Bag, worker: Worker) -> bool:
     """True if a worker may hold one more attempt of a bag with `max-running`, which starts there in the place
     of one that has ended."""
     among = worker.held.at_once(bag.id)
-    if not among or len(bag.lines) > 1 or bag.spec.nodes > 1 or not may_hold(bag, worker):
+    if bag.tries_first or not among or len(bag.lines) > 1 or bag.spec.nodes > 1 or not may_hold(bag, worker):
         return False
     return worker.held.at_once(bag.id, extra=among) - among <= room_of(state, bag)
 
@@ -52,7 +52,7 @@ def may_hold(bag: Bag, worker: Worker) -> bool:
 
 def room_of(state: SchedulingState, bag: Bag) -> int:
     """How many more attempts its `max-running` allows besides those that run, or may start by themselves."""
-    most = bag.spec.max_running
+    most = bag.max_running
     if most is None:
         return bag.total
     return max(0, most - sum(worker.held.at_once(bag.id) for worker in state.workers.values()))
@@ -61,7 +61,7 @@ def room_of(state: SchedulingState, bag: Bag) -> int:
 def under_canary(bag: Bag) -> bool:
     """True as long as no attempt of a watched bag has got anywhere."""
     return (
-        bag.spec.canary == "yes"
+        bag.spec.canary != "no"
         and bag.guard.canary
         and not bag.count(TaskState.DONE)
         and not bag.progress
@@ -74,7 +74,7 @@ def watch_failure(state: SchedulingState, bag: Bag, key: AttemptKey, result: Res
     bag.note_alike((result.exit_code, result.signal, result.error) if result.wall < QUICK else None)
     if bag.guard.paused or not bag.count(TaskState.WAITING):
         return
-    why = _why_canary(bag) or _why_fails(bag)
+    why = _why_canary(bag) or _why_first(bag) or _why_fails(bag)
     if why:
         pause(state, bag, why, key)
 
@@ -87,6 +87,13 @@ def _why_canary(bag: Bag) -> str:
     if bag.alike >= ALIKE and bag.alike == bag.failures:
         return f"its first {bag.alike} attempts all failed alike, within {QUICK:.0f} s each"
     return f"its first {bag.failures} attempts all failed" if bag.failures >= tries else ""
+
+
+def _why_first(bag: Bag) -> str:
+    """Why the bag pauses before its first tasks have all succeeded; empty: none has failed."""
+    if not bag.tries_first or not bag.count(TaskState.FAILED):
+        return ""
+    return f"one of its first {counted(bag.spec.first_tasks, 'task')} failed (canary {bag.spec.canary})"
 
 
 def _why_fails(bag: Bag) -> str:

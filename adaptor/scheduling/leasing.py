@@ -69,7 +69,7 @@ def _reserved_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
         for bag in state.bags.values()
         if bag.lines.any_waits
         and state.serves(worker, bag)
-        and (may_hold(bag, worker) if bag.spec.max_running is None else may_wait_behind(state, bag, worker))
+        and (may_hold(bag, worker) if bag.max_running is None else may_wait_behind(state, bag, worker))
     ]
 
 
@@ -106,7 +106,7 @@ def _lease_next(
             if taken is not None:
                 if state.reserved.get(bag.id, (line.number,))[0] == line.number:
                     state.reserved.pop(bag.id, None)
-                behind = reserve and bag.spec.max_running is not None
+                behind = reserve and bag.max_running is not None
                 state.lease(places, bag, *taken, now, behind=behind)
                 return True
         elif keep_for(state, bag, line, worker, now):
@@ -156,9 +156,9 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
         max(1, worker.whole.slots(line.task)),
         worker.processors / max(1, state.processors(worker.site)),
     )
-    if bag.spec.max_running is not None:
+    if bag.max_running is not None:
         slots = worker.held.at_once(bag.id)
-        share = slots / bag.spec.max_running
+        share = slots / bag.max_running
     seconds = terms.reserve + 2 * terms.latency
     wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(mean, 1e-4))))
     return min(wanted, int(len(line.waiting) * share / 2))
@@ -227,6 +227,6 @@ def _may_replicate(bag: Bag) -> bool:
     if bag.open:  # this is not its end, and the next tasks take the processors
         return False
     # Two attempts would write the same checkpoint; and what is aborted runs on for a moment.
-    if spec.requeue_on or spec.max_running is not None:
+    if spec.requeue_on or bag.max_running is not None:
         return False
     return spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0

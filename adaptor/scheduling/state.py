@@ -332,7 +332,7 @@ class SchedulingState:
         own, limit = _own_size(bag, task), _own_limit(bag, task)
         if len(workers) == 1:
             among = 0
-            if bag.spec.max_running is not None:
+            if bag.max_running is not None:
                 among = workers[0].held.at_once(bag.id) + (not behind)
             self.hold(workers[0], key, bag, now, among=among, behind=behind)
             self.orders.of(ids[0]).leases.append(Lease(key, [], needs, task=own, timeout=limit, among=among))

@@ -238,7 +238,7 @@ class Cluster:
         k.roll(self._state)
         steps = int(self._state.s[k.STEPS])
         times, free = self._state.times[:steps], self._state.total[:steps]
-        differs = np.diff(free, prepend=-1) != 0
+        differs = np.concatenate(([True], free[1:] != free[:-1]))
         return times[differs], free[differs]
 
     def started_job(self, job: int) -> tuple[int, int, int]:

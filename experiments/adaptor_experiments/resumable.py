@@ -6,6 +6,8 @@ import gc
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -21,13 +23,28 @@ Result = TypeVar("Result")
 def in_processes(
     run: Callable[[Some], Result], pieces: Sequence[Some], processes: int, *, ordered: bool = True
 ) -> Iterator[Result]:
-    """The results, in the order of the pieces or as they come; an error of one ends all."""
+    """The results, in the order of the pieces or as they come; an error of one ends all.
+
+    Raises:
+        ReplayError: a process was killed.
+    """
     if min(processes, len(pieces)) < 2:
         yield from map(run, pieces)
         return
-    # Fresh processes: a fork of one with the threads of a library may hang. Leaving the pool ends them.
-    with multiprocessing.get_context("spawn").Pool(processes, _prepare) as pool:
-        yield from (pool.imap if ordered else pool.imap_unordered)(run, pieces)
+    others = set(multiprocessing.active_children())
+    # Fresh processes: a fork of one with the threads of a library may hang.
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _prepare)
+    try:
+        if ordered:
+            yield from pool.map(run, pieces)
+        else:
+            yield from (done.result() for done in as_completed([pool.submit(run, piece) for piece in pieces]))
+    except BrokenProcessPool as error:
+        raise ReplayError("a process was killed (is there too little memory?); try again") from error
+    finally:
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()  # what runs after an error or an interrupt would be waited for
+        pool.shutdown(cancel_futures=True)
 
 
 def gathered(

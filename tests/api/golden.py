@@ -110,6 +110,8 @@ LIVE: list[api.Question[Any]] = [
     api.SettleSite("away"),
     api.GetBags("all"),
     api.GetPicture(),
+    api.GetKeys(),
+    api.RevokeKey("nobody"),
     api.Stop(),
     api.Reload(),
 ]

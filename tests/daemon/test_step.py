@@ -63,3 +63,36 @@ def test_an_operator_s_least_time_between_two_looks_is_kept_from_the_first_on(
     policy = Policy(PolicyKeys(poll_interval=Duration(120)), path="policy.yaml")
     site = parse_config("sites: {hpc: {backend: slurm}}", "c.yaml", lambda: policy).sites["hpc"]
     assert pauses_of(monkeypatch, site) == [120.0 * look for look in range(1, LOOKS + 1)]
+
+
+def test_nor_is_it_looked_at_more_often_while_pilots_end_with_the_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = Policy(PolicyKeys(poll_interval=Duration(120)), path="policy.yaml")
+    config = parse_config("sites: {hpc: {backend: slurm}}", "c.yaml", lambda: policy).sites["hpc"]
+    pilots, done = [1, 2], list[object]()
+
+    async def sleep(seconds: float) -> None:
+        done.append(seconds)
+
+    async def drive(site: Any, what: str) -> None:
+        done.append(what)
+        if what == "look":
+            pilots.pop()
+
+    def steps_of(site: Any) -> SimpleNamespace:
+        return SimpleNamespace(observe_pilots=lambda: "look", cancel_unwanted=lambda: "cancel")
+
+    async def cancel_all(site: Any, reason: str) -> None:
+        done.append("cancel")
+
+    monkeypatch.setattr(step, "cancel_all", cancel_all)
+    monkeypatch.setattr(step, "drive", drive)
+    monkeypatch.setattr(step, "step_of", steps_of)
+    journal = SimpleNamespace(note_user_change_of_all=lambda why, now: None)
+    core: Any = SimpleNamespace(journal=journal, now=lambda: 0.0)
+    site: Any = SimpleNamespace(config=config, pilots=pilots)
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "sleep", sleep)
+        asyncio.run(step.end_pilots(core, [site]))
+    assert done == ["cancel", 120.0, "look", "cancel", 120.0, "look", "cancel"]

@@ -36,6 +36,7 @@ PAGES = (
     "docs/donation-agents.md",
     "docs/dashboard.md",
     "docs/snakemake.md",
+    "docs/mcp.md",
     "docs/how-it-decides.md",
     "docs/completion.md",
     "docs/backends.md",

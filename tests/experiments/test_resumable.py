@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import msgspec
@@ -40,6 +42,12 @@ def fails_at_three(piece: Piece) -> list[int]:
     return squares(piece)
 
 
+def is_killed_at_three(piece: Piece) -> list[int]:
+    if piece.number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return squares(piece)
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_is_finished_is_not_run_again(tmp_path: Path, processes: int) -> None:
     store = open_store(tmp_path / "new" / "out")
@@ -54,6 +62,12 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, processes: int) -> No
     assert sorted(path.name for path in (store.folder / "samples").iterdir()) == [
         f"{piece.name}.json" for piece in PIECES
     ], "nothing half written stays behind"
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_process_that_is_killed_is_not_waited_for(ordered: bool) -> None:
+    with pytest.raises(ReplayError, match=r"^a process was killed"):
+        list(resumable.in_processes(is_killed_at_three, PIECES, 2, ordered=ordered))
 
 
 def test_results_of_other_settings_stay_as_they_are(tmp_path: Path) -> None:

@@ -406,3 +406,42 @@ def test_the_numbers() -> None:
     assert all((canary_tries(n) or n) <= max(ALIKE, math.sqrt(n) + 1) for n in range(20, 2000))
     assert [MostFails(share=0.05).of(total) for total in (1, 20, 21, 1000)] == [1, 1, 2, 50]
     assert MostFails(tasks=10).of(3) == 10
+
+
+# --- first tasks that must succeed ----------------------------------------------------------------
+
+
+def test_the_first_tasks_must_succeed_before_more_start(world: World) -> None:
+    players = [world.join(f"w{number}", processors=4) for number in range(2)]
+    bag = world.submit(40, canary=3)
+    (demand,) = world.broker.demands("site")
+    assert demand.together == 3
+    for done in range(3):
+        running = [player for player in players if player.running]
+        assert attempts(world, bag) == 3, f"{done} are done"
+        world.finish(running[0], took=0.1)
+    assert sum(len(player.running) for player in players) == 8
+    while running := [player for player in players if player.running]:
+        world.finish(running[0], took=0.1)
+    assert world.states(bag) == ["done"] * 40
+
+
+def test_one_failure_among_the_first_tasks_pauses_the_bag(world: World) -> None:
+    player = world.join("w", processors=4)
+    bag = world.submit(40, canary=3)
+    world.finish(player, took=0.1)
+    fail_until_quiet(world, exit_code=1, took=0.1)
+    assert attempts(world, bag) == 3
+    assert "one of its first 3 tasks failed (canary 3)" in bag_of(world, bag).guard.paused
+    assert world.broker.resume(bag, world.now)
+    world.commit()
+    assert len(player.running) == 4, "its user has looked"
+
+
+def test_other_limits_hold_for_the_first_tasks_too(world: World) -> None:
+    player = world.join("w", processors=8)
+    bag = world.submit(40, canary=4, max_running=2)
+    while player.running:
+        assert len(player.running) <= 2
+        world.finish(player, took=0.1)
+    assert world.states(bag) == ["done"] * 40

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.budget.accounting.credits import format_credits
+from adaptor.budget.accounting.statements import JointStanding
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.model import Request
 from adaptor.units import format_duration
@@ -19,6 +20,8 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     """Millionths of a credit; None: nothing limits it."""
     budget: str
     """The budget that leaves the least, in words."""
+    joint: JointStanding | None = None
+    """The joint limit that leaves the fewest processors; None: none holds for these bags."""
 
 
 class Afforded(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +32,8 @@ class Afforded(msgspec.Struct, frozen=True, kw_only=True):
     needed: int
     """Millionths of a credit for `request`, or for the smallest where that is too much."""
     reason: str
+    crowded: bool = False
+    """Whether processors are what is missing."""
 
 
 def afford(allowance: Allowance, wanted: Request, smallest: Request, useful: int | None = None) -> Afforded:
@@ -40,6 +45,13 @@ def afford(allowance: Allowance, wanted: Request, smallest: Request, useful: int
     at most; None: for as long as wanted.
     """
     longest = wanted if useful is None else wanted.lasting(min(wanted.tr, max(useful, smallest.tr)))
+    joint = allowance.joint
+    if joint is not None and joint.processors_left < longest.p:
+        most = joint.processors_left - joint.processors_left % smallest.p
+        if most < smallest.p:
+            needed = allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
+            return Afforded(request=None, needed=needed, reason=_crowded(joint, smallest), crowded=True)
+        longest = msgspec.structs.replace(longest, p=most)
     request = _largest(allowance, longest, smallest)
     if request is None:
         needed = allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
@@ -52,6 +64,8 @@ def afford(allowance: Allowance, wanted: Request, smallest: Request, useful: int
             f"cut from {_shown(wanted)} to {_shown(request)} ({format_credits(needed)} credits): "
             f"{_left(allowance)}"
         )
+        if joint is not None and request.p < wanted.p:
+            reason += f", {joint.processors_left} of {joint.limit.processors} processors ({joint.limit.name})"
     return Afforded(request=request, needed=needed, reason=reason)
 
 
@@ -75,6 +89,11 @@ def _too_little(allowance: Allowance, smallest: Request, needed: int) -> str:
         f"{_left(allowance)}: the smallest request, {_shown(smallest)}, needs {format_credits(needed)} "
         f"(charged in units of {format_duration(allowance.tariff.charging_unit)})"
     )
+
+
+def _crowded(joint: JointStanding, smallest: Request) -> str:
+    held = f"the bags of {joint.limit.name} hold {joint.held} of {joint.limit.processors} processors"
+    return f"{held}: the smallest request has {smallest.p}"
 
 
 def _left(allowance: Allowance) -> str:

@@ -41,6 +41,20 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         return f"site {self.site}" + (f", per {self.calendar.span}" if self.calendar else "")
 
 
+class JointLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that the bags of one key may cost, and their pilots may hold, together."""
+
+    key: str
+    amount: int
+    """Millionths of a credit."""
+    processors: int
+    """Of all pilots queued and running."""
+
+    @property
+    def name(self) -> str:
+        return f"key {self.key}"
+
+
 class Part(msgspec.Struct, frozen=True):
     """A bag's part of a reservation or a charge, in millionths of a credit."""
 
@@ -93,7 +107,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
 
     def area(self, seconds: float) -> int:
         """Processor-seconds that are charged if the pilot ends after `seconds`, in whole units."""
-        return max(0, self.p - self.freed) * self.tariff.charged_seconds(seconds) + self.freed_area
+        return self.held * self.tariff.charged_seconds(seconds) + self.freed_area
 
     def charge(self, seconds: float) -> int:
         """What the pilot costs if it ends after `seconds`, in millionths of a credit."""
@@ -103,6 +117,11 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     def shares(self) -> dict[int, float]:
         """By bag: its weight in the cost."""
         return {part.bag: float(part.amount) for part in self.parts}
+
+    @property
+    def held(self) -> int:
+        """Processors that the pilot holds, or will hold."""
+        return max(0, self.p - self.freed)
 
     @property
     def gpus(self) -> float:

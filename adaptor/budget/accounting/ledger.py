@@ -16,6 +16,7 @@ from adaptor.budget.accounting.entries import (
     Budget,
     Budgeted,
     Entry,
+    JointLimit,
     Part,
     Priced,
     Recounted,
@@ -23,9 +24,9 @@ from adaptor.budget.accounting.entries import (
     Settled,
 )
 from adaptor.budget.accounting.settled import settled_pilot
-from adaptor.budget.accounting.statements import RECENT, Statements
+from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
-from adaptor.budget.errors import BudgetError, OverBudgetError
+from adaptor.budget.errors import BudgetError, OverBudgetError, TooManyProcessorsError
 from adaptor.model import Request
 from adaptor.units import format_duration
 
@@ -36,7 +37,7 @@ Shares = Mapping[int, float]
 
 
 class Ledger(Statements):
-    """Used + reserved ≤ budget at every instant, for bags, sites and periods.
+    """Used + reserved ≤ budget at every instant, for bags, sites and periods, and for the bags of a key.
 
     A change by hand in the scheduler's queue is reserved as it is, whatever the budgets hold.
 
@@ -50,9 +51,17 @@ class Ledger(Statements):
     large enough, because no pilot costs more than was reserved for it.
     """
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(
+        self,
+        entries: Iterable[Entry] = (),
+        limits: Iterable[JointLimit] = (),
+        keys: Mapping[int, str] | None = None,
+    ) -> None:
+        """`limits`: of keys; `keys`: by bag that one of them holds for, its key."""
         super().__init__()
         self._frozen: Ledger | None = None
+        self._joint = {limit.key: JointStanding(limit) for limit in limits}
+        self._key_of = dict(keys or {})
         for entry in entries:
             self._apply(entry)
         self._keep_recent()
@@ -61,6 +70,7 @@ class Ledger(Statements):
         """An independent copy to plan with: reservations may be tried out, nothing may be recounted."""
         copy = Ledger()
         copy._budgets, copy._tariffs = self._budgets.copy(), self._tariffs.copy()
+        copy._joint, copy._key_of = self._joint.copy(), self._key_of.copy()
         copy.open_pilots = self.open_pilots.copy()
         for sums in ("_used_by_bag", "_used_by_site", "_reserved_by_bag", "_reserved_by_site"):
             getattr(copy, sums).update(getattr(self, sums))
@@ -102,6 +112,18 @@ class Ledger(Statements):
         """As `set_budget`, however much is used already: where that is more, nothing more is given."""
         return self._written(Budgeted(budget, now))
 
+    def limit_together(self, limit: JointLimit) -> None:
+        """Set or change the limit of a key, however much its bags use already."""
+        self._frozen = None
+        known = self._joint.get(limit.key) or JointStanding(limit)
+        self._joint[limit.key] = msgspec.structs.replace(known, limit=limit)
+
+    def join(self, bag: int, key: str) -> None:
+        """The limit of a key holds for a new bag, for which nothing is reserved yet."""
+        assert key in self._joint
+        self._frozen = None
+        self._key_of[bag] = key
+
     def set_price(self, site: str, tariff: Tariff, now: float) -> Priced:
         """What is reserved from now on costs this; open pilots keep the prices they were bought at."""
         return self._written(Priced(site, tariff, now))
@@ -116,9 +138,20 @@ class Ledger(Statements):
         Raises:
             BudgetError: the site has no prices.
         """
-        rooms = [*self._site_rooms(site, now), *self._bag_rooms(shares)]
+        joint = [known for bag in shares if (known := self.joint_of(bag)) is not None]
+        rooms = [
+            *self._site_rooms(site, now),
+            *self._bag_rooms(shares),
+            *((known.left, known.limit.name) for known in joint),
+        ]
         amount, name = min(rooms, default=(None, ""))
-        return Allowance(tariff=self.tariff(site).with_gpus(gpus), kind=kind, amount=amount, budget=name)
+        return Allowance(
+            tariff=self.tariff(site).with_gpus(gpus),
+            kind=kind,
+            amount=amount,
+            budget=name,
+            joint=min(joint, key=lambda known: known.processors_left, default=None),
+        )
 
     def reserve(
         self,
@@ -146,6 +179,7 @@ class Ledger(Statements):
         for room, name in self._site_rooms(site, now):
             _check(amount, room, name, request)
         self._check_bags(parts, request)
+        self._check_joint(parts, request)
         return self._written(
             Reserved(
                 pilot=pilot,
@@ -177,7 +211,12 @@ class Ledger(Statements):
             for room, name in left._site_rooms(known.site, now):
                 _check(sum(part.amount for part in parts), room, name, request)
             left._check_bags(parts, request)
+            left._check_joint(parts, request)
         return self._written(msgspec.structs.replace(changed, parts=parts))
+
+    def check_held(self, pilot: int, request: Request) -> None:
+        """Raises OverBudgetError: a pilot that asks for this holds more than the limit of a key leaves."""
+        self.without(pilot)._check_joint(self.open_pilots[pilot].parts, request)
 
     def give_back(self, pilot: int, processors: int, seconds: float, now: float) -> Reserved:
         """Set nothing more aside for processors that a pilot gave back `seconds` after its start.
@@ -263,10 +302,28 @@ class Ledger(Statements):
         """How much a shared pilot may cost as a whole for each bag to bear its part, rounding included."""
         rooms = []
         for bag, share in zip(shares, proportions(list(shares.values())), strict=True):
-            left = self._bag_room(bag)
+            left = self._own_room(bag)
             if left is not None and share:
                 rooms.append((left if share == 1 else max(0, int((left - 1) / share)), f"bag {bag}"))
         return rooms
+
+    def _check_joint(self, parts: Iterable[Part], request: Request) -> None:
+        costs: dict[str, int] = defaultdict(int)
+        for part in parts:
+            if (key := self._key_of.get(part.bag)) is not None:
+                costs[key] += part.amount
+        for key, amount in costs.items():
+            known = self._joint[key]
+            _check(amount, known.left, known.limit.name, request)
+            if request.p > known.processors_left:
+                raise TooManyProcessorsError(
+                    f"{request.p} processors: the bags of {known.limit.name} hold {known.held} of"
+                    f" {known.limit.processors}"
+                )
+
+    def _own_room(self, bag: int) -> int | None:
+        balance = self.budget_of(bag)
+        return None if balance is None else balance.own
 
     def _bag_room(self, bag: int) -> int | None:
         balance = self.budget_of(bag)
@@ -274,7 +331,7 @@ class Ledger(Statements):
 
     def _check_bags(self, parts: Iterable[Part], request: Request) -> None:
         for part in parts:
-            room = self._bag_room(part.bag)
+            room = self._own_room(part.bag)
             if room is not None:
                 _check(part.amount, room, f"bag {part.bag}", request)
 

@@ -13,6 +13,7 @@ from adaptor.budget.accounting.entries import (
     Budgeted,
     BudgetKey,
     Entry,
+    JointLimit,
     Part,
     Priced,
     Recounted,
@@ -32,11 +33,37 @@ class Balance(msgspec.Struct, frozen=True):
     used: int
     reserved: int
     """By pilots queued and running, in full."""
+    joint: int | None = None
+    """What the joint limit of a bag leaves; None: it has none."""
 
     @property
     def left(self) -> int:
         """Below 0 only if a pilot ran on beyond its tr and the grace of its site, or was altered by hand."""
+        return self.own if self.joint is None else min(self.own, self.joint)
+
+    @property
+    def own(self) -> int:
+        """As `left`, without the joint limit."""
         return self.budget.amount - self.used - self.reserved
+
+
+class JointStanding(msgspec.Struct, frozen=True):
+    """Where a joint limit stands, in millionths of a credit."""
+
+    limit: JointLimit
+    used: int = 0
+    reserved: int = 0
+    held: int = 0
+    """Processors of pilots queued and running."""
+
+    @property
+    def left(self) -> int:
+        """Below 0 as of `Balance`, or if the limit was lowered."""
+        return self.limit.amount - self.used - self.reserved
+
+    @property
+    def processors_left(self) -> int:
+        return max(0, self.limit.processors - self.held)
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -78,6 +105,10 @@ class Statements:
         self._bills: dict[str, dict[float, int]] = defaultdict(dict)
         """By site, then by billing step."""
         self._used_in: dict[tuple[str, Calendar], dict[str, int]] = {}
+        self._joint: dict[str, JointStanding] = {}
+        """By key."""
+        self._key_of: dict[int, str] = {}
+        """By bag that a joint limit holds for."""
 
     @property
     def in_use(self) -> bool:
@@ -94,8 +125,20 @@ class Statements:
 
     def budget_of(self, bag: int) -> Balance | None:
         """Where the budget of a bag stands; None: it has none."""
-        budget = self._budgets.get((bag, None, None))
-        return None if budget is None else self._balance(budget, -math.inf)
+        budget, joint = self._budgets.get((bag, None, None)), self.joint_of(bag)
+        if budget is None:
+            return None
+        balance = self._balance(budget, -math.inf)
+        return balance if joint is None else msgspec.structs.replace(balance, joint=joint.left)
+
+    def joint_of(self, bag: int) -> JointStanding | None:
+        """Where the joint limit of a bag stands; None: it has none."""
+        key = self._key_of.get(bag)
+        return None if key is None else self._joint[key]
+
+    def joint(self, key: str) -> JointStanding:
+        """Where the limit of a key stands. Raises KeyError: it has none."""
+        return self._joint[key]
 
     def budgets_at(self, site: str, now: float) -> list[Balance]:
         """Where the budgets of a site stand."""
@@ -195,6 +238,16 @@ class Statements:
         self._reserved_by_site[reserved.site] += sign * reserved.amount
         for part in reserved.parts:
             add_to(self._reserved_by_bag, part.bag, sign * part.amount)
+            self._add_joint(part.bag, reserved=sign * part.amount)
+        for bag in {self._key_of.get(part.bag, ""): part.bag for part in reserved.parts}.values():
+            self._add_joint(bag, held=sign * reserved.held)
+
+    def _add_joint(self, bag: int, *, used: int = 0, reserved: int = 0, held: int = 0) -> None:
+        """Count for the joint limit of a bag, if it has one."""
+        if (at := self.joint_of(bag)) is not None:
+            self._joint[at.limit.key] = JointStanding(
+                at.limit, at.used + used, at.reserved + reserved, at.held + held
+            )
 
     def _settle(self, settled: Settled) -> None:
         reserved = self._close(settled.pilot)
@@ -203,6 +256,7 @@ class Statements:
         self._used_by_site[site] += amount
         for part in settled.parts:
             self._used_by_bag[part.bag] += part.amount
+            self._add_joint(part.bag, used=part.amount)
         self._waste(site, settled.parts, 1)
         self._bill(site, settled.billed, amount)
 

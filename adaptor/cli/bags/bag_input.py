@@ -77,7 +77,17 @@ def make_bag(
     for name, value in of_scripts.items():
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
-    bag, default_name = _tasks(source, data)
+    return bag_of(*_tasks(source, data), options, environment, here)
+
+
+def bag_of(
+    bag: BagFile,
+    default_name: str,
+    options: Mapping[str, Any],
+    environment: dict[str, str],
+    here: str | None = None,
+) -> BagInput:
+    """The bag of these tasks, with all paths absolute; arguments as of `make_bag`. Raises UsageError."""
     given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
     cwd = _folder(here or _here(), given.get("cwd"))
     given |= {"cwd": cwd, "output": _output(cwd, given["output"]), "environment": environment}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from collections.abc import Callable
 
 import msgspec
 
 from adaptor import api
 from adaptor.bag_spec import BagSpec
+from adaptor.daemon.client.admission import told_of
 from adaptor.daemon.client.credits import budget_writer, check_deadline
 from adaptor.daemon.client.new_tasks import (
     OwnNeedsOf,
@@ -94,7 +97,7 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
         spec,
         new.rows,
         now,
-        with_budget,
+        _with_owner(core, question, now, with_budget),
         open=question.open,
         key=question.key,
         gated=bool(awaits),
@@ -117,6 +120,23 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
         core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
     running.wake_sites()
     return api.Submitted(id, refused=len(refused), reasons=reasons_of(new.own, refused))
+
+
+_Writer = Callable[[sqlite3.Connection, int], None]
+
+
+def _with_owner(core: Core, question: api.Submit, now: float, also: _Writer | None) -> _Writer | None:
+    """What writes the budget of a new bag, and whose it is if a key with a grant submits it."""
+    if not question.owner:
+        return also
+
+    def write(db: sqlite3.Connection, bag: int) -> None:
+        core.grants.add_bag(db, question.owner, bag, now, told_of(question, bag))
+        core.ledger.join(bag, question.owner)
+        if also is not None:
+            also(db, bag)
+
+    return write
 
 
 @answers(api.Append)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
@@ -12,21 +13,25 @@ import msgspec
 from adaptor import __version__, api
 from adaptor.advice import SeenQueue, advise
 from adaptor.api.question import A, decode_question
-from adaptor.daemon.client import bags, credits, pictures, plans, site_views, starts, steering
+from adaptor.daemon.client import bags, credits, keys, pictures, plans, site_views, starts, steering
+from adaptor.daemon.client.admission import Admission
 from adaptor.daemon.client.credits import forecast_view, why_paused
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.removed_sites import removed_pilots, view_of
-from adaptor.daemon.server import FOREIGN, PeerMessage
+from adaptor.daemon.server import ClientIdentity, PeerMessage
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
 from adaptor.journal.views import Live
 
-HANDLING = (bags, credits, pictures, plans, site_views, starts, steering)
+HANDLING = (bags, credits, keys, pictures, plans, site_views, starts, steering)
 """Whose functions answer what the journal does not."""
 _LONGEST_QUICK_LOOK = 25_000
 """Bytes; more than GetEvents can have."""
 _LARGE = 250_000
 """Bytes that take some 10 ms to decode."""
+_AT_ONCE = 8
+"""Questions of one key with a grant that are answered at a time, at most."""
+USER = ClientIdentity()
 
 
 def takes_time(data: bytes, *, same: bool = True) -> bool:
@@ -42,8 +47,14 @@ def takes_time(data: bytes, *, same: bool = True) -> bool:
         return False
 
 
-async def serve(running: RunningDaemon, data: bytes, *, same: bool = True) -> object:
-    """The answer to one question, or its Failure; `same`: as `decode_question` says. Raises JournalError."""
+async def serve(
+    running: RunningDaemon, data: bytes, who: ClientIdentity = USER, admission: Admission | None = None
+) -> object:
+    """The answer to one question, or its Failure. Raises JournalError.
+
+    `admission` of clients with a grant; None: there are none.
+    """
+    same = who.same
     try:
         if same and len(data) > _LARGE:
             question = await asyncio.to_thread(decode_question, data)
@@ -57,15 +68,26 @@ async def serve(running: RunningDaemon, data: bytes, *, same: bool = True) -> ob
             )
         return api.Failure(f"the daemon does not understand this question: {error}", usage=True)
     try:
-        handler = answers.of(type(question))
-        if handler is None:
-            return _read(running, question)
-        if question.writes and running.stalled:
-            raise AdaptorError(f"the daemon cannot write its journal now: {running.stalled}")
-        answered = handler(running, question)
-        return await answered if inspect.isawaitable(answered) else answered
+        if not who.key:
+            if isinstance(question, api.Submit):
+                question = msgspec.structs.replace(question, owner="")
+            return await _answered(running, question)
+        assert admission is not None
+        key, question = admission.admit(who.key, question)
+        return admission.shown(key, question, await _answered(running, question))
     except UsageError as error:
         return api.Failure(str(error), usage=True)
+
+
+async def _answered(running: RunningDaemon, question: api.Question[A]) -> A:
+    handler = answers.of(type(question))
+    if handler is None:
+        return _read(running, question)
+    if question.writes and running.stalled:
+        raise AdaptorError(f"the daemon cannot write its journal now: {running.stalled}")
+    answered = handler(running, question)
+    found: A = await answered if inspect.isawaitable(answered) else answered
+    return found
 
 
 def _read(running: RunningDaemon, question: api.Question[A]) -> A:
@@ -176,10 +198,13 @@ class ClientEndpoint:
         self._stall = stall
         self._send = send
         self._background: set[asyncio.Task[None]] = set()
+        self._admission = Admission(running.core)
+        self._at_once: Counter[str] = Counter()
+        """By key with a grant: its questions that are not answered yet."""
 
     async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:
-            if takes_time(data, same=not identity.startswith(FOREIGN)):
+            if takes_time(data, same=ClientIdentity.of(identity).same):
                 task = asyncio.create_task(self._answer(identity, data))
                 self._background.add(task)
                 task.add_done_callback(self._background.discard)
@@ -188,9 +213,12 @@ class ClientEndpoint:
 
     async def _answer(self, identity: bytes, data: bytes) -> None:
         """Any failure is an answer too."""
+        who = ClientIdentity.of(identity)
+        self._at_once[who.key] += 1
         try:
-            same = not identity.startswith(FOREIGN)
-            answer: object = await serve(self._running, data, same=same)
+            if who.key and self._at_once[who.key] > _AT_ONCE:
+                raise AdaptorError(f"this key has asked {_AT_ONCE} questions that are not answered yet")
+            answer: object = await serve(self._running, data, who, self._admission)
         except JournalError as error:
             self._stall(error)
             answer = api.Failure(str(error))
@@ -199,4 +227,6 @@ class ClientEndpoint:
         except Exception as error:
             log.exception("a question could not be served")
             answer = api.Failure(f"internal error in the daemon: {error!r}; see daemon.log")
+        finally:
+            self._at_once[who.key] -= 1
         await self._send(identity, api.encode_answer(answer))
