@@ -24,7 +24,6 @@ from adaptor.forecast.measured_scores import MEASURED
 Kind = Literal[
     "now",
     "start",
-    "blind",
     "first",
     "early",
     "late",
@@ -35,8 +34,7 @@ Kind = Literal[
     "paid late",
 ]
 """Forecasts that err alike: of starts, at once in all futures or later; of ends of bags by the tasks that
-finished (none, and their runtime only assumed; none; up to a quarter; more), with jobs of others in the queue
-or alone; alone, bags that pay."""
+finished (none, up to a quarter, more), with jobs of others in the queue or alone; alone, bags that pay."""
 EARLY = 0.25
 """The share of finished tasks up to which a forecast is an early one."""
 ENOUGH = 19
@@ -72,16 +70,15 @@ def kind_of_start(ends: Estimate, made: float) -> Kind:
     return "now" if ends.high <= made else "start"
 
 
-def kind_of_end(finished: int, tasks: int, *, alone: bool, pays: bool = False, blind: bool = False) -> Kind:
+def kind_of_end(finished: int, tasks: int, *, alone: bool, pays: bool = False) -> Kind:
     """The kind of the forecast of a bag's end.
 
     Args:
         alone: whether no jobs of others are in the queue.
         pays: whether it has pilots of its own.
-        blind: whether the runtime of its tasks is only assumed.
     """
     if not finished:
-        return "alone first" if alone else "blind" if blind else "first"
+        return "alone first" if alone else "first"
     if finished <= EARLY * tasks:
         return ("paid early" if pays else "alone early") if alone else "early"
     return ("paid late" if pays else "alone late") if alone else "late"

@@ -115,13 +115,7 @@ def _raw(known: KnownBag, ends: Estimate) -> Raw:
     finished = known.sums.finished
     alone = not any(_has_others(site) for site in known.sites)
     return Raw(
-        kind=kind_of_end(
-            finished,
-            finished + known.running + known.waiting,
-            alone=alone,
-            pays=known.pays,
-            blind=known.blind,
-        ),
+        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
         made=known.now,
         unit=max([1.0, *(site.poll for site in known.sites)]),
         ends=ends,

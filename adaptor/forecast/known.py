@@ -123,5 +123,5 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blind(self) -> bool:
-        """Whether the runtime of its tasks is only assumed: none has finished, and nobody has said it."""
+        """Whether the runtime of its tasks is only assumed: none has finished, and there is no hint."""
         return not self.sums.finished and self.runtimes.surety > _SAYS_LITTLE

@@ -74,8 +74,8 @@ class StartsSeen:
         new = (job.id for job in reversed(queue.pending) if job.id not in self._first and is_job(job.id))
         for id in islice(new, max(0, min(most, MOST_FOLLOWED - len(self._first)))):
             found = forecast_of(id)
-            foreseen = found.start is not None and found.raw is not None
-            self._first[id] = (found.start, found.raw) if foreseen else None
+            start, raw = found.start, found.raw
+            self._first[id] = None if start is None or raw is None else (start, raw)
 
     def take_new(self) -> tuple[JudgedStart, ...]:
         """All that count, to be stored, if there are new ones since the last call; the oldest first."""

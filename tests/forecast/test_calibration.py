@@ -134,9 +134,7 @@ def test_the_record_of_the_site_takes_over_from_the_measured_scores() -> None:
 def test_forecasts_that_err_alike_are_of_a_kind() -> None:
     kinds = [kind_of_end(finished, 100, alone=False) for finished in (0, 1, 25, 26, 99)]
     assert kinds == ["first", "early", "early", "late", "late"]
-    assert kind_of_end(0, 100, alone=True, blind=True) == "alone first"
-    assert kind_of_end(0, 100, alone=False, blind=True) == "blind"
-    assert kind_of_end(1, 100, alone=False, blind=True) == "early"
+    assert kind_of_end(0, 100, alone=True) == "alone first"
     assert set(MEASURED) >= {kind_of_end(n, 100, alone=alone) for n in (0, 1, 99) for alone in (True, False)}
 
 
