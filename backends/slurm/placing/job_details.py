@@ -85,6 +85,9 @@ _WISHED = (
 _VALUE = re.compile(rf" ({'|'.join(_WISHED)}|OverSubscribe|Exclusive|Licenses)=(\S*)")
 _FIRST_READ = " ReqNodeList="
 """Of the fields of `_VALUE` and of the parts, the first."""
+_BEHIND = " Network="
+_TIMES = 2000
+"""Characters between the state and `_FIRST_READ`, most often; beyond, a record is read anew."""
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S*) Mem=([0-9]{1,15}) GRES=(\S*)")
 _HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -125,7 +128,12 @@ class JobRecords:
         begin = 0 if text.startswith("JobId=") else _next(text, 0)
         while begin >= 0:
             word = text[begin : text.find(" ", begin)]
-            id, record, end = _record(text, begin, rows, last.get(word))
+            record = last.get(word)
+            end = _end_of(record, text, begin) if record is not None else -1
+            if record is None or end < 0 or rows.get(record.row.id) is not record.row:
+                id, record, end = _record(text, begin, rows)
+            else:
+                id = record.row.id
             begin = _next(text, end)
             if record is not None:
                 self._last[word] = record
@@ -158,20 +166,20 @@ def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     return record.detail if record is not None else None
 
 
-def _record(
-    text: str, begin: int, rows: Mapping[str, QueueRow], last: _Record | None = None
-) -> tuple[str, _Record | None, int]:
+def _end_of(record: _Record, text: str, begin: int) -> int:
+    """Where this record ends, which begins at `begin`; -1: there stands another one."""
+    if not text.startswith(record.head, begin):
+        return -1
+    times = begin + len(record.head)
+    fields = text.find(_FIRST_READ, times, times + _TIMES)
+    return fields + len(record.fields) if text.startswith(record.fields, fields) else -1
+
+
+def _record(text: str, begin: int, rows: Mapping[str, QueueRow]) -> tuple[str, _Record | None, int]:
     """The id of the job, what its record says, and where it was read to.
 
     The id is empty where no job of `rows` has such a record; None: it has another form.
-
-    Args:
-        last: the record that began with the same word at the last look.
     """
-    if last is not None and rows.get(last.row.id) is last.row and text.startswith(last.head, begin):
-        fields, end = _fields(text, begin + len(last.head))
-        if fields == last.fields:
-            return last.row.id, last, end
     head = _HEAD.match(text, begin)
     row = rows.get(_id(head)) if head is not None else None
     name_end = _past(text, head.end(), row.name) if head is not None and row is not None else None
@@ -229,9 +237,9 @@ def _fields(text: str, start: int) -> tuple[str, int]:
     Between the two stand the times, which change from look to look.
     """
     line_end = text.find("\n", start)
-    end = text.find(" Network=", start, len(text) if line_end < 0 else line_end)
+    end = text.find(_BEHIND, start, len(text) if line_end < 0 else line_end)
     begin = text.find(_FIRST_READ, start, end)
-    return text[begin if begin >= 0 else start - 1 : end + 1], end
+    return text[begin if begin >= 0 else start - 1 : end + len(_BEHIND)], end
 
 
 @functools.lru_cache(maxsize=4000)
