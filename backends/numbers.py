@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import functools
 import math
 import re
 import time
@@ -40,13 +41,28 @@ def clock_seconds(text: str) -> float:
     seconds = 0.0
     for part in text.split(":"):
         seconds = seconds * 60 + finite(part)
-    return finite(str(seconds))
+    if not seconds <= LARGEST:
+        raise ValueError(f"{text[:40]!r} is no time of a sensible size")
+    return seconds
+
+
+_CTIME = re.compile(
+    r"([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9]) ([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])( [0-9]{4})"
+)
 
 
 def utc_time(text: str) -> float:
     """Epoch seconds from `2026-11-25T21:45:38` or ctime(3), both in UTC. Raises ValueError: it is neither."""
+    if match := _CTIME.fullmatch(text):
+        day, hours, minutes, seconds, year = match.groups()
+        return _day(day + year) + 3600 * int(hours) + 60 * int(minutes) + int(seconds)
     form = "%Y-%m-%dT%H:%M:%S" if text[:1].isdigit() else "%a %b %d %H:%M:%S %Y"
     return float(calendar.timegm(time.strptime(text, form)))
+
+
+@functools.lru_cache(maxsize=100)
+def _day(text: str) -> float:
+    return float(calendar.timegm(time.strptime(text, "%a %b %d %Y")))
 
 
 def understood(what: str, make: Callable[..., Row], *printed: str) -> Row:

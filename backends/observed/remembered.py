@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 Made = TypeVar("Made")
@@ -12,9 +13,9 @@ class Remembered(Generic[Made]):
     """What was made of each text of the last look."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Made] = {}
+        self._made: dict[str | bytes, Made] = {}
 
-    def of(self, texts: Sequence[str], make: Callable[[str], Made]) -> list[Made]:
+    def of(self, texts: Iterable[str], make: Callable[[str], Made]) -> list[Made]:
         """What `make` makes of each text; what other texts made is forgotten.
 
         What `make` raises passes, and nothing is forgotten.
@@ -22,11 +23,35 @@ class Remembered(Generic[Made]):
         Args:
             make: the same at each look; the text alone decides what it makes.
         """
-        last = self._made
-        last |= {text: make(text) for text in dict.fromkeys(texts) if text not in last}
-        found = [*map(last.__getitem__, texts)]
-        self._made = dict(zip(texts, found, strict=True))
+        last, now, found = self._made, dict[str | bytes, Made](), list[Made]()
+        for text in texts:
+            key = text if len(text) < _LONG else _digest(text)
+            try:
+                made = last[key]
+            except KeyError:
+                made = make(text)
+            now[key] = made
+            found.append(made)
+        self._made = now
         return found
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+_LONG = 400
+"""Characters from which on a text is remembered by its digest."""
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """One by one: a list of all would need as much memory again."""
+    begin = 0
+    while begin < len(text):
+        end = text.find("\n", begin)
+        end = len(text) if end < 0 else end
+        yield text[begin:end]
+        begin = end + 1
 
 
 class Unchanged(Generic[Made]):

@@ -23,6 +23,8 @@ class KnownJobs:
     """What the last look at a site made of the jobs."""
 
     def __init__(self) -> None:
+        self.rows = Unchanged[JobRow]()
+        """For the parsers."""
         self.held = Unchanged[dict[str, Amounts]]()
         self.running = Unchanged[RunningJob]()
         self.pending = Unchanged[tuple[PendingJob, ...]]()

@@ -17,7 +17,6 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend
 from backends.observed.remembered import Unchanged
-from backends.observed.rows import JobRow
 from backends.scripts import render
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
@@ -69,7 +68,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
-        self._known_nodes, self._known_rows = Unchanged[KnownNode](), Unchanged[JobRow]()
+        self._known_nodes = Unchanged[KnownNode]()
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`. Asks nothing that `queue_state` has just read, or the reverse.
@@ -173,8 +172,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 licenses=seen.licenses,
                 ordering=ordering(self._shared.settings),
                 user=self._shared.commands.user(),
-                known=self._known_rows,
-                known_jobs=self._known_jobs,
+                known=self._known_jobs,
                 unknown=unknown_answers(self._shared.settings, seen, partitions.values()),
             )
         )

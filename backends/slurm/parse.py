@@ -16,7 +16,7 @@ import msgspec
 
 from adaptor.model import EndedJob
 from backends.numbers import Row, finite, not_understood, understood, whole
-from backends.observed.remembered import Remembered
+from backends.observed.remembered import Remembered, lines_of
 from backends.observed.rows import ReservationRow
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
@@ -133,11 +133,8 @@ def parse_queue(text: str, mark: str, known: Remembered[QueueRow] | None = None)
     known = known or Remembered()
     if "\0" in text:  # no text of Slurm holds it, so it can stand for the mark
         raise not_understood("squeue", text)
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
     try:
-        return known.of([line.replace(mark, "\0") for line in lines], _line_row)
+        return known.of((line.replace(mark, "\0") for line in lines_of(text)), _line_row)
     except _InPieces:
         pass
     width = len(QUEUE_FIELDS)
@@ -145,7 +142,7 @@ def parse_queue(text: str, mark: str, known: Remembered[QueueRow] | None = None)
     if rest.strip() or len(values) % width:
         raise not_understood("squeue", rest.strip() or text)
     rows = (values[start : start + width] for start in range(0, len(values), width))
-    return known.of(["".join(f"{value}\0" for value in row) for row in rows], _line_row)
+    return known.of(("".join(f"{value}\0" for value in row) for row in rows), _line_row)
 
 
 def _line_row(line: str) -> QueueRow:
@@ -165,7 +162,7 @@ def parse_preempted(text: str) -> frozenset[str]:
 def parse_nodes(text: str, known: Remembered[NodeRow] | None = None) -> list[NodeRow]:
     """`sinfo -N` with NODE_FORMAT. `known`: rows of the last answer."""
     known = known or Remembered()
-    return known.of([line for line in text.splitlines() if line.strip()], _understood_node)
+    return known.of((line for line in text.splitlines() if line.strip()), _understood_node)
 
 
 def parse_accounting(text: str, delimiter: str = "|") -> list[AccountingRow]:

@@ -13,7 +13,6 @@ import msgspec
 from adaptor.model import QueueState, RunningJob
 from adaptor.reports import JobState
 from adaptor.resources import Need
-from backends.observed.remembered import Unchanged
 from backends.observed.rows import Amounts, JobRow, ReservationRow
 from backends.observed.site import HeldByNode
 from backends.observed.state import KnownJobs, Observation, end_of
@@ -49,9 +48,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Ours."""
     unknown: Sequence[str] = ()
     """See `backends.slurm.checking`."""
-    known: Unchanged[JobRow] = msgspec.field(default_factory=Unchanged)
-    known_jobs: KnownJobs = msgspec.field(default_factory=KnownJobs)
-    """What the last look made."""
+    known: KnownJobs = msgspec.field(default_factory=KnownJobs)
 
 
 def queue_state(seen: SlurmSeen) -> QueueState:
@@ -67,7 +64,7 @@ def queue_state(seen: SlurmSeen) -> QueueState:
             loses_age=seen.ordering.loses_age,
             memory_step=2**20,
             unknown=seen.unknown,
-            known=seen.known_jobs,
+            known=seen.known,
         )
     )
     waits = (*_scarce_licenses(seen, rows), *_untested(seen, rows))
@@ -138,7 +135,7 @@ def _rows(seen: SlurmSeen) -> list[JobRow]:
         names: max(seen.tiers.get(name, 1) for name in names)
         for names in {row.partitions for row in seen.jobs}
     }
-    return seen.known.of(
+    return seen.known.rows.of(
         lambda row, detail: job_row(row, detail, tier=tiers[row.partitions], need=needs.of(row, detail)),
         seen.jobs,
         _details(seen),

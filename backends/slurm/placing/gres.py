@@ -185,8 +185,7 @@ def parse_node_details(text: str, known: Remembered[NodeDetail] | None = None) -
         if not name.startswith("NodeName="):
             raise not_understood("scontrol show node", line)
     known = known or Remembered()
-    texts = [f"{place} {_lasting(line)}" for place, line in enumerate(lines)]
-    found = known.of(texts, _detail)
+    found = known.of((f"{place} {_lasting(line)}" for place, line in enumerate(lines)), _detail)
     return {name.removeprefix("NodeName="): detail for name, detail in zip(names, found, strict=True)}
 
 
