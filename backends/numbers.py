@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import calendar
+import functools
 import math
 import re
 import time
-from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from backends.base import SchedulerError
 
@@ -20,6 +21,8 @@ _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 def whole(text: str) -> int:
     """Raises ValueError: it is no integer, or larger than anything that a scheduler counts."""
+    if len(text) < 16 and text.isascii() and text.isdigit():  # what schedulers print
+        return int(text)
     if not _WHOLE.fullmatch(text) or abs(number := int(text)) > LARGEST:
         raise ValueError(f"{text[:40]!r} is no whole number of a sensible size")
     return number
@@ -38,13 +41,28 @@ def clock_seconds(text: str) -> float:
     seconds = 0.0
     for part in text.split(":"):
         seconds = seconds * 60 + finite(part)
-    return finite(str(seconds))
+    if not seconds <= LARGEST:
+        raise ValueError(f"{text[:40]!r} is no time of a sensible size")
+    return seconds
+
+
+_CTIME = re.compile(
+    r"([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9]) ([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])( [0-9]{4})"
+)
 
 
 def utc_time(text: str) -> float:
     """Epoch seconds from `2026-11-25T21:45:38` or ctime(3), both in UTC. Raises ValueError: it is neither."""
+    if match := _CTIME.fullmatch(text):
+        day, hours, minutes, seconds, year = match.groups()
+        return _day(day + year) + 3600 * int(hours) + 60 * int(minutes) + int(seconds)
     form = "%Y-%m-%dT%H:%M:%S" if text[:1].isdigit() else "%a %b %d %H:%M:%S %Y"
     return float(calendar.timegm(time.strptime(text, form)))
+
+
+@functools.lru_cache(maxsize=100)
+def _day(text: str) -> float:
+    return float(calendar.timegm(time.strptime(text, "%a %b %d %Y")))
 
 
 def understood(what: str, make: Callable[..., Row], *printed: str) -> Row:
@@ -53,33 +71,6 @@ def understood(what: str, make: Callable[..., Row], *printed: str) -> Row:
         return make(*printed)
     except (ValueError, KeyError) as error:
         raise not_understood(what, " ".join(printed).strip()) from error
-
-
-class Remembered(Generic[Row]):
-    """What is made of printed texts: of those that the last look had too, nothing is made again."""
-
-    def __init__(self, make: Callable[..., Row]) -> None:
-        """`make` gets the texts, and nothing else decides what it makes."""
-        self._make = make
-        self._last: dict[str | tuple[str, ...], Row] = {}
-        self._now: dict[str | tuple[str, ...], Row] = {}
-
-    def look_anew(self) -> None:
-        """What was not printed since the last call is forgotten."""
-        self._last, self._now = self._now, {}
-
-    def of(self, key: str | tuple[str, ...], texts: Iterable[str]) -> Row:
-        """What `make` makes of the texts, for which the key stands; what that raises passes."""
-        try:
-            return self._now[key]
-        except KeyError:
-            pass
-        try:
-            made = self._last[key]
-        except KeyError:
-            made = self._make(*texts)
-        self._now[key] = made
-        return made
 
 
 def not_understood(what: str, line: str) -> SchedulerError:

@@ -15,7 +15,7 @@ from backends.ceilings import Ceilings, limits_of
 from backends.commands import ChosenVariables, CommandAnswer, Commands, chunks
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.observed.state import SecondLook
+from backends.observed.state import KnownJobs, SecondLook
 from backends.scripts import submit
 from backends.traits import Traits
 
@@ -97,7 +97,7 @@ class BatchBackend(Backend, Generic[Shared]):
         self._site, self._machine = site, machine
         self._shared = self.reading(site, machine) if shared is None else shared  # type: ignore[call-arg]
         self._asker = f"queue of {site.partition} {site.account} {site.qos}"
-        self._second_look = SecondLook()
+        self._second_look, self._known_jobs = SecondLook(), KnownJobs()
         self.learn(self._shared)
 
     def queue_state(self) -> QueueState:

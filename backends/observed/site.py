@@ -30,6 +30,11 @@ class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool = False
     """Whether jobs get it whole only."""
 
+    @property
+    def lasting(self) -> tuple[object, ...]:
+        """All but what jobs have of it."""
+        return self.name, self.host, self.has, self.ours, self.sole, self.exclusive
+
 
 class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that a partition or queue uses."""

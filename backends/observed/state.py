@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 
 import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Part
+from backends.observed.remembered import Unchanged
 from backends.observed.rows import NOTHING, Amounts, JobRow, ReservationRow, named_as
 from backends.observed.site import HeldByNode, SiteNode, SiteNodes, added
 
 LINGER = 60.0
 """Seconds for which a job is taken to hold its nodes that is past its limit or about to end."""
+
+
+class KnownJobs:
+    """What the last look at a site made of the jobs."""
+
+    def __init__(self) -> None:
+        self.rows = Unchanged[JobRow]()
+        """For the parsers."""
+        self.held = Unchanged[dict[str, Amounts]]()
+        self.running = Unchanged[RunningJob]()
+        self.pending = Unchanged[tuple[PendingJob, ...]]()
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +44,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     memory_step: int = 1
     unknown: Sequence[str] = ()
     """See `QueueState`, as the two before."""
+    known: KnownJobs = msgspec.field(default_factory=KnownJobs)
 
 
 def queue_state(seen: Observation) -> QueueState:
@@ -37,11 +52,18 @@ def queue_state(seen: Observation) -> QueueState:
 
     Where only whole nodes are given, a node that is partly in use is wholly so.
     """
+    site = seen.site
+    under = (
+        site.name,
+        site.memory_counted,
+        seen.whole_nodes,
+        *[node.lasting for node in site.listed.values()],
+    )
     return QueueState(
         now=seen.now,
         processors=seen.site.processors,
-        running=tuple(_running(seen)),
-        pending=(*_coming_reservations(seen), *_pending(seen)),
+        running=tuple(_running(seen, under)),
+        pending=(*_coming_reservations(seen), *_pending(seen, under)),
         nodes=seen.site.machines,
         default_memory=seen.site.default_memory,
         loses_age=seen.loses_age,
@@ -99,11 +121,17 @@ class _Reserved(msgspec.Struct, frozen=True):
         return not frozenset(job.held_nodes).isdisjoint(names)
 
 
-def _running(seen: Observation) -> list[RunningJob]:
+def _running(seen: Observation, under: object) -> list[RunningJob]:
     """Jobs, what is held beyond them, and what reservations keep from us now in addition to the jobs
-    there."""
+    there.
+
+    Args:
+        under: what decides, besides a job, what is made of it.
+    """
     site = seen.site
-    holding = [(job, amounts) for job in seen.jobs if (amounts := _held_by(seen, job))]
+    there = [job for job in seen.jobs if job.nodes or job.holds]
+    all_held = seen.known.held.of(partial(_held_by, seen), there, under=under)
+    holding = [(job, amounts) for job, amounts in zip(there, all_held, strict=True) if amounts]
     jobs = added(amounts for _, amounts in holding)
     active = (held for held in seen.reservations if held.start <= seen.now < held.end)
     reserved = [_reserved(seen, held, holding, jobs) for held in active]
@@ -113,14 +141,15 @@ def _running(seen: Observation) -> list[RunningJob]:
     held += _hidden(site, known, guessed=guessed)
     if seen.whole_nodes:
         held = _by_machine(site, held)
-    used = added(each.nodes for each in held)
+    used = added(each.nodes for each in held) if reserved else {}
     held += [
         _Holder(f"reservation {each.row.name}", each.row.end, _left(site, each.rest, used))
         for each in reserved
     ]
-    found = (
-        RunningJob(each.id, site.processors_of(each.nodes), each.end, site.parts_of(each.nodes))
-        for each in held
+    found = seen.known.running.of(
+        lambda id, end, nodes: RunningJob(id, site.processors_of(nodes), end, site.parts_of(nodes)),
+        *([getattr(each, name) for each in held] for name in _Holder.__struct_fields__),
+        under=under,
     )
     return [job for job in found if job.processors or job.parts]
 
@@ -174,9 +203,10 @@ def _left(site: SiteNodes, wanted: HeldByNode, used: HeldByNode) -> dict[str, Am
     }
 
 
-def _end(seen: Observation, job: JobRow, reserved: Iterable[_Reserved]) -> float:
+def _end(seen: Observation, job: JobRow, reserved: Sequence[_Reserved]) -> float:
     """When its processors are free for us: by its limit, and not while a reservation waits for them."""
-    return max([end_of(job, seen.now), *(held.row.end for held in reserved if held.awaits(job))])
+    end = end_of(job, seen.now)
+    return max([end, *(held.row.end for held in reserved if held.awaits(job))]) if reserved else end
 
 
 def _hidden(site: SiteNodes, known: HeldByNode, *, guessed: bool) -> list[_Holder]:
@@ -186,7 +216,11 @@ def _hidden(site: SiteNodes, known: HeldByNode, *, guessed: bool) -> list[_Holde
         guessed: whether the parts of some jobs are not known: then a node may seem to hold too little as
             another holds too much.
     """
-    nodes = {name: node.held.beyond(known.get(name, NOTHING)) for name, node in site.listed.items()}
+    nodes = {
+        name: node.held.beyond(named)
+        for name, node in site.listed.items()
+        if node.held != (named := known.get(name, NOTHING))
+    }
     if guessed:
         too_much = sum(
             known.get(name, NOTHING).beyond(node.held).processors for name, node in site.listed.items()
@@ -229,16 +263,24 @@ def considered(jobs: Iterable[JobRow]) -> list[JobRow]:
     return sorted((job for job in jobs if job.waits), key=lambda job: job.place)
 
 
-def _pending(seen: Observation) -> list[PendingJob]:
-    related = seen.site.members.keys()
-    waiting = considered(
-        job
-        for job in seen.jobs
-        if not related.isdisjoint(job.queues)
-        and not (job.need is not None and job.need.nodes is not None and not job.need.nodes)
-    )
+def _pending(seen: Observation, under: object) -> Iterator[PendingJob]:
+    """In the order in which the scheduler considers them. `under`: as for `_running`."""
+    related = frozenset(seen.site.members)
     usual, most = seen.site.usual_size, seen.site.processors
-    return [pending for job in waiting for pending in _pending_jobs(seen, job, usual, most)]
+    waiting = considered(seen.jobs)
+    found = seen.known.pending.of(
+        lambda job, _: tuple(_pending_jobs(seen, job, usual, most)) if _concerns(job, related) else (),
+        waiting,
+        # A plan that is past counts from now on.
+        [None if job.planned_start is None else seen.now for job in waiting],
+        under=(under, related),
+    )
+    return chain.from_iterable(found)
+
+
+def _concerns(job: JobRow, related: frozenset[str]) -> bool:
+    """Whether a waiting job may get what is ours, or what jobs of related queues use."""
+    return not related.isdisjoint(job.queues) and (job.need is None or job.need.nodes != frozenset())
 
 
 def _pending_jobs(seen: Observation, job: JobRow, usual: int, most: int) -> Iterator[PendingJob]:

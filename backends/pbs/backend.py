@@ -151,6 +151,7 @@ class PbsBackend(BatchBackend[SharedServer]):
             terms.other_reservations,
             whole_nodes=self._site.whole_nodes or terms.site.exclusive,
             loses_age=terms.server.loses_age,
+            known=self._known_jobs,
         )
 
     def _look(self, asker: str) -> PbsTerms:

@@ -140,15 +140,33 @@ def parse_dsv(text: str, head: str) -> list[PbsRecord]:
         SchedulerError: a line is not a record.
     """
     # Not splitlines(): that would also break at characters which others may have written.
-    return [_record(line, head) for line in text.split("\n") if line.strip()]
+    return [dsv_record(line, head) for line in text.split("\n") if line.strip()]
 
 
-def _record(line: str, head: str) -> PbsRecord:
+def dsv_record(line: str, head: str) -> PbsRecord:
+    """Of one line; see `parse_dsv`."""
     if not line.startswith(head):
         raise not_understood("PBS", line)
-    id, *fields = (match[1] for match in _FIELD.finditer(line[len(head) :]))
+    rest = line[len(head) :]
+    if "\\" not in rest:
+        id, *fields = rest.split("|")
+        return PbsRecord(id, dict(field.split("=", 1) for field in fields if "=" in field))
+    id, *fields = (match[1] for match in _FIELD.finditer(rest))
     pairs = (field.partition("=") for field in fields)
     return PbsRecord(id, {name: _plain(value) for name, is_pair, value in pairs if is_pair})
+
+
+def lasting(line: str) -> str:
+    """A line of `-f -F dsv` without what a job has used and for how long it has waited: they change, and
+    do not matter as long as it says when the job started."""
+    used, state = line.find("|resources_used."), line.find("|job_state=")
+    if 0 < used < state and line[used - 1] != "\\" and "|stime=" in line:
+        line = line[:used] + line[state:]
+    waited = line.find("|eligible_time=")
+    if waited > 0 and line[waited - 1] != "\\":
+        end = line.find("|", waited + 1)
+        line = line[:waited] + (line[end:] if end >= 0 else "")
+    return line
 
 
 def _plain(value: str) -> str:

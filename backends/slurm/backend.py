@@ -16,12 +16,14 @@ from backends.donation import donation_terms, shortened
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.observed.backend import BatchBackend
+from backends.observed.remembered import Unchanged
 from backends.scripts import render
 from backends.slurm.checking import unknown_answers
 from backends.slurm.donation import donatable, node_reports
 from backends.slurm.jobs import OwnSlurmJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.nodes import (
+    KnownNode,
     Look,
     PartitionNodes,
     check_started,
@@ -35,7 +37,7 @@ from backends.slurm.placing.gres import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import SlurmShape, misfit, shape_of
 from backends.slurm.questions import SharedCluster, SlurmReading
-from backends.slurm.queue import JobRows, SlurmSeen, queue_state
+from backends.slurm.queue import SlurmSeen, queue_state
 from backends.slurm.rows import NodeRow, Partition, find_partition
 from backends.slurm.submitting import (
     accepted_id,
@@ -66,7 +68,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
         self._own_jobs = OwnSlurmJobs(self._questions, whole_nodes=site.whole_nodes)
         self._restriction = restriction_of(site)
         self._latest: PartitionNodes | None = None
-        self._job_rows = JobRows()
+        self._known_nodes = Unchanged[KnownNode]()
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`. Asks nothing that `queue_state` has just read, or the reverse.
@@ -170,7 +172,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
                 licenses=seen.licenses,
                 ordering=ordering(self._shared.settings),
                 user=self._shared.commands.user(),
-                known=self._job_rows,
+                known=self._known_jobs,
                 unknown=unknown_answers(self._shared.settings, seen, partitions.values()),
             )
         )
@@ -186,6 +188,7 @@ class SlurmBackend(BatchBackend[SharedCluster]):
             details=details,
             restriction=self._restriction,
             memory=memory_terms(self._shared.settings, partitions, self._site.partition),
+            known=self._known_nodes,
         )
         self._latest = find_site(rows, self._site.partition, look)
         return self._latest

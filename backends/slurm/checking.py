@@ -44,13 +44,17 @@ def unknown_release(settings: Mapping[str, str]) -> str:
 
 
 def _states(seen: SlurmReading) -> Iterator[str]:
-    for state in sorted({row.state for row in seen.jobs if job_state(row.state) is JobState.UNKNOWN}):
+    for state in sorted(filter(_is_unknown, {row.state for row in seen.jobs})):
         yield (
             f"unknown job state {state[:40]!r} (squeue): what such jobs hold counts as held without an end, "
             "and what they wait for does not count"
         )
     for state in sorted({row.state for row in seen.nodes if not is_known(row)}):
         yield f"unknown node state {state[:40]!r} (sinfo): such nodes count as out of service"
+
+
+def _is_unknown(state: str) -> bool:
+    return job_state(state) is JobState.UNKNOWN
 
 
 def _exclusivity(seen: SlurmReading, partitions: Iterable[Partition]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -34,6 +35,7 @@ def parse_time(text: str) -> float | None:
         raise ValueError(f"{text[:40]!r} is beyond this machine's times") from error
 
 
+@functools.lru_cache(maxsize=4000)
 def parse_limit(text: str) -> float:
     """Seconds from `M:SS`, `H:MM:SS`, `D-HH:MM:SS` or `D-HH`; `math.inf` where there is no limit.
 
@@ -53,6 +55,7 @@ def parse_limit(text: str) -> float:
     return float(whole(days or "0") * 86400 + hours * 3600 + minutes * 60 + seconds)
 
 
+@functools.lru_cache(maxsize=4000)
 def parse_count(text: str) -> int:
     """A count such as `12`, `1K` (1024) or, of the nodes of a waiting job, `1-4` (then the first).
 
@@ -66,6 +69,7 @@ def parse_count(text: str) -> int:
 
 
 MOST_NAMES = 200_000
+_LIST = re.compile(r"[][,]")
 _PIECE = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]|([^\[\],]+)")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -78,6 +82,8 @@ def expand(text: str) -> list[str]:
     """
     if not text or text in ("(null)", "None assigned"):
         return []
+    if not _LIST.search(text):
+        return [text]
     names: list[str] = []
     for part in _split(text):
         names += _expand_one(part, MOST_NAMES - len(names))

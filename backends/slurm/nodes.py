@@ -8,6 +8,7 @@ import msgspec
 
 from adaptor.resources import Node
 from backends.base import PartitionClosed
+from backends.observed.remembered import Unchanged
 from backends.observed.rows import Amounts
 from backends.observed.site import SiteNode, SiteNodes
 from backends.slurm.placing.gres import NodeDetail
@@ -116,12 +117,24 @@ class PartitionNodes(SiteNodes, frozen=True, kw_only=True):
     """By node."""
 
 
+class KnownNode(msgspec.Struct, frozen=True):
+    """What is made of one node."""
+
+    turn: tuple[int, int]
+    """The lowest is filled first."""
+    machine: Node
+    node: SiteNode | None
+    """None: it is out of service."""
+
+
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the nodes besides their rows, and of the site."""
 
     details: Mapping[str, NodeDetail] = {}
     restriction: Restriction = EVERYWHERE
     memory: MemoryTerms = MemoryTerms()
+    known: Unchanged[KnownNode] = msgspec.field(default_factory=Unchanged)
+    """What the last look made of the nodes."""
 
 
 def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | None = None) -> PartitionNodes:
@@ -132,18 +145,24 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
     """
     look = look or Look()
     own = rows_of(rows, partition)
-    members = {row.node for row in own}
-    sharing: dict[str, set[str]] = {}
+    by_name = {row.node: row for row in own}
+    members = by_name.keys()
+    sharing: dict[str, list[str]] = {}
     for row in rows:
         if row.node in members:
-            sharing.setdefault(row.partition, set()).add(row.node)
-    machines = _machines(own, look)
-    ours = {machine.name: machine.ours for machine in machines}
-    present = {row.node: _node(row, look) for row in own if in_service(row)}
+            sharing.setdefault(row.partition, []).append(row.node)
+    found = look.known.of(
+        lambda row, detail: _known(row, detail, look),
+        [*by_name.values()],
+        [*map(look.details.get, by_name)],
+        under=(look.restriction, look.memory),
+    )
+    machines = tuple(each.machine for each in sorted(found, key=lambda each: each.turn))
+    present = [each.node for each in found if each.node is not None]
     return PartitionNodes(
         name=own[0].partition,
         available=own[0].available,
-        listed=dict(sorted(present.items(), key=lambda item: not ours[item[0]])),
+        listed={node.name: node for node in sorted(present, key=lambda node: not node.ours)},
         members={name: frozenset(nodes) for name, nodes in sharing.items()},
         machines=machines,
         features={name: look.details[name].features for name in members if name in look.details},
@@ -186,38 +205,30 @@ def is_known(row: NodeRow) -> bool:
     return row.state in _IN or row.state in _OUT
 
 
-def _machines(rows: Iterable[NodeRow], look: Look) -> tuple[Node, ...]:
-    found = [_machine(row, look) for row in {row.node: row for row in rows}.values()]
-    return tuple(sorted(found, key=lambda node: _turn(look.details.get(node.name))))
-
-
-def _turn(detail: NodeDetail | None) -> tuple[int, int]:
-    return (detail.weight, detail.place) if detail else (1, 0)
-
-
-def _machine(row: NodeRow, look: Look) -> Node:
-    detail = look.details.get(row.node)
-    configured = row.memory > _UNCOUNTED
-    memory = row.memory * 2**20 if detail is None else detail.memory
-    allows = look.restriction
-    ours = allows.names(row.node) and (detail is None or allows.like(detail.features, detail.gres))
-    return Node(
+def _known(row: NodeRow, detail: NodeDetail | None, look: Look) -> KnownNode:
+    configured, allows = row.memory > _UNCOUNTED, look.restriction
+    memory = row.memory * MEBIBYTE if detail is None else detail.memory
+    machine = Node(
         name=row.node,
         processors=row.allocated + row.idle + row.other,
         memory=memory if configured else None,
         gpus=detail.gpus if detail else (),
         in_service=in_service(row),
-        ours=ours,
+        ours=allows.names(row.node) and (detail is None or allows.like(detail.features, detail.gres)),
     )
-
-
-def _node(row: NodeRow, look: Look) -> SiteNode:
-    machine, detail = _machine(row, look), look.details.get(row.node)
-    memory = detail.allocated_memory if detail and look.memory.counted and machine.memory is not None else 0
-    return SiteNode(
+    turn = (detail.weight, detail.place) if detail else (1, 0)
+    if not machine.in_service:
+        return KnownNode(turn, machine, None)
+    counted = detail is not None and look.memory.counted and configured
+    node = SiteNode(
         name=row.node,
         host=row.node,
         has=Amounts(machine.processors, machine.memory or 0, machine.gpus),
-        held=Amounts(row.allocated, memory, detail.gpus_used if detail else ()),
+        held=Amounts(
+            row.allocated,
+            detail.allocated_memory if detail and counted else 0,
+            detail.gpus_used if detail else (),
+        ),
         ours=machine.ours,
     )
+    return KnownNode(turn, machine, node)

@@ -6,15 +6,17 @@ Raises (every function):
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+import sys
 from collections.abc import Callable
-from functools import partial
 
 import msgspec
 
 from adaptor.model import EndedJob
-from backends.numbers import Remembered, Row, finite, not_understood, understood, whole
+from backends.numbers import Row, finite, not_understood, understood, whole
+from backends.observed.remembered import Remembered, lines_of
 from backends.observed.rows import ReservationRow
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
@@ -118,29 +120,37 @@ def queue_format(mark: str) -> str:
     return ",".join(f"{field}:0{mark}" for field in QUEUE_FIELDS)
 
 
-def queue_rows() -> Remembered[QueueRow]:
-    """The rows that `parse_queue` has made."""
-    return Remembered(partial(understood, "squeue", _queue_row))
+class _InPieces(ValueError):
+    """A line is no whole row: a text of a job has line breaks."""
 
 
 def parse_queue(text: str, mark: str, known: Remembered[QueueRow] | None = None) -> list[QueueRow]:
     """`squeue -O` with the `queue_format` of this mark.
 
     Args:
-        known: rows of earlier answers, which are made once; their marks may differ.
+        known: rows of the last answer; its mark may differ.
     """
-    known = known or queue_rows()
-    known.look_anew()
+    known = known or Remembered()
+    if "\0" in text:  # no text of Slurm holds it, so it can stand for the mark
+        raise not_understood("squeue", text)
+    try:
+        return known.of((line.replace(mark, "\0") for line in lines_of(text)), _line_row)
+    except _InPieces:
+        pass
     width = len(QUEUE_FIELDS)
-    if "\0" not in text:  # so that it can stand for the mark: no text of Slurm holds it
-        *lines, rest = text.replace(mark, "\0").split("\0\n")
-        if not rest and all(line.count("\0") == width - 1 for line in lines):
-            return [known.of(line, iter(line.split("\0"))) for line in lines]
     *values, rest = text.split(mark)
     if rest.strip() or len(values) % width:
         raise not_understood("squeue", rest.strip() or text)
-    rows = (tuple(values[start : start + width]) for start in range(0, len(values), width))
-    return [known.of(row, row) for row in rows]
+    rows = (values[start : start + width] for start in range(0, len(values), width))
+    return known.of(("".join(f"{value}\0" for value in row) for row in rows), _line_row)
+
+
+def _line_row(line: str) -> QueueRow:
+    *values, rest = line.split("\0")
+    if rest or len(values) != len(QUEUE_FIELDS):
+        raise _InPieces
+    # The same words stand in many rows.
+    return understood("squeue", _queue_row, values[0], *map(sys.intern, values[1:]))
 
 
 def parse_preempted(text: str) -> frozenset[str]:
@@ -149,16 +159,10 @@ def parse_preempted(text: str) -> frozenset[str]:
     return frozenset(id for id, told in pairs if told is not None)
 
 
-def node_rows() -> Remembered[NodeRow]:
-    """The rows that `parse_nodes` has made."""
-    return Remembered(partial(understood, "sinfo", _node_row))
-
-
 def parse_nodes(text: str, known: Remembered[NodeRow] | None = None) -> list[NodeRow]:
-    """`sinfo -N` with NODE_FORMAT. `known`: rows of earlier answers, which are made once."""
-    known = known or node_rows()
-    known.look_anew()
-    return [known.of(line, (line,)) for line in text.splitlines() if line.strip()]
+    """`sinfo -N` with NODE_FORMAT. `known`: rows of the last answer."""
+    known = known or Remembered()
+    return known.of((line for line in text.splitlines() if line.strip()), _understood_node)
 
 
 def parse_accounting(text: str, delimiter: str = "|") -> list[AccountingRow]:
@@ -237,7 +241,7 @@ def _queue_row(
         state=state,
         start=parse_time(start),
         end=parse_time(end),
-        partitions=tuple(partitions.split(",")),
+        partitions=_names(partitions),
         processors=parse_count(processors),
         node_count=parse_count(nodes),
         limit=parse_limit(limit),
@@ -255,6 +259,11 @@ def _queue_row(
     )
 
 
+@functools.lru_cache(maxsize=1000)
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
 def _told_or_empty(text: str) -> str:
     return "" if text in _NOT_SET else text
 
@@ -262,6 +271,10 @@ def _told_or_empty(text: str) -> str:
 def _id_and_time(line: str) -> tuple[str, float | None]:
     id, told = line.split()
     return id, parse_time(told)
+
+
+def _understood_node(line: str) -> NodeRow:
+    return understood("sinfo", _node_row, line)
 
 
 def _node_row(line: str) -> NodeRow:

@@ -19,8 +19,8 @@ from adaptor.model import EndedJob
 from backends.base import TAG_START, SchedulerError
 from backends.commands import Commands, chunks
 from backends.machines.base import Machine
-from backends.numbers import Remembered
 from backends.observed.backend import Reading
+from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.slurm import parse
 from backends.slurm.ordering import TIME_RESOLUTION, shrink_margin, slot_margin
@@ -33,7 +33,7 @@ from backends.slurm.parse import (
     parse_qos,
 )
 from backends.slurm.placing.gres import License, NodeDetail, parse_license_rows, parse_node_details
-from backends.slurm.placing.job_details import JobDetails, job_details, parse_job_details, parse_only_job
+from backends.slurm.placing.job_details import JobDetails, JobRecords, parse_only_job
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow
 
@@ -89,8 +89,9 @@ class Questions:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
         self._in_system = IN_SYSTEM_SINCE_26_05
-        self._queue_rows, self._own_rows = parse.queue_rows(), parse.queue_rows()
-        self._node_rows, self._job_details = parse.node_rows(), job_details()
+        self._queue_rows, self._own_rows = Remembered[QueueRow](), Remembered[QueueRow]()
+        self._node_rows, self._node_details = Remembered[NodeRow](), Remembered[NodeDetail]()
+        self._job_records = JobRecords()
 
     def queue(self) -> list[QueueRow]:
         """All users' jobs that wait or run."""
@@ -118,13 +119,14 @@ class Questions:
 
     def node_details(self) -> dict[str, NodeDetail]:
         """By the nodes' names."""
-        return parse_node_details(self._commands.ask("scontrol", "show", "node", "-a", "-d", "-o"))
+        text = self._commands.ask("scontrol", "show", "node", "-a", "-d", "-o")
+        return parse_node_details(text, self._node_details)
 
     def job_details(self, jobs: Iterable[QueueRow]) -> JobDetails:
         """Of these jobs, as far as scontrol knows them still."""
         rows = {row.id: row for row in jobs}
         text = self._commands.ask("scontrol", "show", "job", "-a", "-d", "-o")
-        details = parse_job_details(text, rows, self._job_details)
+        details = self._job_records.read(text, rows)
         found = dict(details.found)
         for id in details.disputed[:MOST_DISPUTED]:
             answer = self._commands.run("scontrol", "show", "job", "-a", "-d", "-o", id)
@@ -198,7 +200,7 @@ class Questions:
 
 def _unknown_to_jobs() -> str:
     """A word that stands in no job's name, as every job was named before."""
-    return f"adaptor-{secrets.token_hex(8)}"
+    return f"~{secrets.token_urlsafe(9)}"
 
 
 class SlurmReading(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from adaptor.reports import JobState
 from adaptor.resources import Need
 from backends.observed.rows import Amounts, JobRow, ReservationRow
 from backends.observed.site import HeldByNode
-from backends.observed.state import Observation, considered, end_of
+from backends.observed.state import KnownJobs, Observation, end_of
 from backends.observed.state import queue_state as state_of
 from backends.slurm.nodes import PartitionNodes
 from backends.slurm.ordering import Ordering
@@ -26,25 +26,6 @@ from backends.slurm.placing.needs import SlurmNeeds
 from backends.slurm.placing.restriction import parse_licenses
 from backends.slurm.reasons import is_considered, job_state
 from backends.slurm.rows import QueueRow
-
-
-class JobRows:
-    """Rows of jobs; of a job that is as it was at the last look, no other row is made."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, tuple[JobRow, QueueRow, JobDetail | None, int, Need | None]] = {}
-
-    def of(self, jobs: Iterable[tuple[QueueRow, JobDetail | None, int, Need | None]]) -> list[JobRow]:
-        """`job_row` of each."""
-        last, self._rows = self._rows, {}
-        found = []
-        for row, detail, tier, need in jobs:
-            made, *of = last.get(row.id, (None,))
-            if made is None or of[0] is not row or of[1] is not detail or of[2:] != [tier, need]:
-                made = job_row(row, detail, tier=tier, need=need)
-            self._rows[row.id] = (made, row, detail, tier, need)
-            found.append(made)
-        return found
 
 
 class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +48,7 @@ class SlurmSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Ours."""
     unknown: Sequence[str] = ()
     """See `backends.slurm.checking`."""
-    known: JobRows = msgspec.field(default_factory=lambda: JobRows())
-    """The rows of earlier looks."""
+    known: KnownJobs = msgspec.field(default_factory=KnownJobs)
 
 
 def queue_state(seen: SlurmSeen) -> QueueState:
@@ -84,6 +64,7 @@ def queue_state(seen: SlurmSeen) -> QueueState:
             loses_age=seen.ordering.loses_age,
             memory_step=2**20,
             unknown=seen.unknown,
+            known=seen.known,
         )
     )
     waits = (*_scarce_licenses(seen, rows), *_untested(seen, rows))
@@ -154,18 +135,22 @@ def _rows(seen: SlurmSeen) -> list[JobRow]:
         names: max(seen.tiers.get(name, 1) for name in names)
         for names in {row.partitions for row in seen.jobs}
     }
-    details = ((row, _detail(seen, row)) for row in seen.jobs)
-    return seen.known.of(
-        (row, detail, tiers[row.partitions], needs.of(row, detail)) for row, detail in details
+    return seen.known.rows.of(
+        lambda row, detail: job_row(row, detail, tier=tiers[row.partitions], need=needs.of(row, detail)),
+        seen.jobs,
+        _details(seen),
+        under=(tiers, needs.under),
     )
 
 
-def _detail(seen: SlurmSeen, row: QueueRow) -> JobDetail | None:
-    """What is known of a job; nodes that it shares with jobs of its user, it shares with those of ours."""
-    detail = seen.details.get(row.id)
-    if detail is not None and detail.exclusive == "USER" and detail.user == seen.user:
-        return msgspec.structs.replace(detail, exclusive=NOTHING)
-    return detail
+def _details(seen: SlurmSeen) -> list[JobDetail | None]:
+    """What is known of each job; nodes that it shares with jobs of its user, it shares with those of ours."""
+    return [
+        msgspec.structs.replace(detail, exclusive=NOTHING)
+        if detail is not None and detail.exclusive == "USER" and detail.user == seen.user
+        else detail
+        for detail in (seen.details.get(row.id) for row in seen.jobs)
+    ]
 
 
 def _scarce_licenses(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
@@ -188,11 +173,11 @@ def _untested(seen: SlurmSeen, rows: Iterable[JobRow]) -> Iterator[RunningJob]:
     A new request stands behind those of ours that wait, or else behind all jobs.
     """
     tested = seen.ordering.tested
-    waiting = considered(rows)
+    waiting = [row for row in rows if row.waits]
     if tested is None or len(waiting) < tested:
         return
-    own = [place for place, row in enumerate(waiting, 1) if seen.user and row.user == seen.user]
-    ahead = waiting[: max(own, default=len(waiting))]
+    last = max((row.place for row in waiting if seen.user and row.user == seen.user), default=None)
+    ahead = waiting if last is None else [row for row in waiting if row.place <= last]
     starts = sorted(row.planned_start for row in ahead if row.planned_start is not None)
     if len(ahead) < tested or not starts:
         return
@@ -208,6 +193,8 @@ def _all_of(seen: SlurmSeen, id: str, end: float, held: HeldByNode) -> RunningJo
 
 def _turn(id: str) -> tuple[int, int]:
     """Of `12_[3-5]` 12 and 3, of `12` and `12+1` 12 and 0 or 1: of equal priority, those submitted first."""
+    if id.isdecimal():
+        return int(id[:18]), 0
     job, *element = re.findall("[0-9]{1,18}", id)[:2] or ["0"]
     return int(job), int(element[0]) if element else 0
 
@@ -224,7 +211,7 @@ def elements(id: str) -> list[str]:
 
     Of `123_[1-5%2]` only two may run at the same time, so these are its first two.
     """
-    match = _ARRAY.fullmatch(id)
+    match = _ARRAY.fullmatch(id) if "[" in id else None
     if match is None:
         return [id]
     most = min(int(match[3]), MOST_ELEMENTS) if match[3] else MOST_ELEMENTS

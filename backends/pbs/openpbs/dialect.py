@@ -10,12 +10,13 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
 from backends.commands import CommandAnswer, Commands, chunks, only_says
+from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.constraints import PbsShape
 from backends.pbs.dialect import OPENPBS_MARGIN, SHRINK_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import PbsRecord, parse_dsv, parse_long
-from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
-from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job
+from backends.pbs.openpbs.hardware import preemption_of, queues_of, reservations_of, server_of, shown_nodes
+from backends.pbs.openpbs.jobs import GPU_TYPES, everyones_jobs, has_tag, own_job, queued_jobs
 from backends.pbs.openpbs.submitting import (
     accepted_id,
     arguments_of,
@@ -166,6 +167,8 @@ class OpenPbs(PbsDialect):
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
         self._own = OwnPbsJobs(commands)
+        self._known_jobs, self._known_elements = Remembered[PbsJob | None](), Remembered[PbsJob | None]()
+        self._known_nodes = Remembered[list[PbsNode]]()
         self._groups: list[str] | None = None
         """Of this user, once a queue has asked for them."""
         self._type_resource = GPU_TYPES[0]
@@ -175,7 +178,7 @@ class OpenPbs(PbsDialect):
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
         """The running jobs of arrays are asked for by the ids that nodes show: an array may have 100,000."""
-        jobs = everyones_jobs(parse_dsv(self._commands.ask("qstat", "-f", "-F", "dsv"), JOB))
+        jobs = queued_jobs(self._commands.ask("qstat", "-f", "-F", "dsv"), JOB, self._known_jobs)
         return [*jobs, *self._elements(jobs, nodes)]
 
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
@@ -188,10 +191,11 @@ class OpenPbs(PbsDialect):
         if answer.status:  # most often: no history is kept
             return []
         ids = answer.output.split()[-_MOST_RECORDS:]
-        return [job for part in chunks(ids) for job in self._some(part, "-x") if job.state in ("F", "X")]
+        records = (record for part in chunks(ids) for record in parse_dsv(self._some(part, "-x"), JOB))
+        return [job for job in everyones_jobs(records) if job.state in ("F", "X")]
 
     def nodes(self) -> list[PbsNode]:
-        found = nodes_of(parse_long(self._commands.ask("pbsnodes", "-a", "-v"), ""))
+        found = shown_nodes(self._commands.ask("pbsnodes", "-a", "-v"), self._known_nodes)
         named = (name for name in GPU_TYPES if any(name in node.traits for node in found))
         self._type_resource = next(named, GPU_TYPES[0])
         return found
@@ -246,10 +250,11 @@ class OpenPbs(PbsDialect):
         if not any(job.state == "B" for job in jobs):
             return []
         ids = {id for node in nodes for id in node.jobs if "[" in id}
-        return [job for part in chunks(sorted(ids)) for job in self._some(part)]
+        text = "\n".join(self._some(part) for part in chunks(sorted(ids)))
+        return queued_jobs(text, JOB, self._known_elements)
 
-    def _some(self, ids: list[str], *options: str) -> list[PbsJob]:
+    def _some(self, ids: list[str], *options: str) -> str:
         answer = self._commands.run("qstat", *options, "-f", "-F", "dsv", *ids)
         if answer.status and answer.status not in _GONE:
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
-        return everyones_jobs(parse_dsv(answer.output, JOB))
+        return answer.output

@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 
 from backends.numbers import clock_seconds, finite, whole
+from backends.observed.remembered import Remembered
 from backends.observed.rows import ReservationRow
 from backends.pbs.fields import (
     PbsRecord,
     comma_list,
     parse_amounts,
+    parse_long,
     parse_size,
     parse_time,
     parse_user_limit,
@@ -37,6 +40,12 @@ _HISTORY = "336:00:00"
 def nodes_of(records: Iterable[PbsRecord]) -> list[PbsNode]:
     """Of `pbsnodes -a -v`: vnodes one by one."""
     return [record_understood("node", record, _node) for record in records]
+
+
+def shown_nodes(text: str, known: Remembered[list[PbsNode]]) -> list[PbsNode]:
+    """The same, node by node. `known`: nodes of the last answer."""
+    blocks = re.split(r"\n\n(?=\S)", text)
+    return [*chain.from_iterable(known.of(blocks, lambda block: nodes_of(parse_long(block, ""))))]
 
 
 def queues_of(

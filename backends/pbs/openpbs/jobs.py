@@ -13,8 +13,11 @@ import msgspec
 
 from adaptor.model import Request
 from backends.numbers import clock_seconds, whole
+from backends.observed.remembered import Remembered, lines_of
 from backends.pbs.fields import (
     PbsRecord,
+    dsv_record,
+    lasting,
     parse_amounts,
     parse_hosts,
     parse_time,
@@ -94,13 +97,28 @@ def has_tag(record: PbsRecord) -> bool:
 
 def everyones_jobs(records: Iterable[PbsRecord]) -> list[PbsJob]:
     """Jobs of anyone; one that we do not understand is left out (and counts as hidden if it runs)."""
-    found = []
-    for record in records:
-        try:
-            found.append(_job(record))
-        except (ValueError, KeyError) as error:
-            log.warning("job %s is left out: %s", record.id, error)
-    return found
+    return [job for record in records if (job := _anyones_job(record)) is not None]
+
+
+def queued_jobs(text: str, head: str, known: Remembered[PbsJob | None]) -> list[PbsJob]:
+    """The same of `qstat -f -F dsv`; what running jobs have used is told only if nothing says when they
+    started.
+
+    Args:
+        head: what stands before each id.
+        known: jobs of the last answer.
+    """
+    lines = (lasting(line) for line in lines_of(text) if line.strip())
+    found = known.of(lines, lambda line: _anyones_job(dsv_record(line, head)))
+    return [job for job in found if job is not None]
+
+
+def _anyones_job(record: PbsRecord) -> PbsJob | None:
+    try:
+        return _job(record)
+    except (ValueError, KeyError) as error:
+        log.warning("job %s is left out: %s", record.id, error)
+        return None
 
 
 def _job(record: PbsRecord) -> PbsJob:
@@ -140,7 +158,8 @@ def _job(record: PbsRecord) -> PbsJob:
 
 
 def _tag(record: PbsRecord) -> str:
-    return dict(variables(record.values.get("Variable_List", ""))).get(TAG, "")
+    text = record.values.get("Variable_List", "")
+    return dict(variables(text)).get(TAG, "") if TAG in text else ""
 
 
 def _chunks(select: str) -> tuple[PbsChunk, ...]:

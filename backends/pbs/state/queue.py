@@ -17,7 +17,7 @@ from adaptor.model import QueueState
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import Need
 from backends.observed.rows import NOTHING, JobRow, ReservationRow
-from backends.observed.state import LINGER, Observation
+from backends.observed.state import LINGER, KnownJobs, Observation
 from backends.observed.state import queue_state as state_of
 from backends.pbs.openpbs.jobs import GPU_TYPES
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsQueue
@@ -38,6 +38,12 @@ class PbsNeeds:
         self._places: dict[tuple[str, tuple[tuple[str, str], ...]], _Places] = {}
         self._sets: dict[frozenset[str], frozenset[str]] = {}
         self._known: dict[tuple[object, ...], Need | None] = {}
+
+    @property
+    def under(self) -> tuple[object, ...]:
+        """All that decides what a job needs besides the job itself."""
+        site = self._site
+        return site.machines, site.members, site.traits, site.exclusive, self._whole_nodes
 
     def of(self, job: PbsJob) -> Need | None:
         """None: it does not tell, or tells nothing that can be understood. Equal jobs share one need."""
@@ -106,19 +112,38 @@ def queue_state(
     *,
     whole_nodes: bool = False,
     loses_age: bool = True,
+    known: KnownJobs | None = None,
 ) -> QueueState:
-    """What a planner needs to know at `now`. `reservations`: other than the one that the site itself uses."""
-    needs = PbsNeeds(site, whole_nodes=whole_nodes)
+    """What a planner needs to know at `now`.
+
+    Args:
+        reservations: other than the one that the site itself uses.
+        known: what the last look made.
+    """
+    needs, known = PbsNeeds(site, whole_nodes=whole_nodes), known or KnownJobs()
     return state_of(
         Observation(
             now=now,
             site=site,
-            jobs=[_wanting(job_row(job, now, queues), job, needs) for job in jobs],
+            jobs=known.rows.of(
+                lambda job, _: _wanting(job_row(job, now, queues), job, needs),
+                jobs,
+                [None if _is_timeless(job) else now for job in jobs],
+                under=(queues, needs.under),
+            ),
+            known=known,
             reservations=reservations,
             whole_nodes=whole_nodes,
             loses_age=loses_age,
         )
     )
+
+
+def _is_timeless(job: PbsJob) -> bool:
+    """Whether its row is the same whenever it is made."""
+    if job.start is None and _STATES.get(job.state) != "waiting":
+        return False
+    return job.submitted is not None and job.planned_start is None
 
 
 def job_row(job: PbsJob, now: float, queues: Mapping[str, PbsQueue] = {}) -> JobRow:
@@ -135,7 +160,7 @@ def job_row(job: PbsJob, now: float, queues: Mapping[str, PbsQueue] = {}) -> Job
         queues=(job.queue,),
         state=state,
         limit=job.limit,
-        end=start + job.limit,
+        end=math.inf if state == "waiting" else start + job.limit,
         processors=job.processors,
         node_count=job.node_count,
         exclusive=job.exclusive,

@@ -13,6 +13,7 @@ import msgspec
 
 from adaptor.resources import Gpus
 from backends.numbers import not_understood, understood, whole
+from backends.observed.remembered import Remembered
 from backends.observed.rows import as_gpus, total, without
 from backends.slurm.fields import parse_count
 
@@ -172,37 +173,41 @@ _KEYS = (
 _VALUE = re.compile(rf" ({'|'.join(_KEYS)})=(\S*)")
 
 
-def parse_node_details(text: str) -> dict[str, NodeDetail]:
-    """`scontrol show node -a -d -o`, by the nodes' names.
+def parse_node_details(text: str, known: Remembered[NodeDetail] | None = None) -> dict[str, NodeDetail]:
+    """`scontrol show node -a -d -o`, by the nodes' names. `known`: details of the last answer.
 
     Raises:
         SchedulerError: a line is not what that command prints.
     """
-    found: dict[str, NodeDetail] = {}
-    known: dict[tuple[str, ...], NodeDetail] = {}  # many nodes are alike
-    for line in text.splitlines():
-        if not line.strip() or "No nodes" in line:
-            continue
-        name = line.partition(" ")[0]
+    lines = [line for line in text.splitlines() if line.strip() and "No nodes" not in line]
+    names = [line[: line.find(" ")] for line in lines]
+    for name, line in zip(names, lines, strict=True):
         if not name.startswith("NodeName="):
             raise not_understood("scontrol show node", line)
-        told = _told(line)
-        if told not in known:
-            known[told] = understood("scontrol show node", lambda _, told=told: _detail(told), line)
-        found[name.removeprefix("NodeName=")] = msgspec.structs.replace(known[told], place=len(found))
-    return found
+    known = known or Remembered()
+    found = known.of((f"{place} {_lasting(line)}" for place, line in enumerate(lines)), _detail)
+    return {name.removeprefix("NodeName="): detail for name, detail in zip(names, found, strict=True)}
 
 
-def _told(line: str) -> tuple[str, ...]:
-    """The values of `_KEYS` in their order; empty: there is none."""
+def _lasting(line: str) -> str:
+    """Without the load, the free memory, and the times from the boot on: they change, and are not read."""
+    load, free = line.find(" CPULoad="), line.find(" FreeMem=")
+    features, sockets, boot = line.find(" Av", load), line.find(" So", free), line.find(" BootTime=")
+    if not 0 <= load < features < free < sockets < boot:
+        return line
+    return line[features:free] + line[sockets:boot]
+
+
+def _detail(text: str) -> NodeDetail:
+    place, _, line = text.partition(" ")
+    return understood("scontrol show node", lambda line: _of_line(int(place), line), line)
+
+
+def _of_line(place: int, line: str) -> NodeDetail:
     values: dict[str, str] = {}
     for key, value in _VALUE.findall(line):
         values.setdefault(key, value)  # what stands later may be part of a comment
-    return tuple(values.get(key, "") for key in _KEYS)
-
-
-def _detail(told: tuple[str, ...]) -> NodeDetail:
-    values = {key: value for key, value in zip(_KEYS, told, strict=True) if value}
+    values = {key: value for key, value in values.items() if value}
     gres = gres_counts(values.get("Gres", ""))
     used = values.get("GresUsed", "")
     drained = gpus_of(gres_counts(values.get("GresDrain", "")))
@@ -215,7 +220,7 @@ def _detail(told: tuple[str, ...]) -> NodeDetail:
         gpus_used=total([parse_gpus(used), sharded_gpus(used)]),
         features=(frozenset() if text == "(null)" else frozenset(filter(None, text.split(",")))),
         weight=whole(values.get("Weight", "1")),
-        place=0,
+        place=place,
     )
 
 

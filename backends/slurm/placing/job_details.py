@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from adaptor.resources import Gpus, Part
-from backends.numbers import Remembered, not_understood, whole
+from backends.numbers import not_understood, whole
 from backends.slurm.fields import expand, parse_count
 from backends.slurm.placing.exclusivity import NOTHING, of_job
 from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
@@ -85,6 +85,9 @@ _WISHED = (
 _VALUE = re.compile(rf" ({'|'.join(_WISHED)}|OverSubscribe|Exclusive|Licenses)=(\S*)")
 _FIRST_READ = " ReqNodeList="
 """Of the fields of `_VALUE` and of the parts, the first."""
+_BEHIND = " Network="
+_TIMES = 2000
+"""Characters between the state and `_FIRST_READ`, most often; beyond, a record is read anew."""
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S*) Mem=([0-9]{1,15}) GRES=(\S*)")
 _HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -92,60 +95,104 @@ _HOLDING = frozenset(
 _WAITING = frozenset({"PENDING", "REQUEUED", "EXPEDITING"})
 
 
-def job_details() -> Remembered[JobDetail | None]:
-    """The details that `parse_job_details` has made."""
-    return Remembered(_detail)
+class _Record(msgspec.Struct, frozen=True, gc=False):
+    """What a record of a job says."""
+
+    row: QueueRow
+    head: str
+    """How it begins, up to the state."""
+    fields: str
+    """What is read of the rest."""
+    detail: JobDetail | None
 
 
-def parse_job_details(
-    text: str, rows: Mapping[str, QueueRow], known: Remembered[JobDetail | None] | None = None
-) -> JobDetails:
-    """`scontrol show job -a -d -o`, of the jobs that squeue shows: `rows`, by their ids.
+class JobRecords:
+    """Reads `scontrol show job -a -d -o`. A record that is as it was at the last look is only compared."""
 
-    Args:
-        known: details of earlier answers, which are made once.
+    def __init__(self) -> None:
+        self._last: dict[str, _Record] = {}
+        """By the word with which the record begins."""
 
-    Raises:
-        SchedulerError: there is text, and it does not begin as what that command prints.
-    """
-    if not text.startswith("JobId=") and text.strip() and "No jobs" not in text:
-        raise not_understood("scontrol show job", text.strip())
-    known = known or job_details()
-    known.look_anew()
-    found: dict[str, JobDetail] = {}
-    disputed: set[str] = set()
-    unread: set[str] = set()
-    for id, detail in _records(text, rows, known):
-        if detail is None:
-            unread.add(id)
-        elif found.setdefault(id, detail) != detail:
-            disputed.add(id)
-    return JobDetails(
-        {id: detail for id, detail in found.items() if id not in disputed},
-        tuple(sorted(disputed)),
-        tuple(sorted(unread - found.keys())),
-    )
+    def read(self, text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
+        """Of the jobs that squeue shows: `rows`, by their ids.
+
+        Raises:
+            SchedulerError: there is text, and it does not begin as what that command prints.
+        """
+        if not text.startswith("JobId=") and text.strip() and "No jobs" not in text:
+            raise not_understood("scontrol show job", text.strip())
+        found: dict[str, JobDetail] = {}
+        disputed: set[str] = set()
+        unread: set[str] = set()
+        last, self._last = self._last, {}
+        begin = 0 if text.startswith("JobId=") else _next(text, 0)
+        while begin >= 0:
+            word = text[begin : text.find(" ", begin)]
+            record = last.get(word)
+            end = _end_of(record, text, begin) if record is not None else -1
+            if record is None or end < 0 or rows.get(record.row.id) is not record.row:
+                id, record, end = _record(text, begin, rows)
+            else:
+                id = record.row.id
+            begin = _next(text, end)
+            if record is not None:
+                self._last[word] = record
+            detail = record.detail if record is not None else None
+            if detail is None:
+                unread |= {id} - {""}
+            elif found.setdefault(id, detail) is not detail and found[id] != detail:
+                disputed.add(id)
+        for id in disputed:
+            del found[id]
+        return JobDetails(found, tuple(sorted(disputed)), tuple(sorted(unread - disputed - found.keys())))
+
+
+def _next(text: str, start: int) -> int:
+    """Where the next line begins that may be the first of a record; -1: there is none."""
+    end = text.find("\n", start)
+    while end >= 0 and not text.startswith("JobId=", end + 1):
+        end = text.find("\n", end + 1)
+    return end + 1 or -1
+
+
+def parse_job_details(text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
+    """As `JobRecords.read`, of a first look."""
+    return JobRecords().read(text, rows)
 
 
 def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
-    head = _HEAD.match(text)
-    name_end = _past(text, head.end(), row.name) if head is not None and _id(head) == row.id else None
-    return _read(text, name_end, row, job_details())[0] if name_end is not None else None
+    record = _record(text, 0, {row.id: row})[1]
+    return record.detail if record is not None else None
 
 
-def _records(
-    text: str, rows: Mapping[str, QueueRow], known: Remembered[JobDetail | None]
-) -> Iterator[tuple[str, JobDetail | None]]:
-    """The id and the detail of each record of these jobs; None: it has another form."""
-    head = _HEAD.search(text)
-    while head is not None:
-        row, end = rows.get(_id(head)), head.end()
-        name_end = _past(text, end, row.name) if row is not None else None
-        if row is not None and name_end is not None:
-            detail, end = _read(text, name_end, row, known)
-            yield row.id, detail
-        head = _HEAD.search(text, end)
+def _end_of(record: _Record, text: str, begin: int) -> int:
+    """Where this record ends, which begins at `begin`; -1: there stands another one."""
+    if not text.startswith(record.head, begin):
+        return -1
+    times = begin + len(record.head)
+    fields = text.find(_FIRST_READ, times, times + _TIMES)
+    return fields + len(record.fields) if text.startswith(record.fields, fields) else -1
+
+
+def _record(text: str, begin: int, rows: Mapping[str, QueueRow]) -> tuple[str, _Record | None, int]:
+    """The id of the job, what its record says, and where it was read to.
+
+    The id is empty where no job of `rows` has such a record; None: it has another form.
+    """
+    head = _HEAD.match(text, begin)
+    row = rows.get(_id(head)) if head is not None else None
+    name_end = _past(text, head.end(), row.name) if head is not None and row is not None else None
+    if head is None or row is None or name_end is None:
+        return "", None, begin if head is None else head.end()
+    state = _state_of(text, name_end, row)
+    fields, end = _fields(text, state.end) if state is not None else ("", -1)
+    if state is None or end < 0:
+        return row.id, None, name_end
+    gpus = (row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu)
+    told = (state.word, fields, state.user, *gpus)
+    fields, detail = _alike(*told) if state.word in _WAITING else (fields, _detail(*told))
+    return row.id, _Record(row, text[begin : state.end], fields, detail), end
 
 
 def _id(head: re.Match[str]) -> str:
@@ -165,38 +212,47 @@ def _past(text: str, start: int, value: str) -> int | None:
     return None
 
 
-def _read(
-    text: str, start: int, row: QueueRow, known: Remembered[JobDetail | None]
-) -> tuple[JobDetail | None, int]:
-    """What a record says, and where it was read to; `start`: where the job's name ends."""
+class _State(msgspec.Struct, frozen=True, gc=False):
+    word: str
+    user: str
+    end: int
+    """Where it ends."""
+
+
+def _state_of(text: str, start: int, row: QueueRow) -> _State | None:
+    """Of a record in which the job's name ends at `start`; None: it has another form."""
     owner = _NAME_TO_ACCOUNT.match(text, start)
     account = _past(text, owner.end(), row.account) if owner is not None else None
     qos = _ACCOUNT_TO_WCKEY.match(text, account) if account is not None else None
     if owner is None or qos is None:
-        return None, start
+        return None
     begin = _past(text, qos.end(), row.wckey) if qos[1] else qos.end()
     state = _STATE.match(text, begin) if begin is not None else None
-    if state is None:
-        return None, start
-    line_end = text.find("\n", state.end())
-    end = text.find(" Network=", state.end(), len(text) if line_end < 0 else line_end)
-    if end < 0:
-        return None, start
-    # What is read stands behind; before it stand the times, which change from look to look.
-    begin = max(state.start(), text.find(_FIRST_READ, state.end(), end))
-    told = (
-        *(state[1], text[begin : end + 1], owner[1]),
-        *(row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu),
-    )
-    return known.of(told, told), end
+    return None if state is None else _State(state[1], owner[1], state.end())
+
+
+def _fields(text: str, start: int) -> tuple[str, int]:
+    """What is read behind the state, and where it ends; -1: the record has another form.
+
+    Between the two stand the times, which change from look to look.
+    """
+    line_end = text.find("\n", start)
+    end = text.find(_BEHIND, start, len(text) if line_end < 0 else line_end)
+    begin = text.find(_FIRST_READ, start, end)
+    return text[begin if begin >= 0 else start - 1 : end + len(_BEHIND)], end
+
+
+@functools.lru_cache(maxsize=4000)
+def _alike(state: str, fields: str, user: str, *gpus: str) -> tuple[str, JobDetail | None]:
+    """Many waiting jobs are alike, and have the same fields and detail."""
+    return fields, _detail(state, fields, user, *gpus)
 
 
 def _detail(state: str, fields: str, user: str, *gpus: str) -> JobDetail | None:
-    values: dict[str, str] = {}
-    for key, value in _VALUE.findall(fields):
-        values.setdefault(key, "" if value == "(null)" else value)
     try:
         parts = _parts(fields) if state in _HOLDING else ()
+        # Behind the parts stands what is read of a job that has some.
+        values = _values(fields[max(0, fields.find(" MinCPUsNode=")) :] if parts else fields)
         if state == "RUNNING" and not parts:
             return None
         return JobDetail(
@@ -208,6 +264,14 @@ def _detail(state: str, fields: str, user: str, *gpus: str) -> JobDetail | None:
         )
     except (ValueError, KeyError):
         return None
+
+
+@functools.lru_cache(maxsize=1000)
+def _values(fields: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for key, value in _VALUE.findall(fields):
+        values.setdefault(key, "" if value == "(null)" else value)
+    return values
 
 
 def _parts(fields: str) -> tuple[Part, ...]:

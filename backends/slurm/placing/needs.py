@@ -32,6 +32,13 @@ class SlurmNeeds:
         self._shared: dict[_Nodes, _Nodes] = {}
         self._capacities: dict[tuple[object, ...], int] = {}
 
+    @property
+    def under(self) -> tuple[object, ...]:
+        """All that decides what a job needs besides the job itself."""
+        site = self._site
+        of_nodes = (site.machines, site.members, site.features, site.usual_size)
+        return (site.name, site.memory_counted, self._whole_nodes, *of_nodes)
+
     def of(self, row: QueueRow, detail: JobDetail | None) -> Need | None:
         """None: its processors may lie on any nodes. A job that can run nowhere has NOWHERE."""
         if detail is None or detail.wish is None:

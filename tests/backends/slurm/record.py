@@ -170,7 +170,7 @@ def answers(cluster: ThrowawaySlurm) -> Iterator[tuple[str, str]]:
 def cleaned(text: str, cluster: ThrowawaySlurm, now: float) -> str:
     """Without names of hosts and folders, marks and versions of this machine; at NOW."""
     text = text.replace(str(cluster.root), "/cluster").replace(socket.gethostname().split(".")[0], "host")
-    text = re.sub(r"adaptor-[0-9a-f]{16}", MARK, text)
+    text = re.sub(r"~[\w-]{12}", MARK, text)
     text = re.sub(r"OS=Linux .*?(?= RealMemory=)", "OS=Linux", text)
     text = re.sub(r"WorkDir=\S+", "WorkDir=/home", text)
     text = re.sub(r"(AllocNode:Sid=)\S+", r"\1host:1", text)

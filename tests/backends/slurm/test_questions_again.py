@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.numbers import Remembered
+from backends.observed.remembered import Remembered
 from backends.slurm import parse
 from backends.slurm.questions import Questions
+from backends.slurm.rows import QueueRow
 from tests.backends.slurm.answers import MARK, RELEASES, Answers, recorded
 
 Changes = st.lists(st.sampled_from(["PENDING", "physics", "n1", "n2", "1", "batch", "30:00"]), max_size=4)
@@ -43,7 +44,7 @@ def test_a_second_look_reads_what_a_first_one_would(release: str, words: list[st
 
 
 def test_a_row_that_stays_is_made_once(answered: Callable[[str], str]) -> None:
-    known, text = parse.queue_rows(), answered("queue")
+    known, text = Remembered[QueueRow](), answered("queue")
     before = {row.id: row for row in parse.parse_queue(text, MARK, known)}
     after = parse.parse_queue(
         text.replace("PENDING", "RUNNING", 1).replace(MARK, "<other>"), "<other>", known
@@ -63,8 +64,7 @@ def test_a_name_that_begins_with_a_line_break_ends_no_row(answered: Callable[[st
 
 def test_what_two_looks_did_not_print_is_forgotten() -> None:
     made = list[str]()
-    known = Remembered(lambda text: made.append(text) or text)
-    for printed in (["a", "b"], ["a"], ["a", "b"]):
-        known.look_anew()
-        assert [known.of(text, (text,)) for text in printed] == printed
+    known = Remembered[str]()
+    for printed in (["a", "b"], ["a", "a"], ["a", "b"]):
+        assert known.of(printed, lambda text: made.append(text) or text) == printed  # type: ignore[func-returns-value]
     assert made == ["a", "b", "b"]

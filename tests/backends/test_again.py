@@ -1,0 +1,120 @@
+"""A look after others sees what a first look would, whatever has changed; what stays is made once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.config.schema import SiteConfig
+from backends.commands import CommandAnswer
+from backends.observed.backend import BatchBackend
+from backends.observed.remembered import Remembered, Unchanged
+from backends.pbs.backend import PbsBackend
+from backends.slurm import questions
+from backends.slurm.backend import SlurmBackend
+from tests.backends.recorded_clusters import Recorded, Said, scenes
+from tests.backends.slurm.answers import MARK
+
+SCENES = {scene.name: scene for scene in scenes() if scene.name in ("26.05", "plain", "02-busy", "torque")}
+CHANGES = (
+    *(
+        ("RunTime=00:00:0", "RunTime=00:01:0"),
+        ("PENDING", "RUNNING"),
+        ("JobState=PENDING", "JobState=RUNNING"),
+    ),
+    *(("n[3-4]", "n[2-3]"), ("mixed", "drained"), ("AllocMem=", "AllocMem=1"), ("CPULoad=1", "CPULoad=2")),
+    *(("Priority", "Resources"), ("NumCPUs=", "NumCPUs=1"), ("MinMemoryCPU=1", "MinMemoryCPU=2")),
+    *(("walltime=00:00:1", "walltime=00:01:1"), ("eligible_time=00:00", "eligible_time=00:01")),
+    *(("job_state=Q", "job_state=H"), ("job_state=R", "job_state=E"), ("ncpus=", "ncpus=1")),
+    *(
+        ("state = job-busy", "state = offline"),
+        ("Not enough", r"Not \|eligible_time= enough"),
+        ("stime", "s"),
+    ),
+)
+"""Words, and what stands in their places after a change."""
+Change = tuple[tuple[str, str], int]
+changes = st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 5)), max_size=4)
+
+
+def changed(says: Said, changes: list[Change], gone: int) -> Said:
+    """With some words replaced, each at one of its places, and without one of the lines."""
+
+    def answer(program: str, words: str) -> CommandAnswer:
+        said = says(program, words)
+        if words.startswith(("show config", "show partition")):  # asked every ten minutes
+            return said
+        text = said.output
+        for (old, new), place in changes:
+            *before, after = text.split(old, place + 1)
+            text = old.join(before) + (new if before else "") + after
+        lines = text.splitlines(keepends=True)
+        if gone and (program in ("squeue", "sinfo") or " -F dsv" in words):
+            text = "".join(line for number, line in enumerate(lines, 1) if number != gone)
+        return CommandAnswer(said.status, text, said.errors)
+
+    return answer
+
+
+def seen(backend: BatchBackend, now: float) -> object:  # type: ignore[type-arg]
+    backend._shared.look.forget()
+    with (
+        mock.patch.object(time, "time", return_value=now),
+        mock.patch.object(questions, "_unknown_to_jobs", return_value=MARK),
+    ):
+        try:
+            return backend.queue_state()
+        except Exception as problem:
+            return repr(problem)
+
+
+@pytest.mark.parametrize("name", SCENES)
+@settings(max_examples=15)
+@given(
+    looks=st.lists(st.tuples(changes, st.integers(0, 8), st.sampled_from([0.0, 15.0, 4000.0])), max_size=3)
+)
+def test_a_later_look_sees_what_a_first_one_would(
+    name: str, looks: list[tuple[list[Change], int, float]]
+) -> None:
+    scene = SCENES[name]
+    made = SlurmBackend if scene.backend == "slurm" else PbsBackend
+    site = SiteConfig(backend=scene.backend, dialect="torque" if name == "torque" else None)
+    machine = Recorded(scene.says)
+    again, now = made(site, machine), scene.now
+    seen(again, now)
+    for changes, gone, passed in looks:
+        now += passed
+        machine._says = changed(scene.says, changes, gone)
+        assert seen(again, now) == seen(made(site, machine), now)
+
+
+def test_rows_of_jobs_that_stay_are_made_once() -> None:
+    for name in ("26.05", "02-busy"):
+        scene = SCENES[name]
+        made = SlurmBackend if scene.backend == "slurm" else PbsBackend
+        backend = made(SiteConfig(backend=scene.backend), Recorded(scene.says))
+        first, second = (seen(backend, scene.now + late) for late in (0.0, 1.0))
+        before, after = ({job.id: job for job in state.running} for state in (first, second))  # type: ignore
+        assert before.keys() == after.keys()
+        assert sum(before[id] is after[id] for id in before) >= len(before) / 2
+
+
+def test_what_the_last_look_did_not_show_is_forgotten() -> None:
+    made = list[str]()
+    known, long = Remembered[str](), "x" * 1000
+    for shown in (["a", long], ["a", "a"], ["a", long]):
+        assert known.of(shown, lambda text: made.append(text) or text) == shown  # type: ignore[func-returns-value]
+    assert made == ["a", long, long]
+
+
+def test_other_conditions_make_all_anew() -> None:
+    known, rows, words = Unchanged[str](), [1000.5, 2000.5], ["a", "b"]
+    make: Callable[[float, str], str] = "{}{}".format
+    first = known.of(make, rows, words, under=1)
+    assert [*map(id, known.of(make, rows, words, under=1))] == [*map(id, first)]
+    assert set(map(id, known.of(make, rows, words, under=2))).isdisjoint(map(id, first))
