@@ -170,10 +170,11 @@ def test_the_last_request_that_a_site_allows_doubles_what_is_there() -> None:
 
 def hinted(**changes: Any) -> Course:
     """256 tasks of which their user says that they take 200 s, by the hour."""
-    return Course(
-        tasks=256, terms=HostTerms(unit=3600.0, startup=30.0), preset=FRUGAL, hint=200.0, assumed=60.0, slow=True,
-        whole_units=True, deadline=6500.0, **{"now": 0.0, "hosts": [], "sums": RuntimeSums()} | changes,
+    made = Course(
+        now=0.0, tasks=256, sums=RuntimeSums(), hosts=[], terms=HostTerms(unit=3600.0, startup=30.0),
+        preset=FRUGAL, slow=True, whole_units=True, hint=200.0, assumed=60.0, deadline=6500.0,
     )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
 
 
 def test_the_first_short_task_outweighs_no_time_that_the_user_said() -> None:
