@@ -11,7 +11,15 @@ from adaptor.budget.accounting.credits import format_credits, in_credits, millio
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
-from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of, terms_for
+from adaptor.budget.provisioning.pacing import (
+    SPARE_UNITS,
+    Course,
+    Paced,
+    advise,
+    needed_for_deadline,
+    situation_of,
+    terms_for,
+)
 from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import cheaper_anew, hosts_within
 from adaptor.crafting.coverage import time_left
@@ -139,6 +147,8 @@ def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: P
     ends = ends_with_units(bag, ledger, site)
     seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * host_terms(ledger, site).unit
     tr = round_up(math.ceil(seconds), site.rules.time_resolution)
+    if demand.longest is not None:
+        tr = min(tr, demand.longest)
     return msgspec.structs.replace(demand, whole=tr, longest=tr if ends else demand.longest)
 
 
@@ -226,7 +236,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
     """
     site, now = snapshot.here, snapshot.now
     terms, earlier = snapshot.terms[site.name], bag.earlier.get(site.name)
-    there = _pilots_of(snapshot, bag)
+    there, whole_units = _pilots_of(snapshot, bag), charges_whole_units(snapshot.ledger, site)
     return Course(
         now=now,
         tasks=bag.tasks,
@@ -246,6 +256,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         needed=needed,
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,
+        whole_units=whole_units,
         last_request=site.rules.limits.max_pending_requests - len(site.requests) == 1,
     )
 
@@ -309,8 +320,10 @@ def why_not_another_unit(snapshot: Snapshot, courses: Courses, site: SiteFacts, 
     ends = unit_end(snapshot.ledger, site, pilot, snapshot.now)
     if ends is None or ends > snapshot.now:
         return ""
-    slots = slots_of(site, pilot, bag)
-    going = _going_on(snapshot, courses.without(bag, pilot), bag, pilot)
+    slots, course = slots_of(site, pilot, bag), courses.without(bag, pilot)
+    going = _going_on(snapshot, course, bag, pilot)
+    if course.deadline is not None:
+        going = max(going, int(min(slots, needed_for_deadline(course))))
     if 2 * going >= slots:
         return ""
     return (

@@ -79,8 +79,14 @@ def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
     sites = [snapshot.sites[name] for name in group.at if name in snapshot.sites]
     if len(group.at) < 2 and all(site.donation is None for site in sites):
         return None
-    bag = next(iter(group.at.values())).bag
-    return None if bag is None else snapshot.bags.get(bag)
+    number = next(iter(group.at.values())).bag
+    bag = None if number is None else snapshot.bags.get(number)
+    return None if bag is None or _takes_all(snapshot.ledger, bag) else bag
+
+
+def _takes_all(ledger: Statements, bag: BagFacts) -> bool:
+    """Whether a bag gets what one without a wish gets: to be fast is all that it wants."""
+    return bag.spec.prefer == "fast" and not bag.spec.slots and ledger.budget_of(bag.id) is None
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:

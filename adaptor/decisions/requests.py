@@ -102,12 +102,10 @@ def charges_whole_units(ledger: Statements, site: SiteFacts) -> bool:
 def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
     """Whether the pilots of a bag end with a charging unit unless there is a reason to go on.
 
-    Bags with a deadline and those that were bought from a quote keep theirs.
+    Bags that were bought from a quote keep theirs.
     """
     spec = bag.spec
-    if spec.prefer in (None, "fast") or spec.slots or spec.deadline is not None:
-        return False
-    return charges_whole_units(ledger, site)
+    return spec.paced and not spec.slots and charges_whole_units(ledger, site)
 
 
 def purse_of(ledger: Statements, site: SiteFacts, bag: BagFacts) -> Purse | None:
@@ -132,7 +130,8 @@ def pilot_start(pilot: Pilot, now: float) -> float:
 
 def expected_end(bag: BagFacts, ledger: Statements, site: SiteFacts, pilot: Pilot, now: float) -> float:
     """When a pilot ends unless there is a reason to go on; epoch seconds."""
-    ends = unit_end(ledger, site, pilot, now) if ends_with_units(bag, ledger, site) else None
+    with_unit = ends_with_units(bag, ledger, site) and bag.spec.deadline is None  # which is a reason
+    ends = unit_end(ledger, site, pilot, now) if with_unit else None
     return pilot_start(pilot, now) + pilot.granted if ends is None else ends
 
 

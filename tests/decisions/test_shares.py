@@ -75,6 +75,13 @@ def test_a_bag_without_aims_is_divided_by_who_is_done_first(two: FakeSites) -> N
     assert "credits" not in two.told("near", "divided")[0]
 
 
+def test_a_fast_bag_is_divided_as_one_without_aims(two: FakeSites) -> None:
+    """A plan of whole rounds of equal tasks leaves processors idle that the last tasks could use."""
+    two.submit_bag(12, prefer="fast")
+    assert rounds(two) == {"near": 6, "far": 6}
+    assert "credits" not in two.told("near", "divided")[0]
+
+
 def test_a_budget_that_is_too_small_goes_to_the_cheap_site(two: FakeSites) -> None:
     bag = two.submit_bag(400, budget=200_000)
     rounds(two, 4)

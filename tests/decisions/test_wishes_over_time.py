@@ -91,6 +91,14 @@ def test_a_later_deadline_is_not_dearer(tasks: list[float], unit: int, deadline:
     assert later_found.cost <= 1.35 * sooner_found.cost + 4 * unit / 3600
 
 
+def test_a_deadline_by_the_hour_pays_no_unit_of_many_hosts_for_a_last_task() -> None:
+    """15 hosts do 255 of the tasks in their first hour; one host does the last one."""
+    found = run([200.0] * 256, site_of(3600), deadline=6500.0, time=200.0)
+    assert found.ended
+    assert found.end <= 6500
+    assert found.cost <= 17
+
+
 @pytest.mark.parametrize(
     "wishes", [{"prefer": "cheap"}, {"prefer": "balanced"}, {"prefer": "fast"}, {"deadline": 900.0}]
 )

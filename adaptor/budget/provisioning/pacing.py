@@ -36,8 +36,13 @@ _CERTAINTY = 0.9
 """With which the bought hosts can do the work, by the deadline or in their requests."""
 _AIMED_AT = 0.5
 """The part of the time to a deadline, in whole units, in which the work is to be done: requests may wait."""
-_AIMED_AT_HINTED = 0.65
-"""The same within a charging unit, whose rest is paid anyway, where a runtime is known from the beginning."""
+_HINTED_TASKS = 8
+"""Finished tasks for which a mean by the user or by earlier bags counts."""
+HINTED = 0.5
+"""The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
+
+With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
+"""
 _AGED = 1.5
 """What a task is taken to need, in parts of the time that those that run have run, before enough finished."""
 LONGER = 2.0
@@ -60,6 +65,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """How aggressively to buy hosts."""
     slow: bool = False
     """Whether the bag buys no more hosts after the first ones than a deadline needs."""
+    whole_units: bool = False
+    """Whether charging units are long: the rest of a unit in which a host works is paid anyway."""
     hint: float | None = None
     """Seconds of a task by its user, a sample or earlier bags of its kind; None: nothing is known."""
     assumed: float
@@ -131,8 +138,8 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
     if course.deadline is None:
         return Paced(bought, pace)
     if course.slow and course.hosts:
-        bought = Advice(0, "the deadline needs no more")
-    left, needed = format_duration(max(0.0, course.deadline - course.now)), _for_deadline(course)
+        bought = msgspec.structs.replace(bought, hosts=0, reason="the deadline needs no more")
+    left, needed = format_duration(max(0.0, course.deadline - course.now)), needed_for_deadline(course)
     if needed <= bought.hosts:
         return Paced(bought, pace)
     reason = f"the deadline in {left} needs {needed:,.0f} more"
@@ -188,57 +195,114 @@ def _first(course: Course) -> Advice:
 
 
 def situation_of(course: Course) -> Situation:
-    """The course as A²HA sees it."""
+    """The course as A²HA sees it. Paid time after a deadline that is ahead has no use."""
+    by = math.inf if course.deadline is None or course.deadline <= course.now else course.deadline
+    hosts = [msgspec.structs.replace(host, ends=min(host.ends, by)) for host in course.hosts]
     return Situation(
         now=course.now,
         tasks=course.tasks,
         runtimes=course.sums,
-        hosts=course.hosts,
+        hosts=hosts,
         terms=course.terms,
         needed=course.needed,
     )
 
 
-def known_work(course: Course) -> tuple[float, float]:
-    """Mean seconds of a task, and of the work that waits, with 90 % certainty if tasks have finished.
-
-    Not for a course that is blind.
-    """
+def known_mean(course: Course) -> float:
+    """Seconds of a task: measured, else as its user or earlier bags say. Not for a course that is blind."""
     if course.hint is not None and not course.sums.finished:
-        return course.hint, course.waiting * course.hint
-    work = work_bound.lower_bound(course.sums, course.waiting, course.now, 1 - _CERTAINTY)
-    return course.sums.corrected_mean(course.now), work
+        return course.hint
+    return course.sums.corrected_mean(course.now)
 
 
-def _for_deadline(course: Course) -> float:
+def needed_for_deadline(course: Course) -> float:
     """More slots that are needed to be done in time; infinite where none would do.
+
+    The larger of two numbers: what does the expected work in half of the time left, since requests may wait
+    and estimates change; and what does nearly certainly all of it in all of the time.
 
     Before enough have finished, the age of the running tasks stands for the runtime. So the need grows while
     little is learned, and no hosts are requested for a guess.
     """
     assert course.deadline is not None
-    runtimes, time_left = course.sums, course.deadline - course.now
+    runtimes, time_left = _with_hint(course), course.deadline - course.now
     blind, usable = course.blind, time_left - course.terms.startup
     if not blind:
-        mean, work = known_work(course)
+        mean = _mean(course, runtimes)
+        work = course.waiting * mean
+        most = work * work_bound.deviating(runtimes, course.waiting, _CERTAINTY)
     elif usable < course.assumed:
         return math.inf
     else:
         mean = max(1.0, course.needed, runtimes.mean, _AGED * runtimes.running_mean(course.now))
-        work = course.waiting * mean
+        work = most = course.waiting * mean
     if usable < mean:
         return math.inf
-    unit = course.terms.unit
-    part = _AIMED_AT if course.hint is None else _AIMED_AT_HINTED
-    within = 1 if time_left >= unit else part * time_left / unit
-    aimed = max(math.floor(_AIMED_AT * time_left / unit), within)
-    usable = min(usable, max(aimed * unit - course.terms.startup, mean))
     last = min(usable / 2, mean + LONGER * runtimes.deviation)
-    there = sum(
-        host.count * max(0.0, min(host.time_left(course.now), usable) - last)
-        for host in course.until_requests_end
-    )
-    missing = (work + runtimes.running * runtimes.residual - there) / max(mean, usable - last)
+    residual, aimed = mean if blind else runtimes.residual, max(_aimed_at(course, time_left), mean)
+    work, most = work + runtimes.running * residual, most + runtimes.running * residual
+    expected = _missing(course, work, aimed, residual, mean)
+    missing = max(expected, _missing(course, most, usable, last, mean))
     if missing <= 0 or (blind and missing < course.there):
         return 0
-    return math.ceil(max(missing, course.there) if course.last_request else missing)
+    ends_before = course.whole_units and _AIMED_AT * time_left >= course.terms.unit
+    if course.last_request and not ends_before:  # no request ends that makes room for a correction
+        cautious = _missing(course, most, min(usable, aimed), min(last, aimed / 2), mean)
+        missing = max(missing, cautious if course.hint is not None else course.there)
+    return math.ceil(missing)
+
+
+def _mean(course: Course, runtimes: RuntimeSums) -> float:
+    """Seconds of a task. The first to finish are short ones, the more so the more the runtimes differ.
+
+    Of equal tasks it is the mean of the finished ones; of exponential ones the time of all divided by the
+    number of those that have finished, which is their maximum-likelihood estimate.
+    """
+    now = course.now
+    if course.hint is not None or not runtimes.finished:
+        return runtimes.corrected_mean(now)
+    spread = min(1.0, work_bound.variation(runtimes))
+    return runtimes.mean + spread * runtimes.running * runtimes.running_mean(now) / runtimes.finished
+
+
+def _aimed_at(course: Course, time_left: float) -> float:
+    """Seconds of a host in half of the time left; in whole units, since the rest of one is paid anyway.
+
+    Within a unit, only what is known from the beginning may take all of the time.
+    """
+    unit = course.terms.unit
+    if course.whole_units and (time_left >= unit or course.hint is not None):
+        aimed = max(min(time_left, unit), math.floor(_AIMED_AT * time_left / unit) * unit)
+    else:
+        aimed = _AIMED_AT * time_left
+    return aimed - course.terms.startup
+
+
+def _missing(course: Course, work: float, usable: float, lost: float, mean: float) -> float:
+    """Hosts for the work for which those that are there have no time; negative: they have time to spare.
+
+    Args:
+        work: seconds.
+        usable: seconds of a host.
+        lost: of these, at its end.
+        mean: seconds of a task.
+    """
+    there = sum(
+        host.count * max(0.0, min(host.time_left(course.now), usable) - lost)
+        for host in course.until_requests_end
+    )
+    return (work - there) / max(mean, usable - lost)
+
+
+def _with_hint(course: Course) -> RuntimeSums:
+    """The runtimes; what the user or earlier bags say counts as some finished tasks."""
+    hint, sums = course.hint, course.sums
+    if hint is None:
+        return sums
+    return RuntimeSums(
+        finished=sums.finished + _HINTED_TASKS,
+        total=sums.total + _HINTED_TASKS * hint,
+        squares=sums.squares + _HINTED_TASKS * (1 + HINTED**2) * hint**2,
+        running=sums.running,
+        starts=sums.starts,
+    )

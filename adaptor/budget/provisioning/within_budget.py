@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.pacing import LONGER, Course, known_work
+from adaptor.budget.provisioning.pacing import HINTED, LONGER, Course, known_mean
 from adaptor.budget.provisioning.work_bound import variation
 
 LOST = 0.1
@@ -24,11 +24,6 @@ KEPT = 0.5
 """The part of the money that is kept until a runtime is known, unless the budget is ample."""
 SLACK = 1.2
 """Factor on the useful time of a request: one that ends amid its tasks loses more than a reservation."""
-HINTED = 0.5
-"""The coefficient of variation that is assumed of runtimes whose mean is known, before enough have finished.
-
-With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
-"""
 LOOSE = 2
 """A rest of the budget that pays for this many times the remaining work buys hosts before as many tasks
 have finished. The first to finish are short ones: with a tight budget their mean buys too many hosts."""
@@ -113,7 +108,7 @@ def task_time(course: Course, purse: Purse) -> float:
     """
     if course.blind:
         return max(course.needed, purse.whole / max(1, course.tasks))
-    mean, sums = known_work(course)[0], course.sums
+    mean, sums = known_mean(course), course.sums
     if not sums.finished:
         return mean
     return max(mean, (sums.total + sums.running * sums.running_mean(course.now)) / sums.finished)

@@ -40,9 +40,13 @@ def lower_bound(runtimes: RuntimeSums, waiting: int, now: float, certainty: floa
     """
     if not waiting:
         return 0.0
-    known = 1 / max(1, runtimes.finished) + 1 / waiting
-    away = NormalDist().inv_cdf(certainty) * variation(runtimes) * math.sqrt(known)
-    return waiting * runtimes.corrected_mean(now) * math.exp(-away)
+    return waiting * runtimes.corrected_mean(now) / deviating(runtimes, waiting, certainty)
+
+
+def deviating(runtimes: RuntimeSums, waiting: int, certainty: float) -> float:
+    """The factor by which the mean of the waiting tasks is at most larger than that of the finished ones."""
+    known = 1 / max(1, runtimes.finished) + 1 / max(1, waiting)
+    return math.exp(NormalDist().inv_cdf(certainty) * variation(runtimes) * math.sqrt(known))
 
 
 def variation(runtimes: RuntimeSums, assumed: float = 1.0) -> float:

@@ -228,17 +228,20 @@ def budget_frontier(output: Path, orders: int, quick: bool, seed: int, processes
 
     Bags with light and heavy tails are run at a simulated site by the broker, the planner and the ledger of
     the daemon, charged by the second, the minute or the hour, with unknown runtimes, with those of an earlier
-    bag, and with `--time`. The best is found by a search that knows every runtime.
+    bag, and with `--time`. The best is found by a search that knows every runtime. Stop it at any time: the
+    same command goes on from there.
 
     \b
     Example:
       adaptor replay budget-frontier --quick --output quick
     """
-    from adaptor_experiments.frontier.campaign import pieces, run_all
-    from adaptor_experiments.frontier.design import QUICK, Settings
+    from adaptor_experiments.frontier.campaign import pieces, run_piece
+    from adaptor_experiments.frontier.design import QUICK, Row, Settings
     from adaptor_experiments.frontier.report import write_report
+    from adaptor_experiments.resumable import Store, run_missing
 
     settings = Settings(seed=seed, orders=1, bags=QUICK) if quick else Settings(seed=seed, orders=orders)
-    with running("runs", sum(len(piece.wishes) for piece in pieces(settings))) as done:
-        rows = run_all(settings, processes, done)
-    show(write_report(rows, settings, output), output)
+    wanted, store = pieces(settings), Store(output, settings, Row)
+    with running("bags", len(wanted)) as done:
+        run_missing(run_piece, wanted, store, processes, done)
+    show(write_report(store.read(wanted), settings, output), output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -26,7 +25,6 @@ from adaptor_experiments.frontier.design import (
     wishes_of,
 )
 from adaptor_experiments.frontier.search import factor, frontier
-from adaptor_experiments.resumable import gathered
 
 _HOUR = 3600.0
 _LONGEST = {"one": 100 * 3600, "two": 8 * 3600, "donated": 8 * 3600}
@@ -46,6 +44,11 @@ class Piece(msgspec.Struct, frozen=True):
     seed: int
     wishes: tuple[Wish, ...]
 
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return f"{self.sites}-{self.bag}-{self.order}-{self.unit}-{self.known}"
+
 
 def pieces(settings: Settings) -> list[Piece]:
     """All bags with all that is run of them; few at several sites."""
@@ -59,11 +62,6 @@ def pieces(settings: Settings) -> list[Piece]:
         for known in KNOWLEDGE
         if (wishes := wishes_of(sites, known, unit, order))
     ]
-
-
-def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
-    """The rows of all runs; `done` gets the number that have ended."""
-    return gathered(run_piece, pieces(settings), processes, done)
 
 
 def run_piece(piece: Piece) -> list[Row]:

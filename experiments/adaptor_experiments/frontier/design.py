@@ -186,8 +186,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     plain_cost: float
     """Of the same bag without a wish, as `plain_end`."""
     plain_end: float
-    best: float
-    """The factor to the best that a search finds; NaN: it finds none that meets the wish."""
+    best: float | None
+    """The factor to the best that a search finds; None: it finds none that meets the wish."""
 
     @property
     def kind(self) -> str:
@@ -205,7 +205,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def possible(self) -> bool:
-        return not math.isnan(self.best)
+        return self.best is not None
 
     @property
     def kept(self) -> bool:

@@ -156,8 +156,8 @@ def _fills(tasks: Sequence[float], offer: Offer) -> list[float]:
 
 def factor(
     policies: Sequence[Policy], wish: Wish, cost: float, end: float, budget: float, by: float
-) -> float:
-    """How many times the best it is, in what the wish leaves open; NaN: no policy meets the wish.
+) -> float | None:
+    """How many times the best it is, in what the wish leaves open; None: no policy meets the wish.
 
     With a deadline or `cheap` that is the cost, with a budget or `fast` the time, else the worse of the two,
     compared with the policy for which that is least.
@@ -169,7 +169,7 @@ def factor(
     """
     within = [policy for policy in policies if policy.cost <= budget and policy.end <= by]
     if wish.prefer == "cheap" or (wish.deadline is not None and wish.prefer is None):
-        return max((cost / policy.cost for policy in within), default=math.nan)
+        return max((cost / policy.cost for policy in within), default=None)
     if wish.prefer == "fast" or wish.budget is not None:
-        return max((end / policy.end for policy in within), default=math.nan)
-    return min((max(cost / policy.cost, end / policy.end) for policy in within), default=math.nan)
+        return max((end / policy.end for policy in within), default=None)
+    return min((max(cost / policy.cost, end / policy.end) for policy in within), default=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,7 +11,14 @@ from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
-from adaptor.budget.provisioning.presets import AGGRESSIVE, BALANCED, CONSERVATIVE, PREFERENCES, Preset
+from adaptor.budget.provisioning.presets import (
+    AGGRESSIVE,
+    BALANCED,
+    CONSERVATIVE,
+    FRUGAL,
+    PREFERENCES,
+    Preset,
+)
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor_experiments.a2ha.paper_presets import PublishedBuyer
 
@@ -127,7 +136,7 @@ def test_willing_to_pay_twice_makes_hosts_work_for_half_of_their_time() -> None:
 @pytest.mark.parametrize("hours", [1, 2, 5, 10])
 def test_a_deadline_asks_for_as_many_as_it_needs(hours: int) -> None:
     deadline = hours * 3600.0
-    found = asked(course(finished=30, deadline=deadline))
+    found = asked(msgspec.structs.replace(course(finished=30, deadline=deadline), whole_units=True))
     rounds = (deadline - 300) // 600
     assert found.hosts * rounds >= 70, "the waiting tasks are done in time"
     cheapest = asked(course(finished=30)).hosts
@@ -157,6 +166,31 @@ def test_the_last_request_that_a_site_allows_doubles_what_is_there() -> None:
     usual = advise(made, before).advice.hosts
     last = advise(msgspec.structs.replace(made, last_request=True), before).advice.hosts
     assert last == max(usual, 10) if usual else last == 0
+
+
+def hinted(**changes: Any) -> Course:
+    """256 tasks of which their user says that they take 200 s, by the hour."""
+    made = Course(
+        now=0.0, tasks=256, sums=RuntimeSums(), hosts=[], terms=HostTerms(unit=3600.0, startup=30.0),
+        preset=FRUGAL, slow=True, whole_units=True, hint=200.0, assumed=60.0, deadline=6500.0,
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_the_first_short_task_outweighs_no_time_that_the_user_said() -> None:
+    """A sample of one says little: alone it would have three times as many hosts bought, by the hour."""
+    first = advise(hinted()).advice.hosts
+    assert 14 <= first <= 18
+    sums = RuntimeSums(finished=1, total=80.0, squares=6400.0, running=first - 1, starts=30.0 * (first - 1))
+    there = [Hosts(first, 30.0, 6500.0)]
+    made = hinted(now=110.0, hosts=there, sums=sums)
+    assert advise(made, advise(made).pace).advice.hosts <= 2
+
+
+def test_a_bag_of_long_tasks_with_a_deadline_pays_for_as_many_units_as_they_take() -> None:
+    made = hinted(deadline=400_000.0, hint=9000.0)
+    there = msgspec.structs.replace(made, hosts=[Hosts(1, 0.0, 10_800.0)])
+    assert [advise(each).advice.units for each in (made, there)] == [3, 1]
 
 
 def test_a_deadline_that_cannot_be_kept_is_missed_by_as_little_as_can_be() -> None:

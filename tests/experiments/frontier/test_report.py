@@ -31,7 +31,7 @@ def test_a_mean_is_of_the_runs_that_are_done_and_can_be():
             row(Wish(budget=1.5), best=1.0),
             row(Wish(budget=1.5), best=4.0),
             row(Wish(budget=1.5), best=9.0, ended=False),
-            row(Wish(budget=1.1), best=math.nan),
+            row(Wish(budget=1.1), best=None),
             row(Wish(deadline=2.0), best=9.0, end=2.1),
         ]
     )
@@ -87,17 +87,20 @@ def test_the_page_has_the_picture_and_every_table(tmp_path):
 def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tmp_path):
     asked: list[campaign.Piece] = []
 
-    def made(_run, pieces, _processes, _done):
-        asked.extend(pieces)
+    def made(piece):
+        asked.append(piece)
         return [
-            row(wish, bag=each.bag, unit=each.unit, known=each.known, sites=each.sites)
-            for each in pieces
-            for wish in each.wishes
+            row(wish, bag=piece.bag, unit=piece.unit, known=piece.known, sites=piece.sites)
+            for wish in piece.wishes
         ]
 
-    monkeypatch.setattr(campaign, "gathered", made)
-    result = call(replay, "budget-frontier", "--quick", "--output", tmp_path / "out")
+    monkeypatch.setattr(campaign, "run_piece", made)
+    command = ["budget-frontier", "--quick", "--processes", "1", "--output", tmp_path / "out"]
+    result = call(replay, *command)
     assert result.exit_code == 0, result.output
+    there = len(asked)
+    assert call(replay, *command).output == result.output
+    assert len(asked) == there, "what was run is not run again"
     assert {(each.bag, each.order) for each in asked} == {("image", 0), ("levy", 0)}
     assert "How many times the best it is" in result.output
     assert "budget (one): 1.20 (unknown), 1.20 (earlier), 1.20 (time) times the best" in result.output

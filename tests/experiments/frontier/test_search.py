@@ -103,5 +103,5 @@ def test_the_factor_is_in_what_the_wish_leaves_open(wish, budget, by, best):
 
 
 def test_a_wish_that_no_policy_meets_has_no_factor():
-    assert math.isnan(factor(POLICIES, Wish(budget=1.1), 90.0, 60.0, 99.0, math.inf))
-    assert math.isnan(factor(POLICIES, Wish(deadline=1.5), 90.0, 60.0, math.inf, 19.0))
+    assert factor(POLICIES, Wish(budget=1.1), 90.0, 60.0, 99.0, math.inf) is None
+    assert factor(POLICIES, Wish(deadline=1.5), 90.0, 60.0, math.inf, 19.0) is None
