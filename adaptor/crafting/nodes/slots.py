@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
 
 from adaptor.crafting.nodes.schedule import NodeSchedule
@@ -22,52 +22,104 @@ HANDOVERS = 100
 """Instants, from the first on, at which further free slots are looked for (`SlotProfile.free_slots`)."""
 
 
+class _Nodes:
+    """Nodes before any request takes of them, those alike at all times as one group. Never changed."""
+
+    def __init__(self, start: float, nodes: Iterable[Steps]) -> None:
+        alike = Counter(nodes)
+        self.groups, self.counts = list(alike), list(alike.values())
+        self.times, self.units = list[float](), list[int]()
+        """The units of all of them from each instant on."""
+        changes: dict[float, int] = {start: 0}
+        rises = set()
+        falls = []
+        for group, (steps, count) in enumerate(alike.items()):
+            before = 0
+            for time, units in zip(*steps, strict=True):
+                changes[time] = changes.get(time, 0) + (units - before) * count
+                if units > before:
+                    rises.add(time)
+                elif units < before:
+                    falls.append((time, group))
+                before = units
+        falls.sort()
+        self._falls = [time for time, _ in falls]
+        self._falling = [group for _, group in falls]
+        """The instants at which a group gets fewer units, and which one does."""
+        units = 0
+        for time in sorted(changes):
+            units += changes[time]
+            if not self.units or units != self.units[-1]:
+                self.times.append(time)
+                self.units.append(units)
+        self.handovers = sorted(time for time in rises if changes[time] <= 0)
+        """Instants at which a node comes free and the sum does not rise, as others are taken."""
+
+    def least(self, start: float, end: float, drawn: Mapping[int, int], enough: float = -math.inf) -> int:
+        """The units that stay free during [start, end), without this number of nodes of each group.
+
+        Those of `start`, less what is lost by the groups that get fewer: no other one is looked at.
+
+        Args:
+            enough: where it is fewer than this, any smaller number will do.
+        """
+        units = self.units[max(0, bisect_right(self.times, start) - 1)]
+        for group, count in drawn.items():
+            units -= count * _least(self.groups[group], start, start)
+        first = bisect_right(self._falls, start)
+        last = bisect_left(self._falls, end, first)
+        for group in dict.fromkeys(self._falling[first:last]):
+            steps, count = self.groups[group], self.counts[group] - drawn.get(group, 0)
+            units -= count * (_least(steps, start, start) - _least(steps, start, end))
+            if units < enough:
+                break
+        return units
+
+
 class SlotProfile(Profile):
     """Free processors over time that requests of one unit can use, on nodes.
 
     Each instant shows the units that all nodes hold then. A request stays on its nodes, so it can use fewer
     where one node comes free as another is taken: `minimum` counts the units that stay on their nodes, and
-    `take` takes from nodes. Nodes that are alike at all times are one group until a request takes some.
+    `take` takes from nodes.
     """
 
-    __slots__ = ("_alike", "_each", "_handovers", "_start", "_taken", "_touched")
+    __slots__ = ("_drawn", "_each", "_nodes", "_taken", "_touched")
 
     def __init__(self, start: float, nodes: Iterable[Steps], processors: int) -> None:
         """`processors`: of one unit."""
-        super().__init__(start, 0)
-        self._start = start
         self._each = processors
-        self._alike: dict[Steps, int] = defaultdict(int)
-        """Nodes by what they have free, without those on which requests were taken."""
-        for steps in nodes:
-            self._alike[steps] += 1
+        self._nodes = _Nodes(start, nodes)
+        self._times = self._nodes.times.copy()
+        self._free = [units * processors for units in self._nodes.units]
+        self._drawn: dict[int, int] = {}
+        """By group: the nodes on which requests were taken."""
         self._touched: dict[int, Profile] = {}
-        """The units free on nodes on which requests were taken, by a number."""
+        """The units free on these, by a number."""
         self._taken: dict[tuple[float, float, int], list[dict[int, int]]] = defaultdict(list)
         """By request `(start, duration, processors)`, each time that it was taken: units by touched node."""
-        self._handovers: list[float] = []
-        """Instants at which a node comes free and the sum does not rise, as others are taken."""
-        self._add_up()
 
     def copy(self) -> SlotProfile:
         twin = SlotProfile.__new__(SlotProfile)
         twin._times, twin._free = self._times.copy(), self._free.copy()
-        twin._start, twin._each, twin._handovers = self._start, self._each, self._handovers
-        twin._alike = self._alike.copy()
+        twin._each, twin._nodes, twin._drawn = self._each, self._nodes, self._drawn.copy()
         twin._touched = {number: node.copy() for number, node in self._touched.items()}
         twin._taken = defaultdict(list, {key: list(each) for key, each in self._taken.items()})
         return twin
 
     def minimum(self, start: float, end: float) -> int:
-        alike = sum(count * _least(steps, start, end) for steps, count in self._alike.items())
+        return self._units(start, end) * self._each
+
+    def _units(self, start: float, end: float, enough: float = -math.inf) -> int:
         touched = sum(node.minimum(start, end) for node in self._touched.values())
-        return (alike + touched) * self._each
+        return touched + self._nodes.least(start, end, self._drawn, enough - touched)
 
     def earliest_start(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
+        units = math.ceil(processors / self._each)
         while (start := super().earliest_start(processors, duration, not_before)) < math.inf:
-            if self.minimum(start, start + duration) >= processors:
+            if self._units(start, start + duration, units) >= units:
                 return start
-            not_before = min(_next(self._times, start), _next(self._handovers, start))
+            not_before = min(_next(self._times, start), _next(self._nodes.handovers, start))
         return math.inf
 
     def free_slots(self) -> list[FreeSlot]:
@@ -75,7 +127,7 @@ class SlotProfile(Profile):
 
         A request that starts there may stay on its nodes, where one from an earlier start could not.
         """
-        later = [self._widest_from(time) for time in self._handovers[:HANDOVERS]]
+        later = [self._widest_from(time) for time in self._nodes.handovers[:HANDOVERS]]
         slots = [*super().free_slots(), *(slot for slot in later if slot.processors)]
         return sorted(slots, key=lambda slot: (slot.start, -slot.processors))
 
@@ -110,34 +162,13 @@ class SlotProfile(Profile):
         for number, node in list(self._touched.items()):
             if there := node.minimum(start, end):
                 yield number, there
-        for steps in list(self._alike):
+        for group, steps in enumerate(self._nodes.groups):
             there = _least(steps, start, end)
-            while there and self._alike[steps]:
-                self._alike[steps] -= 1
+            while there and self._drawn.get(group, 0) < self._nodes.counts[group]:
+                self._drawn[group] = self._drawn.get(group, 0) + 1
                 number = len(self._touched)
                 self._touched[number] = Profile.of_steps(list(zip(*steps, strict=True)))
                 yield number, there
-
-    def _add_up(self) -> None:
-        changes: dict[float, int] = {self._start: 0}
-        rises = set()
-        for steps, count in self._alike.items():
-            before = 0
-            for time, units in zip(*steps, strict=True):
-                changes[time] = changes.get(time, 0) + (units - before) * count
-                if units > before:
-                    rises.add(time)
-                before = units
-        times: list[float] = []
-        free: list[int] = []
-        units = 0
-        for time in sorted(changes):
-            units += changes[time]
-            if not free or units * self._each != free[-1]:
-                times.append(time)
-                free.append(units * self._each)
-        self._times, self._free = times, free
-        self._handovers = sorted(time for time in rises if changes[time] <= 0)
 
 
 def slot_profile(schedule: NodeSchedule, unit: Need, now: float) -> SlotProfile:
