@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.nodes import kernel
-from adaptor.crafting.nodes.kernel import DONE, FULL, Ints, State
+from adaptor.crafting.nodes.kernel import DONE, Ints, State
 from adaptor.crafting.nodes.space import Ask, Space, Vector
 
 _SPARE = 8
@@ -36,10 +36,14 @@ class CompiledTimelines:
         kernel.hold_all(self._state, nodes, spans, np.array([row[3] for row in rows], np.int64))
         self._state = self._summed(self._state)
 
-    def place(self, ask: Ask, start: float, end: float) -> None:
-        eligible, each, terms = self._table([(ask, end - start)])
+    def place(self, jobs: Sequence[tuple[Ask, float, float]]) -> None:
+        if not jobs:
+            return
+        eligible, each, terms = self._table([(ask, end - start) for ask, start, end in jobs])
+        known = np.array([(start, end) for _, start, end in jobs], np.float64)
         self._state.opening[:] = self._start
-        while kernel.take(self._state, eligible, each[0], terms[0], start, end) == FULL:
+        job = 0
+        while (job := kernel.place(self._state, eligible, each, terms, known, job)) != DONE:
             self._grow(2 * self._state.times.shape[1])
 
     def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]:

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 DONE, FULL = -1, -1
-"""`backfill` has planned every job, else it returns the first without room; `take` has no room."""
+"""`backfill` or `place` is through, else it returns the first job without room; `take` has no room."""
 NOTHING_WANTED = 1 << 62
 CHUNKS, ANY_GPUS, SCATTER, WHOLE, FIRST, LAST, KIND, FEWEST = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of the terms of an ask; `eligible[FIRST:LAST]` are its nodes: where `FIRST` is 0, all. Asks of one
@@ -282,6 +282,15 @@ def take(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, en
     taken[0] = processors
     state.used[0] = hold(state.instants, state.total, state.used[0], start, end, taken[:1])
     return 0
+
+
+@kernel
+def place(state: State, eligible: Ints, each: Ints, terms: Ints, known: Floats, first: int) -> int:
+    """`take` for the jobs from `first` on, of which `(start, end)` is known."""
+    for job in range(first, known.shape[0]):
+        if take(state, eligible, each[job], terms[job], known[job, 0], known[job, 1]) == FULL:
+            return job
+    return DONE
 
 
 @kernel

@@ -7,9 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
+from itertools import pairwise
 
 from adaptor.crafting.nodes.schedule import NodeSchedule
-from adaptor.crafting.nodes.space import chunks_on
+from adaptor.crafting.nodes.space import PROCESSORS, Space, chunks_on
 from adaptor.crafting.profile import Profile
 from adaptor.model import FreeSlot
 from adaptor.resources import Need
@@ -81,17 +82,33 @@ class SlotProfile(Profile):
 
     Each instant shows the units that all nodes hold then. A request stays on its nodes, so it can use fewer
     where one node comes free as another is taken: `minimum` counts the units that stay on their nodes, and
-    `take` takes from nodes.
+    `take` takes from nodes. Where these are known until some time only, requests use any node from then on.
     """
 
-    __slots__ = ("_drawn", "_each", "_nodes", "_taken", "_touched")
+    __slots__ = ("_drawn", "_each", "_nodes", "_rest", "_taken", "_touched", "_until")
 
-    def __init__(self, start: float, nodes: Iterable[Steps], processors: int) -> None:
-        """`processors`: of one unit."""
-        self._each = processors
+    def __init__(
+        self,
+        start: float,
+        nodes: Iterable[Steps],
+        processors: int,
+        until: float = math.inf,
+        rest: Profile | None = None,
+    ) -> None:
+        """
+        Args:
+            processors: of one unit.
+            until: no step of a node begins later.
+            rest: units from then on.
+        """
+        self._each, self._until, self._rest = processors, until, rest or Profile(start, 0)
         self._nodes = _Nodes(start, nodes)
         self._times = self._nodes.times.copy()
         self._free = [units * processors for units in self._nodes.units]
+        for time, units in self._rest.steps() if until < math.inf else ():
+            if self._free[-1] != units * processors:
+                self._times.append(time)
+                self._free.append(units * processors)
         self._drawn: dict[int, int] = {}
         """By group: the nodes on which requests were taken."""
         self._touched: dict[int, Profile] = {}
@@ -104,6 +121,7 @@ class SlotProfile(Profile):
         twin._times, twin._free = self._times.copy(), self._free.copy()
         twin._each, twin._nodes, twin._drawn = self._each, self._nodes, self._drawn.copy()
         twin._touched = {number: node.copy() for number, node in self._touched.items()}
+        twin._until, twin._rest = self._until, self._rest.copy()
         twin._taken = defaultdict(list, {key: list(each) for key, each in self._taken.items()})
         return twin
 
@@ -111,6 +129,13 @@ class SlotProfile(Profile):
         return self._units(start, end) * self._each
 
     def _units(self, start: float, end: float, enough: float = -math.inf) -> int:
+        """Those free in a window; any number below `enough` if they are fewer."""
+        if end <= self._until:
+            return self._on_nodes(start, end, enough)
+        rest = self._rest.minimum(max(start, self._until), end)
+        return rest if start >= self._until else min(rest, self._on_nodes(start, self._until, enough))
+
+    def _on_nodes(self, start: float, end: float, enough: float) -> int:
         touched = sum(node.minimum(start, end) for node in self._touched.values())
         return touched + self._nodes.least(start, end, self._drawn, enough - touched)
 
@@ -142,19 +167,23 @@ class SlotProfile(Profile):
         least = self.minimum(start, start + duration)
         if least < processors:
             raise ValueError(f"{processors} processors wanted for {duration:g} s, but {least} are free")
-        left, units = math.ceil(processors / self._each), {}
-        for number, there in self._with_room(start, start + duration):
+        wanted = math.ceil(processors / self._each)
+        left, units, known = wanted, dict[int, int](), min(start + duration, self._until) - start
+        for number, there in self._with_room(start, start + known) if known > 0 else ():
             units[number] = min(left, there)
-            self._touched[number].take(start, duration, units[number])
+            self._touched[number].take(start, known, units[number])
             left -= units[number]
             if not left:
                 break
         self._taken[start, duration, processors].append(units)
+        self._rest._change(max(start, self._until), start + duration, -wanted)
         self._change(start, start + duration, -processors)
 
     def give(self, start: float, duration: float, processors: int) -> None:
+        known = min(start + duration, self._until) - start
         for number, units in self._taken[start, duration, processors].pop().items():
-            self._touched[number].give(start, duration, units)
+            self._touched[number].give(start, known, units)
+        self._rest._change(max(start, self._until), start + duration, math.ceil(processors / self._each))
         self._change(start, start + duration, processors)
 
     def _with_room(self, start: float, end: float) -> Iterator[tuple[int, int]]:
@@ -173,16 +202,29 @@ class SlotProfile(Profile):
 
 def slot_profile(schedule: NodeSchedule, unit: Need, now: float) -> SlotProfile:
     """The slots of one chunk of `unit` on all nodes of a schedule."""
-    ask = schedule.space.of(unit)
+    space, ask = schedule.space, schedule.space.of(unit)
     fitting = cache(partial(chunks_on, ask=ask))  # on most nodes the same is free
-    nodes = []
-    for node in schedule.space.lists[ask.among]:
-        capacity = schedule.space.capacity[node]
+    nodes, most = [], 0
+    for node in space.lists[ask.among]:
+        capacity = space.capacity[node]
         times, free = schedule.steps[node]
-        counts = [fitting(there, capacity) for there in free]
+        known = bisect_left(times, schedule.until)
+        counts = [fitting(there, capacity) for there in free[:known]]
+        most += fitting(capacity, capacity)
         if any(counts):
             nodes.append(_joined(times, counts))
-    return SlotProfile(now, nodes, unit.processors)
+    rest = schedule.rest and _shared(schedule.rest, schedule.until, most, space)
+    return SlotProfile(now, nodes, unit.processors, schedule.until, rest)
+
+
+def _shared(rest: Profile, until: float, most: int, space: Space) -> Profile:
+    """Units from a time on: of the `most` on empty nodes, the share of all processors that is free."""
+    total = max(1, sum(capacity[PROCESSORS] for capacity in space.capacity))
+    steps = [(until, rest.free_at(until)), *(step for step in rest.steps() if step[0] > until)]
+    units = [(time, min(most, most * max(0, free) // total)) for time, free in steps]
+    return Profile.of_steps(
+        [step for before, step in pairwise([(until, -1), *units]) if step[1] != before[1]]
+    )
 
 
 def _joined(times: list[float], counts: list[int]) -> Steps:
