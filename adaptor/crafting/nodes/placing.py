@@ -13,9 +13,9 @@ from adaptor.crafting.nodes.timelines import Timeline, Timelines, take
 
 
 class TimelinesByStart(Timelines):
-    """For queues of so many jobs that looking at each node for each job would take minutes.
+    """For long queues, for which looking at each node for each job would take minutes.
 
-    Only nodes with processors free at the start of a job are looked at for it.
+    Only nodes with enough processors free at the start of a job are looked at for it.
     """
 
     def place(self, jobs: Iterable[tuple[Ask, float, float]]) -> None:
@@ -49,7 +49,7 @@ class _Now:
         heapq.heappush(self._changes, (end, node))
 
     def with_free(self, processors: int) -> Iterator[int]:
-        """The nodes with so many processors free, in order."""
+        """The nodes with this number of processors free, in order."""
         return heapq.merge(*(nodes for free, nodes in self._by_free.items() if free >= processors))
 
     def _look(self, node: int, time: float) -> None:
