@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.nodes import kernel
-from adaptor.crafting.nodes.kernel import DONE, FULL, Ints, State
+from adaptor.crafting.nodes.kernel import DONE, Ints, State
 from adaptor.crafting.nodes.space import Ask, Space, Vector
 
 _SPARE = 8
@@ -36,10 +36,14 @@ class CompiledTimelines:
         kernel.hold_all(self._state, nodes, spans, np.array([row[3] for row in rows], np.int64))
         self._state = self._summed(self._state)
 
-    def place(self, ask: Ask, start: float, end: float) -> None:
-        eligible, each, terms = self._table([(ask, end - start)])
-        self._state.opening[:] = self._start
-        while kernel.take(self._state, eligible, each[0], terms[0], start, end) == FULL:
+    def place(self, jobs: Sequence[tuple[Ask, float, float]]) -> None:
+        if not jobs:
+            return
+        eligible, each, terms = self._table([(ask, end - start) for ask, start, end in jobs])
+        known = np.array([(start, end) for _, start, end in jobs], np.float64)
+        self._state.opening[:] = self._state.soonest[:] = self._start
+        job = 0
+        while (job := kernel.place(self._state, eligible, each, terms, known, job)) != DONE:
             self._grow(2 * self._state.times.shape[1])
 
     def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]:
@@ -79,10 +83,11 @@ class CompiledTimelines:
                 capacity=self._capacity,
                 instants=np.zeros(0),
                 total=np.zeros((0, 1), np.int64),
-                used=np.ones(1, np.int64),
+                used=np.ones(2, np.int64),
                 least=np.zeros(dimensions, np.int64),
                 taken=np.zeros(dimensions, np.int64),
                 opening=np.zeros(nodes),
+                soonest=np.zeros(-(-nodes // kernel.BLOCK)),
                 heap=np.zeros(nodes),
                 floors=np.zeros((0, nodes)),
             )
@@ -107,7 +112,9 @@ class CompiledTimelines:
         room = 2 * len(found) + 2 * state.times.shape[1]
         instants, free = np.zeros(room), np.zeros((room, 1), np.int64)
         instants[: len(found)], free[: len(found), 0] = found, total
-        return state._replace(instants=instants, total=free, used=np.array([len(found)]))
+        return state._replace(
+            instants=instants, total=free, used=np.array([len(found), state.lengths.max(initial=1)])
+        )
 
     def _table(self, jobs: Sequence[tuple[Ask, float]]) -> tuple[Ints, Ints, Ints]:
         """The lists of nodes one after another, and by job the vector of a chunk and its terms."""

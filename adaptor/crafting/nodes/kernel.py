@@ -20,12 +20,15 @@ Floats = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 DONE, FULL = -1, -1
-"""`backfill` has planned every job, else it returns the first without room; `take` has no room."""
+"""`backfill` or `place` is through, else it returns the first job without room; `take` has no room."""
 NOTHING_WANTED = 1 << 62
 CHUNKS, ANY_GPUS, SCATTER, WHOLE, FIRST, LAST, KIND, FEWEST = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of the terms of an ask; `eligible[FIRST:LAST]` are its nodes: where `FIRST` is 0, all. Asks of one
 kind have equal chunks, and durations between two powers of 2. All chunks take `FEWEST` nodes, or more."""
 
+
+BLOCK = 64
+"""Nodes of a list that are skipped together where none is open."""
 
 # No kernel makes an array, and counting references to them (_nrt) would take half of the time.
 _OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False}
@@ -46,11 +49,14 @@ class State(NamedTuple):
     total: Ints
     """(S, 1): the free processors of all nodes, from each instant on."""
     used: Ints
+    """(2): the instants, and the steps of the node with the most."""
     least: Ints
     """(R): for the kernels' own use, as is the next."""
     taken: Ints
     opening: Floats
     """(N)"""
+    soonest: Floats
+    """(N / BLOCK, rounded up): no node of a block of the list in use opens earlier."""
     heap: Floats
     """(N): the first openings, the last of which is the first of a heap."""
     floors: Floats
@@ -225,6 +231,7 @@ def find_openings(
     if fewest > terms[LAST] - terms[FIRST]:
         return np.inf
     heap[:fewest] = np.inf
+    state.soonest[:] = np.inf
     least_tr = 2.0 ** np.floor(np.log2(tr))
     for place in range(terms[LAST] - 1, terms[FIRST] - 1, -1):
         node = eligible[place]
@@ -236,52 +243,74 @@ def find_openings(
         if found < heap[0]:
             lower(heap, fewest, found)
         state.opening[node] = found
+        block = (place - terms[FIRST]) // BLOCK
+        state.soonest[block] = min(state.soonest[block], found)
     return float(heap[0])
+
+
+@kernel
+def blocks(terms: Ints) -> int:
+    """Of the list of nodes of an ask."""
+    return int((terms[LAST] - terms[FIRST] + BLOCK - 1) // BLOCK)
 
 
 @kernel
 def fits(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, tr: float) -> bool:
     """After `find_openings`: whether all chunks have room from start on for tr."""
     left, least = terms[CHUNKS], state.least
-    for place in range(terms[FIRST], terms[LAST]):
-        node = eligible[place]
-        if state.opening[node] <= start:
-            state.opening[node] = opening(state, node, start, each, terms, tr)
-        if state.opening[node] <= start:
-            find_least(state, node, start, start + tr, least)
-            left -= chunks_on(least, state.capacity[node], each, terms)
-            if left <= 0:
-                return True
+    for block in range(blocks(terms)):
+        if state.soonest[block] > start:
+            continue
+        soonest = np.inf
+        first = terms[FIRST] + block * BLOCK
+        for place in range(first, min(first + BLOCK, terms[LAST])):
+            node = eligible[place]
+            if state.opening[node] <= start:
+                state.opening[node] = opening(state, node, start, each, terms, tr)
+            if state.opening[node] <= start:
+                find_least(state, node, start, start + tr, least)
+                left -= chunks_on(least, state.capacity[node], each, terms)
+                if left <= 0:
+                    return True
+            soonest = min(soonest, state.opening[node])
+        state.soonest[block] = soonest
     return bool(left <= 0)
 
 
 @kernel
 def take(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, end: float) -> int:
     """Hold the first nodes that have room, of those that are open. `FULL`: no row has room for the steps."""
-    if state.used[0] + 2 > state.instants.shape[0]:
+    if state.used[0] + 2 > state.instants.shape[0] or state.used[1] + 2 > state.times.shape[1]:
         return FULL
-    for place in range(terms[FIRST], terms[LAST]):
-        if state.lengths[eligible[place]] + 2 > state.times.shape[1]:
-            return FULL
     left, processors, least, taken = terms[CHUNKS], 0, state.least, state.taken
-    for place in range(terms[FIRST], terms[LAST]):
-        if left <= 0:
-            break
-        node = eligible[place]
-        if state.opening[node] > start:
+    for block in range(blocks(terms)):
+        if left <= 0 or state.soonest[block] > start:
             continue
-        find_least(state, node, start, end, least)
-        if has_room(least, state.capacity[node], each, terms):
-            chunks = min(left, chunks_on(least, state.capacity[node], each, terms))
-            taken_by(chunks, least, state.capacity[node], each, terms, taken)
-            state.lengths[node] = hold(
-                state.times[node], state.free[node], state.lengths[node], start, end, taken
-            )
-            processors += taken[0]
-            left -= chunks
+        first = terms[FIRST] + block * BLOCK
+        for place in range(first, min(first + BLOCK, terms[LAST])):
+            node = eligible[place]
+            if left <= 0 or state.opening[node] > start:
+                continue
+            find_least(state, node, start, end, least)
+            if has_room(least, state.capacity[node], each, terms):
+                chunks = min(left, chunks_on(least, state.capacity[node], each, terms))
+                taken_by(chunks, least, state.capacity[node], each, terms, taken)
+                length = hold(state.times[node], state.free[node], state.lengths[node], start, end, taken)
+                state.lengths[node], state.used[1] = length, max(state.used[1], length)
+                processors += taken[0]
+                left -= chunks
     taken[0] = processors
     state.used[0] = hold(state.instants, state.total, state.used[0], start, end, taken[:1])
     return 0
+
+
+@kernel
+def place(state: State, eligible: Ints, each: Ints, terms: Ints, known: Floats, first: int) -> int:
+    """`take` for the jobs from `first` on, of which `(start, end)` is known."""
+    for job in range(first, known.shape[0]):
+        if take(state, eligible, each[job], terms[job], known[job, 0], known[job, 1]) == FULL:
+            return job
+    return DONE
 
 
 @kernel

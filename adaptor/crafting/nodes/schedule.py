@@ -12,8 +12,10 @@ from typing import Protocol
 
 import msgspec
 
+from adaptor.crafting.nodes.placing import TimelinesByStart
 from adaptor.crafting.nodes.space import GPUS, MEMORY, PROCESSORS, Ask, Space, Vector, chunks_on, taken_by
 from adaptor.crafting.nodes.timelines import Timeline, Timelines
+from adaptor.crafting.profile import Profile
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Part
 
@@ -23,6 +25,9 @@ OVERRUN = 60.0
 MANY = 20_000
 """Waiting jobs times nodes from which on compiled loops are worth the time to load them (some 0.3 s)."""
 
+DETAILED = 2_000
+"""Jobs that get nodes one by one without compiled loops: about a second."""
+
 Hold = tuple[int, float, float, Vector]
 """`(node, begin, end, what is held)`."""
 
@@ -31,7 +36,7 @@ class NodePlan(Protocol):
     """What `Timelines` and `CompiledTimelines` have in common."""
 
     def hold(self, holds: Iterable[Hold]) -> None: ...
-    def place(self, ask: Ask, start: float, end: float) -> None: ...
+    def place(self, jobs: Sequence[tuple[Ask, float, float]]) -> None: ...
     def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]: ...
     def steps(self) -> list[tuple[list[float], list[Vector]]]: ...
 
@@ -44,6 +49,10 @@ class NodeSchedule(msgspec.Struct, frozen=True):
     """By node of the space: `(times, what is free from then on)`."""
     starts: dict[str, float]
     """By id: the planned start of each waiting job (epoch seconds); `math.inf`: it never starts."""
+    until: float = math.inf
+    """From then on (epoch seconds) the steps are not known, only what is left of all processors together."""
+    rest: Profile | None = None
+    """Processors left, on whatever nodes; below 0 where more are held. None: `until` is never."""
 
 
 def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSchedule:
@@ -53,6 +62,8 @@ def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSch
     hold theirs from that start on; where the scheduler does not name the nodes, the first ones with room. The
     other jobs follow in queue order, each as early as possible without delaying an earlier one.
 
+    If the starts of very many jobs are known, only the first `DETAILED` get nodes without compiled loops.
+
     Args:
         compiled: whether compiled loops are used; None: where they are worth it, and numba is installed.
     """
@@ -60,15 +71,22 @@ def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSch
     later = [job for job in queue.pending if job.planned_start is None]
     if compiled is None:
         compiled = is_long(queue) and has_numba()
-    plan = _compiled(queue.now, space) if compiled else Timelines(queue.now, space)
     starts = planned_starts(queue)
     known = list(spans(queue, starts))
+    loose = [(ask, begin, end) for job, begin, end in known if not job.parts for ask in space.asks(job)]
+    many = len(loose) * len(space.nodes) >= MANY
+    plan = _plan(queue.now, space, compiled=compiled, many=many)
     plan.hold(hold for job, begin, end in known for hold in _holds(space, job.parts, begin, end))
-    for job, begin, end in known:
-        for ask in space.asks(job) if not job.parts else ():
-            plan.place(ask, begin, end)
+    until, rest = math.inf, None
+    if many and not compiled and not later:
+        begins = sorted(begin for _, begin, _ in loose)[DETAILED:]
+        until = next((begin for begin in begins if begin > queue.now), math.inf)
+        if until < math.inf:
+            held = [(begin, end, job.processors) for job, begin, end in known]
+            rest = Profile.holding(queue.now, queue.processors, held)
+    plan.place([(ask, begin, end) for ask, begin, end in loose if begin < until])
     starts.update(zip((job.id for job in later), _backfill(plan, space, later), strict=True))
-    return NodeSchedule(space, plan.steps(), starts)
+    return NodeSchedule(space, plan.steps(), starts, until, rest)
 
 
 def _backfill(plan: NodePlan, space: Space, jobs: Iterable[PendingJob]) -> Iterator[float]:
@@ -80,8 +98,8 @@ def _backfill(plan: NodePlan, space: Space, jobs: Iterable[PendingJob]) -> Itera
         for job in some:
             most, *rest = space.asks(job)
             (start,) = plan.backfill([(most, job.tr)])
-            for ask in rest if start < math.inf else ():
-                plan.place(ask, start, start + job.tr)
+            if start < math.inf:
+                plan.place([(ask, start, start + job.tr) for ask in rest])
             yield start
 
 
@@ -120,10 +138,13 @@ def has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def _compiled(start: float, space: Space) -> NodePlan:
-    from adaptor.crafting.nodes.compiled import CompiledTimelines
+def _plan(start: float, space: Space, *, compiled: bool, many: bool) -> NodePlan:
+    """`many`: jobs to place whose starts are known."""
+    if compiled:
+        from adaptor.crafting.nodes.compiled import CompiledTimelines
 
-    return CompiledTimelines(start, space)
+        return CompiledTimelines(start, space)
+    return (TimelinesByStart if many else Timelines)(start, space)
 
 
 def parts_of(plan: NodeSchedule, unit: Need, chunks: int, start: float, end: float) -> tuple[Part, ...]:
@@ -146,7 +167,7 @@ def parts_of(plan: NodeSchedule, unit: Need, chunks: int, start: float, end: flo
 
 
 def holding(
-    plan: NodeSchedule, parts: Iterable[Part], start: float, end: float, *, freed: bool = False
+    plan: NodeSchedule, parts: Sequence[Part], start: float, end: float, *, freed: bool = False
 ) -> NodeSchedule:
     """The plan in which these parts are held too during [start, end); those of other nodes do not count.
 
@@ -163,7 +184,19 @@ def holding(
             if freed:  # where the holds exceeded the node
                 line.free = [tuple(map(min, step, plan.space.capacity[node])) for step in line.free]
             steps[node] = (line.times, line.free)
-    return msgspec.structs.replace(plan, steps=steps)
+    return msgspec.structs.replace(plan, steps=steps, rest=_rest(plan, parts, start, end, freed=freed))
+
+
+def _rest(
+    plan: NodeSchedule, parts: Sequence[Part], start: float, end: float, *, freed: bool
+) -> Profile | None:
+    begin = max(start, plan.until)
+    if plan.rest is None or begin >= end:
+        return plan.rest
+    rest = plan.rest.copy()
+    processors = sum(part.processors for part in parts if part.node in plan.space.index)
+    rest.give(begin, end - begin, processors if freed else -processors)
+    return rest
 
 
 def _least(plan: NodeSchedule, node: int, start: float, end: float) -> Vector:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
+from itertools import pairwise
 
 from adaptor.crafting.nodes.schedule import NodeSchedule
-from adaptor.crafting.nodes.space import chunks_on
+from adaptor.crafting.nodes.space import PROCESSORS, Space, chunks_on
 from adaptor.crafting.profile import Profile
 from adaptor.model import FreeSlot
 from adaptor.resources import Need
@@ -22,52 +23,128 @@ HANDOVERS = 100
 """Instants, from the first on, at which further free slots are looked for (`SlotProfile.free_slots`)."""
 
 
+class _Nodes:
+    """Nodes before any request takes of them, those alike at all times as one group. Never changed."""
+
+    def __init__(self, start: float, nodes: Iterable[Steps]) -> None:
+        alike = Counter(nodes)
+        self.groups, self.counts = list(alike), list(alike.values())
+        self.times, self.units = list[float](), list[int]()
+        """The units of all of them from each instant on."""
+        changes: dict[float, int] = {start: 0}
+        rises = set()
+        falls = []
+        for group, (steps, count) in enumerate(alike.items()):
+            before = 0
+            for time, units in zip(*steps, strict=True):
+                changes[time] = changes.get(time, 0) + (units - before) * count
+                if units > before:
+                    rises.add(time)
+                elif units < before:
+                    falls.append((time, group))
+                before = units
+        falls.sort()
+        self._falls = [time for time, _ in falls]
+        self._falling = [group for _, group in falls]
+        """The instants at which a group gets fewer units, and which one does."""
+        units = 0
+        for time in sorted(changes):
+            units += changes[time]
+            if not self.units or units != self.units[-1]:
+                self.times.append(time)
+                self.units.append(units)
+        self.handovers = sorted(time for time in rises if changes[time] <= 0)
+        """Instants at which a node comes free and the sum does not rise, as others are taken."""
+
+    def least(self, start: float, end: float, drawn: Mapping[int, int], enough: float = -math.inf) -> int:
+        """The units that stay free during [start, end), without this number of nodes of each group.
+
+        Those of `start`, less what is lost by the groups that get fewer: no other one is looked at.
+
+        Args:
+            enough: where it is fewer than this, any smaller number will do.
+        """
+        units = self.units[max(0, bisect_right(self.times, start) - 1)]
+        for group, count in drawn.items():
+            units -= count * _least(self.groups[group], start, start)
+        first = bisect_right(self._falls, start)
+        last = bisect_left(self._falls, end, first)
+        for group in dict.fromkeys(self._falling[first:last]):
+            steps, count = self.groups[group], self.counts[group] - drawn.get(group, 0)
+            units -= count * (_least(steps, start, start) - _least(steps, start, end))
+            if units < enough:
+                break
+        return units
+
+
 class SlotProfile(Profile):
     """Free processors over time that requests of one unit can use, on nodes.
 
     Each instant shows the units that all nodes hold then. A request stays on its nodes, so it can use fewer
     where one node comes free as another is taken: `minimum` counts the units that stay on their nodes, and
-    `take` takes from nodes. Nodes that are alike at all times are one group until a request takes some.
+    `take` takes from nodes. Where these are known until some time only, requests use any node from then on.
     """
 
-    __slots__ = ("_alike", "_each", "_handovers", "_start", "_taken", "_touched")
+    __slots__ = ("_drawn", "_each", "_nodes", "_rest", "_taken", "_touched", "_until")
 
-    def __init__(self, start: float, nodes: Iterable[Steps], processors: int) -> None:
-        """`processors`: of one unit."""
-        super().__init__(start, 0)
-        self._start = start
-        self._each = processors
-        self._alike: dict[Steps, int] = defaultdict(int)
-        """Nodes by what they have free, without those on which requests were taken."""
-        for steps in nodes:
-            self._alike[steps] += 1
+    def __init__(
+        self,
+        start: float,
+        nodes: Iterable[Steps],
+        processors: int,
+        until: float = math.inf,
+        rest: Profile | None = None,
+    ) -> None:
+        """
+        Args:
+            processors: of one unit.
+            until: no step of a node begins later.
+            rest: units from then on.
+        """
+        self._each, self._until, self._rest = processors, until, rest or Profile(start, 0)
+        self._nodes = _Nodes(start, nodes)
+        self._times = self._nodes.times.copy()
+        self._free = [units * processors for units in self._nodes.units]
+        for time, units in self._rest.steps() if until < math.inf else ():
+            if self._free[-1] != units * processors:
+                self._times.append(time)
+                self._free.append(units * processors)
+        self._drawn: dict[int, int] = {}
+        """By group: the nodes on which requests were taken."""
         self._touched: dict[int, Profile] = {}
-        """The units free on nodes on which requests were taken, by a number."""
+        """The units free on these, by a number."""
         self._taken: dict[tuple[float, float, int], list[dict[int, int]]] = defaultdict(list)
         """By request `(start, duration, processors)`, each time that it was taken: units by touched node."""
-        self._handovers: list[float] = []
-        """Instants at which a node comes free and the sum does not rise, as others are taken."""
-        self._add_up()
 
     def copy(self) -> SlotProfile:
         twin = SlotProfile.__new__(SlotProfile)
         twin._times, twin._free = self._times.copy(), self._free.copy()
-        twin._start, twin._each, twin._handovers = self._start, self._each, self._handovers
-        twin._alike = self._alike.copy()
+        twin._each, twin._nodes, twin._drawn = self._each, self._nodes, self._drawn.copy()
         twin._touched = {number: node.copy() for number, node in self._touched.items()}
+        twin._until, twin._rest = self._until, self._rest.copy()
         twin._taken = defaultdict(list, {key: list(each) for key, each in self._taken.items()})
         return twin
 
     def minimum(self, start: float, end: float) -> int:
-        alike = sum(count * _least(steps, start, end) for steps, count in self._alike.items())
+        return self._units(start, end) * self._each
+
+    def _units(self, start: float, end: float, enough: float = -math.inf) -> int:
+        """Those free in a window; any number below `enough` if they are fewer."""
+        if end <= self._until:
+            return self._on_nodes(start, end, enough)
+        rest = self._rest.minimum(max(start, self._until), end)
+        return rest if start >= self._until else min(rest, self._on_nodes(start, self._until, enough))
+
+    def _on_nodes(self, start: float, end: float, enough: float) -> int:
         touched = sum(node.minimum(start, end) for node in self._touched.values())
-        return (alike + touched) * self._each
+        return touched + self._nodes.least(start, end, self._drawn, enough - touched)
 
     def earliest_start(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
+        units = math.ceil(processors / self._each)
         while (start := super().earliest_start(processors, duration, not_before)) < math.inf:
-            if self.minimum(start, start + duration) >= processors:
+            if self._units(start, start + duration, units) >= units:
                 return start
-            not_before = min(_next(self._times, start), _next(self._handovers, start))
+            not_before = min(_next(self._times, start), _next(self._nodes.handovers, start))
         return math.inf
 
     def free_slots(self) -> list[FreeSlot]:
@@ -75,7 +152,7 @@ class SlotProfile(Profile):
 
         A request that starts there may stay on its nodes, where one from an earlier start could not.
         """
-        later = [self._widest_from(time) for time in self._handovers[:HANDOVERS]]
+        later = [self._widest_from(time) for time in self._nodes.handovers[:HANDOVERS]]
         slots = [*super().free_slots(), *(slot for slot in later if slot.processors)]
         return sorted(slots, key=lambda slot: (slot.start, -slot.processors))
 
@@ -90,19 +167,23 @@ class SlotProfile(Profile):
         least = self.minimum(start, start + duration)
         if least < processors:
             raise ValueError(f"{processors} processors wanted for {duration:g} s, but {least} are free")
-        left, units = math.ceil(processors / self._each), {}
-        for number, there in self._with_room(start, start + duration):
+        wanted = math.ceil(processors / self._each)
+        left, units, known = wanted, dict[int, int](), min(start + duration, self._until) - start
+        for number, there in self._with_room(start, start + known) if known > 0 else ():
             units[number] = min(left, there)
-            self._touched[number].take(start, duration, units[number])
+            self._touched[number].take(start, known, units[number])
             left -= units[number]
             if not left:
                 break
         self._taken[start, duration, processors].append(units)
+        self._rest._change(max(start, self._until), start + duration, -wanted)
         self._change(start, start + duration, -processors)
 
     def give(self, start: float, duration: float, processors: int) -> None:
+        known = min(start + duration, self._until) - start
         for number, units in self._taken[start, duration, processors].pop().items():
-            self._touched[number].give(start, duration, units)
+            self._touched[number].give(start, known, units)
+        self._rest._change(max(start, self._until), start + duration, math.ceil(processors / self._each))
         self._change(start, start + duration, processors)
 
     def _with_room(self, start: float, end: float) -> Iterator[tuple[int, int]]:
@@ -110,48 +191,40 @@ class SlotProfile(Profile):
         for number, node in list(self._touched.items()):
             if there := node.minimum(start, end):
                 yield number, there
-        for steps in list(self._alike):
+        for group, steps in enumerate(self._nodes.groups):
             there = _least(steps, start, end)
-            while there and self._alike[steps]:
-                self._alike[steps] -= 1
+            while there and self._drawn.get(group, 0) < self._nodes.counts[group]:
+                self._drawn[group] = self._drawn.get(group, 0) + 1
                 number = len(self._touched)
                 self._touched[number] = Profile.of_steps(list(zip(*steps, strict=True)))
                 yield number, there
 
-    def _add_up(self) -> None:
-        changes: dict[float, int] = {self._start: 0}
-        rises = set()
-        for steps, count in self._alike.items():
-            before = 0
-            for time, units in zip(*steps, strict=True):
-                changes[time] = changes.get(time, 0) + (units - before) * count
-                if units > before:
-                    rises.add(time)
-                before = units
-        times: list[float] = []
-        free: list[int] = []
-        units = 0
-        for time in sorted(changes):
-            units += changes[time]
-            if not free or units * self._each != free[-1]:
-                times.append(time)
-                free.append(units * self._each)
-        self._times, self._free = times, free
-        self._handovers = sorted(time for time in rises if changes[time] <= 0)
-
 
 def slot_profile(schedule: NodeSchedule, unit: Need, now: float) -> SlotProfile:
     """The slots of one chunk of `unit` on all nodes of a schedule."""
-    ask = schedule.space.of(unit)
+    space, ask = schedule.space, schedule.space.of(unit)
     fitting = cache(partial(chunks_on, ask=ask))  # on most nodes the same is free
-    nodes = []
-    for node in schedule.space.lists[ask.among]:
-        capacity = schedule.space.capacity[node]
+    nodes, most = [], 0
+    for node in space.lists[ask.among]:
+        capacity = space.capacity[node]
         times, free = schedule.steps[node]
-        counts = [fitting(there, capacity) for there in free]
+        known = bisect_left(times, schedule.until)
+        counts = [fitting(there, capacity) for there in free[:known]]
+        most += fitting(capacity, capacity)
         if any(counts):
             nodes.append(_joined(times, counts))
-    return SlotProfile(now, nodes, unit.processors)
+    rest = schedule.rest and _shared(schedule.rest, schedule.until, most, space)
+    return SlotProfile(now, nodes, unit.processors, schedule.until, rest)
+
+
+def _shared(rest: Profile, until: float, most: int, space: Space) -> Profile:
+    """Units from a time on: of the `most` on empty nodes, the share of all processors that is free."""
+    total = max(1, sum(capacity[PROCESSORS] for capacity in space.capacity))
+    steps = [(until, rest.free_at(until)), *(step for step in rest.steps() if step[0] > until)]
+    units = [(time, min(most, most * max(0, free) // total)) for time, free in steps]
+    return Profile.of_steps(
+        [step for before, step in pairwise([(until, -1), *units]) if step[1] != before[1]]
+    )
 
 
 def _joined(times: list[float], counts: list[int]) -> Steps:

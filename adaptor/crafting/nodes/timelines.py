@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import sub
 
 from adaptor.crafting.nodes.space import Ask, Space, Vector, chunks_on, taken_by
 
@@ -40,7 +41,7 @@ class Timeline:
         first = self._split(start)
         last = len(self.times) if math.isinf(end) else self._split(end)
         for step in range(first, last):
-            self.free[step] = tuple(have - take for have, take in zip(self.free[step], held, strict=True))
+            self.free[step] = tuple(map(sub, self.free[step], held))
 
     def clamp(self) -> None:
         """Where the holds exceed the node (the scheduler knows better), nothing is free."""
@@ -72,9 +73,10 @@ class Timelines:
         for node in touched:
             self._nodes[node].clamp()
 
-    def place(self, ask: Ask, start: float, end: float) -> None:
-        """Hold the nodes of a job whose times are known and whose nodes are not: as many chunks as fit."""
-        self._take(ask, start, end)
+    def place(self, jobs: Iterable[tuple[Ask, float, float]]) -> None:
+        """Hold nodes for jobs `(ask, start, end)` whose nodes are not known: as many chunks as fit."""
+        for ask, start, end in jobs:
+            self._take(ask, start, end)
 
     def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]:
         """Plan jobs `(ask, tr)` in this order, each at its earliest start; `math.inf`: never."""
@@ -105,12 +107,21 @@ class Timelines:
         return left <= 0
 
     def _take(self, ask: Ask, start: float, end: float) -> None:
-        left = ask.chunks
-        for node in self._space.lists[ask.among]:
-            if left <= 0:
-                return
-            least = self._nodes[node].least(start, end)
-            chunks = min(left, chunks_on(least, self._space.capacity[node], ask))
-            if chunks > 0:
-                self._nodes[node].hold(start, end, taken_by(chunks, least, self._space.capacity[node], ask))
-                left -= chunks
+        for _ in take(self._nodes, self._space, ask, start, end, self._space.lists[ask.among]):
+            pass
+
+
+def take(
+    nodes: Sequence[Timeline], space: Space, ask: Ask, start: float, end: float, among: Iterable[int]
+) -> Iterator[int]:
+    """Hold the first of these nodes that have room, and yield each."""
+    left = ask.chunks
+    for node in among:
+        if left <= 0:
+            return
+        least = nodes[node].least(start, end)
+        chunks = min(left, chunks_on(least, space.capacity[node], ask))
+        if chunks > 0:
+            nodes[node].hold(start, end, taken_by(chunks, least, space.capacity[node], ask))
+            left -= chunks
+            yield node

@@ -7,10 +7,11 @@ import random
 import pytest
 from hypothesis import given
 
+from adaptor.crafting.nodes import kernel
 from adaptor.crafting.nodes.schedule import NodeSchedule, node_schedule
 from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.model import PendingJob, QueueState, RunningJob
-from adaptor.resources import Need
+from adaptor.resources import Need, Part
 from tests.alike import alike
 from tests.crafting.nodes.node_queues import needs, node_queues
 
@@ -45,3 +46,29 @@ def test_rows_grow_as_jobs_are_planned() -> None:
     )
     plain, _ = same(queue)
     assert max(len(times) for times, _ in plain.steps) > 50
+
+
+def test_lists_of_several_blocks_of_nodes() -> None:
+    """Jobs in a row ask for the same, some of them for the nodes of a part of the site."""
+    draw = random.Random(2)
+    nodes = alike(3 * kernel.BLOCK - 5, 4, 8)
+    some = frozenset(node.name for node in nodes[7:150])
+    running = tuple(
+        RunningJob(node.name, 4, 10.0 * draw.randint(1, 9), (Part(node=node.name, processors=4, memory=8),))
+        for node in draw.sample(nodes, 150)
+    )
+    pending: list[PendingJob] = []
+    while len(pending) < 60:
+        need = Need(
+            chunks=draw.choice([1, 5, 70, 200]),
+            processors=draw.randint(1, 4),
+            memory=draw.randint(0, 4),
+            nodes=draw.choice([None, some]),
+        )
+        tr = 10.0 * draw.randint(1, 12)
+        pending += [PendingJob(f"p{len(pending) + more}", 1, tr, need=need) for more in range(4)]
+    queue = QueueState(
+        now=0.0, processors=4 * len(nodes), running=running, pending=tuple(pending), nodes=nodes
+    )
+    plain, _ = same(queue)
+    assert len(set(plain.starts.values())) > 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable
 
 import msgspec
@@ -16,6 +17,7 @@ from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.nodes import schedule as schedule_module
 from adaptor.crafting.nodes.schedule import OVERRUN, node_schedule
 from adaptor.crafting.nodes.slots import SlotProfile, slot_profile
+from adaptor.crafting.nodes.space import Vector, chunks_on
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import FreeSlot, Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part
@@ -155,6 +157,29 @@ def test_the_earliest_start_is_the_first_second_with_room(
     start = profile.earliest_start(processors, seconds)
     expected = (each for each in range(200) if profile.minimum(each, each + seconds) >= processors)
     assert start == next(expected, math.inf)
+
+
+@given(node_queues(), needs(), st.data())
+def test_the_units_of_a_window_are_those_of_its_nodes(
+    queue: QueueState, unit: Need, data: st.DataObject
+) -> None:
+    """Node by node, second by second."""
+    profile, plan = slots(queue, unit), node_schedule(queue)
+    ask, each = plan.space.of(unit), range(60)
+    windows = data.draw(st.lists(st.tuples(st.integers(-2, 40), st.integers(0, 20)), min_size=1, max_size=8))
+    left = [
+        [chunks_on(_at(plan.steps[node], second), plan.space.capacity[node], ask) for second in each]
+        for node in plan.space.lists[ask.among]
+    ]
+    for start, seconds in windows:
+        span = slice(max(0, start), max(0, start, start + seconds - 1) + 1)
+        expected = sum(min(node[span]) for node in left) * unit.processors
+        assert profile.minimum(start, start + seconds) == expected
+
+
+def _at(steps: tuple[list[float], list[Vector]], second: float) -> Vector:
+    times, free = steps
+    return free[max(0, bisect_right(times, second) - 1)]
 
 
 @given(node_queues())
