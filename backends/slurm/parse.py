@@ -6,6 +6,7 @@ Raises (every function):
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import re
@@ -131,17 +132,16 @@ def parse_queue(text: str, mark: str, known: Remembered[QueueRow] | None = None)
         known: rows of the last answer; its mark may differ.
     """
     known = known or Remembered()
-    if "\0" in text:  # no text of Slurm holds it, so it can stand for the mark
-        raise not_understood("squeue", text)
-    try:
-        return known.of((line.replace(mark, "\0") for line in lines_of(text)), _line_row)
-    except _InPieces:
-        pass
+    if "\0" not in text:  # no text of Slurm holds it, so it can stand for the mark
+        with contextlib.suppress(_InPieces):
+            return known.of((line.replace(mark, "\0") for line in lines_of(text)), _line_row)
     width = len(QUEUE_FIELDS)
     *values, rest = text.split(mark)
     if rest.strip() or len(values) % width:
         raise not_understood("squeue", rest.strip() or text)
     rows = (values[start : start + width] for start in range(0, len(values), width))
+    if "\0" in text:
+        return [_row_of(*row) for row in rows]
     return known.of(("".join(f"{value}\0" for value in row) for row in rows), _line_row)
 
 
@@ -149,6 +149,10 @@ def _line_row(line: str) -> QueueRow:
     *values, rest = line.split("\0")
     if rest or len(values) != len(QUEUE_FIELDS):
         raise _InPieces
+    return _row_of(*values)
+
+
+def _row_of(*values: str) -> QueueRow:
     # The same words stand in many rows.
     return understood("squeue", _queue_row, values[0], *map(sys.intern, values[1:]))
 

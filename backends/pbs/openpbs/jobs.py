@@ -101,8 +101,7 @@ def everyones_jobs(records: Iterable[PbsRecord]) -> list[PbsJob]:
 
 
 def queued_jobs(text: str, head: str, known: Remembered[PbsJob | None]) -> list[PbsJob]:
-    """The same of `qstat -f -F dsv`; what running jobs have used is told only if nothing says when they
-    started.
+    """The same of `qstat -f -F dsv`. `used` is read only of jobs without a start.
 
     Args:
         head: what stands before each id.

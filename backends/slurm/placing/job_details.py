@@ -87,7 +87,7 @@ _FIRST_READ = " ReqNodeList="
 """Of the fields of `_VALUE` and of the parts, the first."""
 _BEHIND = " Network="
 _TIMES = 2000
-"""Characters between the state and `_FIRST_READ`, most often; beyond, a record is read anew."""
+"""Characters between the state and `_FIRST_READ`, most often; beyond, all of a record is read."""
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S*) Mem=([0-9]{1,15}) GRES=(\S*)")
 _HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
