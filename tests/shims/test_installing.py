@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.shims.installing import COMMANDS, script
+from adaptor.shims.commands import MODULES
+from adaptor.shims.installing import script
 from adaptor.shims.real import RULES
 from adaptor.shims.rules import Rules
 from tests.cli.conftest import cli, state  # noqa: F401
@@ -19,8 +20,8 @@ def test_a_private_folder_of_commands(cli: Cli, tmp_path: Path) -> None:  # noqa
     told = cli("shims", str(folder), "--max-time", "20m", "--default-time", "10m")
     assert told.code == 0, told.err
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {path.name for path in folder.iterdir()} == {*COMMANDS, RULES}
-    assert all(stat.S_IMODE((folder / name).stat().st_mode) == 0o700 for name in COMMANDS)
+    assert {path.name for path in folder.iterdir()} == {*MODULES, RULES}
+    assert all(stat.S_IMODE((folder / name).stat().st_mode) == 0o700 for name in MODULES)
     rules = msgspec.json.decode((folder / RULES).read_bytes(), type=Rules)
     assert rules == Rules(max_time=1200.0, default_time=600.0)
 
