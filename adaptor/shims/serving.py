@@ -43,16 +43,16 @@ _LATER = ("adaptor.cli.daemon_process", "adaptor.config.loading", "adaptor.bagfi
 """What commands import when they need it."""
 
 
-def leave_behind(folder: str) -> None:
-    """Start the process, unless there is one, or the folder is another user's. Commands work without, too."""
+def leave_behind(folder: str) -> subprocess.Popen[bytes] | None:
+    """Start the process; None: there is one, or the folder is another user's. Commands work without, too."""
     with contextlib.suppress(OSError):
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         if os.fstat(place).st_uid != os.getuid():
-            return
+            return None
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         lock = os.open(f"{socket_name()}.lock", flags, 0o600, dir_fd=place)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the process inherits it
-        subprocess.Popen(
+        return subprocess.Popen(
             module_command(sys.executable, "adaptor.shims.serving", folder, str(lock)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -61,6 +61,7 @@ def leave_behind(folder: str) -> None:
             start_new_session=True,
             pass_fds=(lock,),
         )
+    return None
 
 
 def main() -> None:

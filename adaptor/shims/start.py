@@ -48,7 +48,7 @@ def _request(folder: str, name: str, arguments: list[str]) -> bytes:
     return os.fsencode("\0".join(words))
 
 
-def _served(folder: str, name: str, arguments: list[str]) -> int | None:
+def served(folder: str, name: str, arguments: list[str]) -> int | None:
     """The exit code; None: nobody serves, and nothing is done.
 
     Raises RealCommand: it is one for the scheduler.
@@ -90,7 +90,7 @@ def main() -> None:
     try:
         if real_is_meant(os.environ):  # inside a task, and where it is asked for
             pass_on(name, arguments)
-        code = _served(folder, name, arguments)
+        code = served(folder, name, arguments)
     except RealCommand as real:
         real.become()
     if code is not None:
