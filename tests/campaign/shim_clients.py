@@ -94,10 +94,11 @@ def one(cluster: ThrowawaySlurm, name: str, way: str, options: argparse.Namespac
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         lab = Lab(Path(place))
         lab.configure(SITE)
-        environment = {**lab.environment, "ADAPTOR_CONFIG": str(lab.config)}
+        path = f"{os.environ['PATH']}:{Path(options.python).parent}"
+        environment = {**lab.environment, "ADAPTOR_CONFIG": str(lab.config), "PATH": path}
         if way != "Slurm":
             lab.run("shims", lab.root / "bin", "--max-time", way)
-            environment["PATH"] = f"{lab.root / 'bin'}:{environment['PATH']}"
+            environment["PATH"] = f"{lab.root / 'bin'}:{path}"
         words = CLIENTS[name].write(lab.work, options.jobs, options.python, options.limit)
         before = cluster.last_job()
         with Others(cluster) if options.busy else contextlib.nullcontext() as others:

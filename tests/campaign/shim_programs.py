@@ -75,11 +75,11 @@ from qtoolkit.io.slurm import SlurmIO
 from qtoolkit.manager import QueueManager
 
 manager = QueueManager(SlurmIO(), LocalHost())
-options = QResources(nodes=1, processes=1, processes_per_node=1, time_limit=300, job_name="work")
+options = QResources(nodes=1, processes_per_node=1, time_limit=300, job_name="work")
 jobs = []
 for number in range(JOBS):
-    told = manager.submit(f"sleep 1; touch {number}.ran", options=options, work_dir=f"run-{number}",
-                          create_submit_dir=True)
+    told = manager.submit(f"sleep 1; touch {number}.ran", options=options, create_submit_dir=True,
+                          work_dir=str(Path(f"run-{number}").absolute()))
     assert told.job_id, told
     jobs.append(told.job_id)
 said = manager.get_job(jobs[0])
@@ -191,7 +191,7 @@ CLIENTS = {
         "Snakefile",
         SNAKEMAKE,
         ("PYTHON", "-m", "snakemake", "--executor", "slurm", "--slurm-no-account", "--slurm-status-command",
-         "squeue", "--latency-wait", "30", "--jobs", "16"),
+         "squeue", "--latency-wait", "30", "--jobs", "JOBS"),
     ),
     "qtoolkit": Foreign("qtoolkit", "program.py", QTOOLKIT, ("PYTHON", "program.py")),
     "aiida": Foreign(

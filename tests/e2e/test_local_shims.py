@@ -57,7 +57,7 @@ class Shell:
         return done
 
     def submit(self, *words: str, **variables: str) -> str:
-        return self.run("sbatch", "--parsable", "--time=5", *words, **variables).stdout.strip()
+        return self.run("sbatch", "--parsable", "--time=5", *words, **variables).stdout.strip()  # type: ignore[arg-type]
 
     def states(self, *jobs: str) -> list[str]:
         said = self.run("sacct", "-n", "-P", "-o", "JobID,State", "-j", ",".join(jobs)).stdout
