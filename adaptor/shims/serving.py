@@ -1,9 +1,9 @@
 """A process that answers for the commands of one folder, on one machine: what they import is there already.
 
 It forks for each command. The child takes the caller's folder, variables and open files and does what
-`python -m adaptor.shims` does, so it may wait and fail as the caller itself could. Processes of other users
-and groups get no answer. The process ends after `IDLE` seconds without a command, when its socket is gone, or
-when the package was installed anew.
+`python -m adaptor.shims` does, so it may wait and fail as the caller itself could. Processes of other users,
+groups and containers get no answer. The process ends after `IDLE` seconds without a command, when its socket
+is gone, or when the package was installed anew.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ def _listening(path: str) -> socket.socket:
 def _serve(listener: socket.socket, path: str, lock: int) -> None:
     own, source, last = _identity(path), _identity(__file__), time.monotonic()
     while _identity(path) == own and time.monotonic() - last < IDLE:
+        _reap()
         try:
             connection, _ = listener.accept()
         except TimeoutError:
@@ -110,7 +111,6 @@ def _serve(listener: socket.socket, path: str, lock: int) -> None:
             if not _ours(connection):
                 continue
             last = time.monotonic()
-            _reap()
             with contextlib.suppress(OSError):  # no process more: the caller does it alone
                 if os.fork() == 0:
                     listener.close()
@@ -135,9 +135,14 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _ours(connection: socket.socket) -> bool:
+    """Whether the caller is the same user, with the same group and the same view of the files."""
     data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    _, user, group = _PEER.unpack(data)
-    return (user, group) == (os.getuid(), os.getgid())
+    process, user, group = _PEER.unpack(data)
+    try:  # a container has another
+        same = os.path.samefile(f"/proc/{process}/ns/mnt", "/proc/self/ns/mnt")  # noqa: PTH121
+    except OSError:
+        return False
+    return same and (user, group) == (os.getuid(), os.getgid())
 
 
 def _answer(connection: socket.socket) -> None:

@@ -99,6 +99,7 @@ def one(cluster: ThrowawaySlurm, name: str, way: str, options: argparse.Namespac
         if way != "Slurm":
             lab.run("shims", lab.root / "bin", "--max-time", way)
             environment["PATH"] = f"{lab.root / 'bin'}:{path}"
+            lab.run("daemon", "start")  # as a user's daemon, it is there
         words = CLIENTS[name].write(lab.work, options.jobs, options.python, options.limit)
         before = cluster.last_job()
         with Others(cluster) if options.busy else contextlib.nullcontext() as others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -104,6 +105,16 @@ def test_another_user_gets_no_answer(warm: Path) -> None:
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
     assert served(str(warm), "sinfo", ["-h"]) == 0, "its own user does"
+
+
+def test_a_container_gets_no_answer(warm: Path) -> None:
+    """Its paths may mean other files."""
+    code = f"from adaptor.shims.start import served; print(served({str(warm)!r}, 'sinfo', []))"
+    words = ["/usr/bin/unshare", "--mount", sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.stderr:
+        pytest.skip(done.stderr)
+    assert done.stdout == "None\n"
 
 
 def test_callers_that_leave_do_no_harm(warm: Path) -> None:
