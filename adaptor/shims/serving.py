@@ -3,7 +3,7 @@
 It forks for each command. The child takes the caller's folder, variables and open files and does what
 `python -m adaptor.shims` does, so it may wait and fail as the caller itself could. Processes of other users,
 groups and containers get no answer. The process ends after `IDLE` seconds without a command, when its socket
-is gone, or when the package was installed anew.
+is gone, or when the package was installed again.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _reap() -> None:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Another one where a file was written anew; None: it is gone."""
+    """Another one after a file was written again; None: it is gone."""
     try:
         status = os.stat(path)  # noqa: PTH116
     except OSError:

@@ -48,7 +48,7 @@ def _request(folder: str, name: str, arguments: list[str]) -> bytes:
 
 
 def served(folder: str, name: str, arguments: list[str]) -> int | None:
-    """The exit code; None: nobody serves, and nothing is done.
+    """The exit code; None: no process serves, and nothing is done.
 
     Raises RealCommand: it is one for the scheduler.
     """

@@ -34,6 +34,11 @@ for i in $(seq JOBS); do
 done
 while [ -n "$(squeue --noheader --jobs=$(paste -sd, ids) 2> /dev/null)" ]; do sleep 1; done
 """
+ONE_AFTER_ANOTHER = """
+for i in $(seq JOBS); do
+    sbatch --wait --time=5 --output=/dev/null --wrap "sleep 1; touch $i.done" || exit 1
+done
+"""
 SUBMITIT = """
 import sys, time
 import submitit
@@ -174,6 +179,7 @@ if __name__ == "__main__":
 
 CLIENTS = {
     "a loop of sbatch": Foreign("", "loop.sh", LOOP, ("sh", "loop.sh")),
+    "sbatch --wait in a row": Foreign("", "loop.sh", ONE_AFTER_ANOTHER, ("sh", "loop.sh")),
     "submitit submit": Foreign(
         "submitit",
         "program.py",
@@ -203,4 +209,4 @@ CLIENTS = {
     "dask-jobqueue": Foreign("dask-jobqueue", "program.py", DASK, ("PYTHON", "program.py")),
     "parsl": Foreign("parsl", "program.py", PARSL, ("PYTHON", "program.py")),
 }  # fmt: skip
-"""By name. All but the first are installed by pip into an environment of their own."""
+"""By name. All but the first two are installed by pip into an environment of their own."""
