@@ -127,7 +127,7 @@ if __name__ == "__main__":
     load_profile()
     computer = Computer(label="here", hostname="localhost", transport_type="core.local",
                         scheduler_type="core.slurm", workdir=str(Path("runs").absolute())).store()
-    computer.configure(safe_interval=0)
+    computer.configure(safe_interval=0, use_login_shell=False)  # a login shell may set PATH again
     computer.set_minimum_job_poll_interval(2)
     computer.set_default_mpiprocs_per_machine(1)
     InstalledCode(label="bash", computer=computer, filepath_executable="/bin/bash").store()
