@@ -120,7 +120,7 @@ def main() -> None:
             for side in sides:
                 print(side.told(), flush=True)
             size = sum(path.stat().st_size for path in lab.state.rglob("journal*")) >> 10
-            print(f"journal: {size} KiB for {options.there + options.jobs} jobs")
+            print(f"journal: {size} KiB for {options.there + sides[1].jobs} jobs")
         finally:
             lab.close()
 
