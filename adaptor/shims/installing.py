@@ -14,18 +14,17 @@ from adaptor.cli.printing import printable
 from adaptor.errors import UsageError
 from adaptor.option_kinds import DURATION
 from adaptor.private_files import write_atomically
-from adaptor.processes.commands import module_command
 from adaptor.protocol.state_directory import private_directory
-from adaptor.shims.real import FOLDER, RULES
+from adaptor.shims import start
+from adaptor.shims.commands import MODULES
+from adaptor.shims.real import RULES
 from adaptor.shims.rules import USUAL_TIME, Rules
-
-COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo")
 
 
 def script(folder: Path, command: str) -> str:
     """What stands in the folder under the command's name."""
-    words = shlex.join((*module_command(sys.executable, "adaptor.shims"), command))
-    return f'#!/bin/sh\n{FOLDER}={shlex.quote(str(folder))} exec {words} "$@"\n'
+    words = shlex.join((sys.executable, "-I", "-S", start.__file__, str(folder), command))
+    return f'#!/bin/sh\nexec {words} "$@"\n'
 
 
 @click.command()
@@ -63,10 +62,10 @@ def shims(folder: Path, max_time: float | None, default_time: float | None, conf
     if default_time is not None and default_time > rules.max_time:
         raise UsageError("--default-time is longer than --max-time")
     place = private_directory(folder.absolute())
-    for name in COMMANDS:
+    for name in MODULES:
         _write(place / name, script(place, name).encode(), 0o700)
     _write(place / RULES, msgspec.json.encode(rules), 0o600)
-    click.echo(f"{len(COMMANDS)} commands in {printable(str(place))}; use them:")
+    click.echo(f"{len(MODULES)} commands in {printable(str(place))}; use them:")
     click.echo(f"  export PATH={printable(shlex.quote(str(place)))}:$PATH")
 
 

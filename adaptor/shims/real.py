@@ -1,17 +1,20 @@
-"""The real commands: found in PATH behind the shims, called with what is theirs."""
+"""The real commands: found in PATH behind the shims, called with what is theirs.
+
+The standard library alone, and of that what starts fast: tasks and `start` wait for these imports.
+"""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from adaptor.defaults import REAL_COMMANDS
 
-FOLDER = "ADAPTOR_SHIM_FOLDER"
-"""The variable that names the folder of the shim that runs."""
+TYPE_CHECKING = False  # that of `typing` takes longer than all else here
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
 RULES = "shims.json"
 """The file by which a folder of shims is known; it has the rules."""
 
@@ -42,10 +45,32 @@ def tell(text: str) -> None:
     print(f"adaptor: {text}", file=sys.stderr, flush=True)
 
 
+class RealCommand(BaseException):
+    """The process that the caller started must become the real command."""
+
+    def __init__(self, path: str, words: Sequence[str], stdin: int | None = None) -> None:
+        """`stdin`: a descriptor of its standard input; None: that of the caller."""
+        super().__init__(path)
+        self.path = path
+        self.words = list(words)
+        self.stdin = stdin
+
+    def become(self) -> NoReturn:
+        import _signal  # type: ignore[import-not-found]  # `signal` imports much
+
+        sys.stdout.flush()
+        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)  # Python ignores it, and programs inherit that
+        if self.stdin is not None:
+            os.dup2(self.stdin, 0)
+        os.execv(self.path, self.words)  # noqa: S606 (no shell is wanted)
+
+
 def pass_on(name: str, arguments: Sequence[str], why: str = "", data: bytes | None = None) -> NoReturn:
     """Become the real command. `why`: said on standard error; `data`: its standard input.
 
-    Ends with exit code 1 where no scheduler has it.
+    Raises:
+        RealCommand: always, but
+        SystemExit: (1) no scheduler has it.
     """
     path = found(name)
     if path is None:
@@ -53,14 +78,23 @@ def pass_on(name: str, arguments: Sequence[str], why: str = "", data: bytes | No
         sys.exit(1)
     if why:
         tell(f"to the scheduler: {why}")
-    sys.stdout.flush()
-    if data is not None:
-        sys.exit(subprocess.run([path, *arguments], input=data, check=False).returncode)
-    os.execv(path, [name, *arguments])  # noqa: S606 (no shell is wanted)
+    raise RealCommand(path, [name, *arguments], None if data is None else _opened(data))
+
+
+def _opened(data: bytes) -> int:
+    """A descriptor from which the data can be read."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 def asked(name: str, arguments: Sequence[str]) -> tuple[str, int]:
     """What the real command prints, and its exit code; its errors go to ours. Nothing where there is none."""
+    import subprocess
+
     path = found(name)
     if path is None:
         return "", 0

@@ -1,24 +1,29 @@
 """Programs that others wrote for Slurm, unchanged, with the shims in PATH and without, on a throwaway Slurm.
 
-    python -m tests.campaign.shim_clients --jobs 100
-    python -m tests.campaign.shim_clients --snakemake PYTHON
+    python -m tests.campaign.shim_clients --jobs 100 --python PYTHON
+    python -m tests.campaign.shim_clients --busy --client snakemake --python PYTHON
+    python -m tests.campaign.shim_clients --client dask-jobqueue --way Slurm --way 1h --way 20m
 
-Prints by client: its version, the turnaround, and how many jobs Slurm was given. PYTHON is one that has
-snakemake and snakemake-executor-plugin-slurm.
+Prints by client: its version, the turnaround, and how many jobs Slurm was given. PYTHON is one that has the
+packages of `CLIENTS`, as by `pip install aiida-core dask-jobqueue parsl qtoolkit
+snakemake-executor-plugin-slurm submitit`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.campaign.shim_programs import CLIENTS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 
@@ -30,63 +35,43 @@ sites:
     initial_tr: 5m
     limits: {max_proc: 16, max_pending_requests: 2, max_tr: 30m}
 """
-LOOP = """
-for i in $(seq {jobs}); do
-    sbatch --parsable --time=5 --output=/dev/null --wrap "sleep 1; touch $i.done" >> ids || exit 1
-done
-while [ -n "$(squeue --noheader --jobs=$(paste -sd, ids) 2> /dev/null)" ]; do sleep 1; done
-"""
-SUBMITIT = """
-import sys, time
-import submitit
-
-def work(number):
-    time.sleep(1)
-    return 2 * number
-
-executor = submitit.SlurmExecutor(folder="log", max_num_timeout=1)
-executor.update_parameters(time=5, job_name="work", comment="a comment", cpus_per_task=1)
-{submit}
-assert [job.result() for job in jobs] == [2 * number for number in range({jobs})]
-while any(job.state in ("PENDING", "RUNNING") for job in jobs):  # as sacct said it last
-    time.sleep(1)
-    jobs[0].watcher.update()
-assert {{job.state for job in jobs}} <= {{"COMPLETED", "UNKNOWN"}}  # unknown without accounting
-for number in range({jobs}):
-    open(f"{{number}}.done", "w").close()
-"""
-ONE_BY_ONE = "jobs = [executor.submit(work, number) for number in range({jobs})]"
-ARRAY = "jobs = executor.map_array(work, range({jobs}))"
-SNAKEFILE = """
-rule all:
-    input: expand("{{n}}.done", n=range({jobs}))
-rule one:
-    output: "{{n}}.done"
-    resources: runtime=5, mem_mb=100
-    shell: "sleep 1; touch {{output}}"
-"""
-SNAKEMAKE = ("--executor", "slurm", "--slurm-no-account", "--slurm-status-command", "squeue")
+BUSY = ("--parsable", "--time=1", "-N1", "--exclusive", "--output=/dev/null", "--job-name=others")
+"""Jobs of other users: each has a node, and `QUEUED` of them always wait."""
+SECONDS, QUEUED = 10, 8
 
 
-def words_of(client: str, folder: Path, jobs: int, snakemake: str) -> Sequence[str]:
-    """The command line of a client; its files are put into the folder."""
-    if client == "a loop of sbatch":
-        return ["sh", "-c", LOOP.format(jobs=jobs)]
-    if client == "snakemake":
-        (folder / "Snakefile").write_text(SNAKEFILE.format(jobs=jobs))
-        return [snakemake, "-m", "snakemake", *SNAKEMAKE, "--jobs", str(jobs), "--latency-wait", "30"]
-    submit = (ARRAY if "map_array" in client else ONE_BY_ONE).format(jobs=jobs)
-    (folder / "program.py").write_text(SUBMITIT.format(submit=submit, jobs=jobs))
-    return [sys.executable, "program.py"]
-
-
-def version_of(client: str, snakemake: str) -> str:
-    package = "submitit" if "submitit" in client else "snakemake-executor-plugin-slurm"
-    if client == "a loop of sbatch":
-        return ""
-    python = snakemake if client == "snakemake" else sys.executable
+def version_of(package: str, python: str) -> str:
     code = f"from importlib.metadata import version; print(version({package!r}))"
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+class Others:
+    """Jobs of other users, of which some always wait, until it is left."""
+
+    def __init__(self, cluster: ThrowawaySlurm) -> None:
+        self.cluster = cluster
+        self.submitted = 0
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._submit)
+
+    def __enter__(self) -> Others:
+        self._fill()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def _submit(self) -> None:
+        while not self._ends.wait(1.0):
+            self._fill()
+
+    def _fill(self) -> None:
+        waiting = self.cluster.run(["squeue", "-h", "-t", "PD", "-n", "others", "-o", "%i"]).split()
+        for _ in range(QUEUED - len(waiting)):
+            self.cluster.run(["sbatch", *BUSY, "--wrap", f"sleep {SECONDS}"])
+            self.submitted += 1
 
 
 def turnaround(folder: Path, words: Sequence[str], environment: Mapping[str, str], jobs: int) -> float:
@@ -104,42 +89,47 @@ def turnaround(folder: Path, words: Sequence[str], environment: Mapping[str, str
     return seconds
 
 
-CLIENTS = ("a loop of sbatch", "submitit submit", "submitit map_array", "snakemake")
+def one(cluster: ThrowawaySlurm, name: str, way: str, options: argparse.Namespace) -> str:
+    """A line about one run. `way`: "Slurm", or the option of `adaptor shims`."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        lab = Lab(Path(place))
+        lab.configure(SITE)
+        path = f"{os.environ['PATH']}:{Path(options.python).parent}"
+        environment = {**lab.environment, "ADAPTOR_CONFIG": str(lab.config), "PATH": path}
+        if way != "Slurm":
+            lab.run("shims", lab.root / "bin", "--max-time", way)
+            environment["PATH"] = f"{lab.root / 'bin'}:{path}"
+            lab.run("daemon", "start")  # as a user's daemon, it is there
+        words = CLIENTS[name].write(lab.work, options.jobs, options.python, options.limit)
+        before = cluster.last_job()
+        with Others(cluster) if options.busy else contextlib.nullcontext() as others:
+            try:
+                seconds = turnaround(lab.work, words, environment, options.jobs)
+            finally:
+                lab.close()
+            count = cluster.last_job() - before - (others.submitted if others else 0)
+        cluster.clear()
+        busy = ", busy" if options.busy else ""
+        return f"{way}{busy}: {options.jobs} jobs in {seconds:.0f} s, {count} Slurm jobs"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100)
-    parser.add_argument("--snakemake", metavar="PYTHON", default="")
-    parser.add_argument("--client", choices=CLIENTS, action="append", help="default: all")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--client", choices=CLIENTS, action="append", help="default: all that are installed")
+    parser.add_argument("--busy", action="store_true", help="jobs of other users always wait")
+    parser.add_argument("--limit", type=int, default=30, help="minutes of a job that keeps its workers")
+    parser.add_argument("--way", action="append", help='"Slurm", or --max-time of the shims; default: both')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root, ThrowawaySlurm() as cluster:
         os.environ["SLURM_CONF"] = str(cluster.conf)
         cluster.put_srun_first(Path(root, "bin"))
-        for client in options.client or CLIENTS:
-            if client == "snakemake" and not options.snakemake:
-                continue
-            for way in ("Slurm", "shims"):
-                place = Path(root, f"{client}-{way}".replace(" ", "-"))
-                place.mkdir()
-                lab = Lab(place)
-                lab.configure(SITE)
-                environment = {**lab.environment, "ADAPTOR_CONFIG": str(lab.config)}
-                if way == "shims":
-                    lab.run("shims", place / "bin")
-                    environment["PATH"] = f"{place / 'bin'}:{environment['PATH']}"
-                words = words_of(client, lab.work, options.jobs, options.snakemake)
-                before = cluster.last_job()
-                try:
-                    seconds = turnaround(lab.work, words, environment, options.jobs)
-                finally:
-                    lab.close()
-                version = version_of(client, options.snakemake)
-                count = cluster.last_job() - before
-                print(
-                    f"{client} {version}, {way}: {options.jobs} jobs in {seconds:.0f} s, {count} Slurm jobs",
-                    flush=True,
-                )
+        for name in options.client or CLIENTS:
+            package = CLIENTS[name].package
+            version = version_of(package, options.python) if package else ""
+            for way in options.way or ("Slurm", "1h"):
+                print(f"{name} {version}, {one(cluster, name, way, options)}", flush=True)
 
 
 if __name__ == "__main__":

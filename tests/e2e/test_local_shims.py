@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import subprocess
 
 import pytest
 
+from adaptor.shims.serving import leave_behind
+from adaptor.shims.start import socket_name
 from tests.e2e.lab import Lab, until
 
+AT_ONCE = int(os.environ.get("AT_ONCE", "40"))
 REAL = """#!/bin/sh
 echo "$(basename $0) $@" >> {log}
 case $(basename $0) in
@@ -53,7 +57,7 @@ class Shell:
         return done
 
     def submit(self, *words: str, **variables: str) -> str:
-        return self.run("sbatch", "--parsable", "--time=5", *words, **variables).stdout.strip()
+        return self.run("sbatch", "--parsable", "--time=5", *words, **variables).stdout.strip()  # type: ignore[arg-type]
 
     def states(self, *jobs: str) -> list[str]:
         said = self.run("sacct", "-n", "-P", "-o", "JobID,State", "-j", ",".join(jobs)).stdout
@@ -78,8 +82,11 @@ class Shell:
 
 @pytest.fixture
 def shell(lab: Lab) -> Shell:
+    """With a daemon, and with a process that answers for the commands, as after the first of them."""
     shell = Shell(lab)
     lab.run("daemon", "start")
+    leave_behind(str(lab.root / "bin"))
+    until((lab.root / "bin" / socket_name()).exists, "the process listens")
     return shell
 
 
@@ -153,6 +160,9 @@ def test_all_else_goes_to_the_scheduler(shell: Shell) -> None:
     piped = shell.run("sbatch", "-J", "x", input=text)
     assert "--exclusive: tasks share nodes" in piped.stderr
     assert (shell.lab.root / "stdin").read_text() == text, "standard input is passed on"
+    unknown = shell.run("sbatch", "-t", "5", input="#!/bin/sh\n#SBATCH --no-such-option=3\n")
+    assert "to the scheduler: " in unknown.stderr
+    assert "--no-such-option" in unknown.stderr
     mixed = shell.run("squeue", "-h")
     assert mixed.stdout == "JOBID\n7\n"
     shell.run("scancel", "7")
@@ -161,6 +171,7 @@ def test_all_else_goes_to_the_scheduler(shell: Shell) -> None:
     assert shell.given_on() == [
         "sbatch --time=5:00:00 -N2 --wrap true",
         "sbatch -J x",
+        "sbatch -t 5",
         "squeue --noheader",
         "scancel 7",
         "scontrol update job 7",
@@ -179,10 +190,27 @@ def test_jobs_are_cancelled_by_number_and_by_name(shell: Shell) -> None:
     assert [job["job_id"] for job in told["jobs"]] == [int(jobs[2])]
     refused = shell.run("scancel", "-s", "USR1", jobs[2], expect=1)
     assert "no signals" in refused.stderr
-    shell.run("scancel", "--me")
+    refused = shell.run("scontrol", "hold", jobs[2], expect=1)
+    assert "is a task of a bag" in refused.stderr
+    shell.run("scancel", "-u", "somebody")
+    assert shell.states(jobs[2]) == [f"{jobs[2]}|RUNNING"]
+    shell.run("scancel", "-u", getpass.getuser())
+    assert shell.given_on()[-1] == f"scancel --user={getpass.getuser()}"
     assert shell.ended(jobs[2]) == [f"{jobs[2]}|CANCELLED"]
+    last = shell.submit("-o", "/dev/null", "--wrap", "sleep 300")
+    shell.run("scancel", "--me")
+    assert shell.ended(last) == [f"{last}|CANCELLED"]
     missing = shell.run("squeue", "-j", "900000001", expect=1)
     assert "Invalid job id specified" in missing.stderr
+
+
+def test_many_at_once(shell: Shell) -> None:
+    """All get numbers of their own, in one bag."""
+    words = "sbatch --parsable -t 5 -o /dev/null --wrap true"
+    said = shell.run("sh", "-c", f"seq {AT_ONCE} | xargs -P 25 -I @ {words}").stdout.split()
+    assert len(set(said)) == AT_ONCE
+    assert len({job[:-8] for job in said}) == 1
+    assert shell.ended(*said) == [f"{job}|COMPLETED" for job in sorted(said, key=said.index)]
 
 
 def test_sbatch_may_wait(shell: Shell) -> None:
@@ -204,3 +232,9 @@ def test_the_daemon_is_started_where_none_runs(lab: Lab) -> None:
     job = shell.submit("-o", "/dev/null", "--wrap", "sbatch -t 5 --wrap true")
     assert shell.ended(job) == [f"{job}|COMPLETED"]
     assert shell.given_on()[1:] == ["sbatch -t 5 --wrap true"], "inside a task the real command runs"
+    lab.run("daemon", "stop")
+    assert shell.states(job) == [f"{job}|COMPLETED"], "the journal is read"
+    waiting = shell.submit("-d", f"afterany:{job}", "-o", "/dev/null", "--wrap", "sleep 300")
+    lab.run("daemon", "stop")
+    refused = shell.run("scancel", waiting, expect=1)
+    assert "no daemon runs that could cancel jobs: adaptor daemon start" in refused.stderr

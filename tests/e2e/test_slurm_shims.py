@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 
 import pytest
 
-from tests.campaign.shim_clients import SITE, words_of
+from tests.campaign.shim_clients import SITE
+from tests.campaign.shim_programs import CLIENTS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 
@@ -26,7 +28,7 @@ def test_small_jobs_of_a_client_take_few_jobs(slurm: ThrowawaySlurm, lab: Lab, c
     environment = {**lab.environment, "PATH": path, "ADAPTOR_CONFIG": str(lab.config)}
     before = slurm.last_job()
     done = subprocess.run(
-        words_of(client, lab.work, JOBS, ""),
+        CLIENTS[client].write(lab.work, JOBS, sys.executable, 30),
         cwd=lab.work, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{lab.log()}"

@@ -3,11 +3,14 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from adaptor.shims.installing import COMMANDS, script
+from adaptor.shims.commands import MODULES
+from adaptor.shims.installing import script
 from adaptor.shims.real import RULES
 from adaptor.shims.rules import Rules
 from tests.cli.conftest import cli, state  # noqa: F401
@@ -19,8 +22,8 @@ def test_a_private_folder_of_commands(cli: Cli, tmp_path: Path) -> None:  # noqa
     told = cli("shims", str(folder), "--max-time", "20m", "--default-time", "10m")
     assert told.code == 0, told.err
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {path.name for path in folder.iterdir()} == {*COMMANDS, RULES}
-    assert all(stat.S_IMODE((folder / name).stat().st_mode) == 0o700 for name in COMMANDS)
+    assert {path.name for path in folder.iterdir()} == {*MODULES, RULES}
+    assert all(stat.S_IMODE((folder / name).stat().st_mode) == 0o700 for name in MODULES)
     rules = msgspec.json.decode((folder / RULES).read_bytes(), type=Rules)
     assert rules == Rules(max_time=1200.0, default_time=600.0)
 
@@ -49,3 +52,20 @@ def test_inside_a_task_the_real_command_runs(tmp_path: Path) -> None:
             ["squeue", "-o", "a b'$x"], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout == "real|-o|a b'$x|"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be two users")
+def test_the_folder_of_one_user_is_closed_to_others(cli: Cli) -> None:  # noqa: F811
+    """Their shell passes it over."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, real = Path(name), Path(name, "real")
+        folder.chmod(0o755)
+        assert cli("shims", str(folder / "bin")).code == 0
+        real.mkdir()
+        (real / "squeue").write_text("#!/bin/sh\necho real\n")
+        (real / "squeue").chmod(0o755)
+        done = subprocess.run(
+            ["/bin/sh", "-c", "squeue"], env={"PATH": f"{folder / 'bin'}:{real}"}, user=65534, group=65534,
+            extra_groups=[], capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == "real\n"
