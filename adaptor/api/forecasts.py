@@ -20,6 +20,8 @@ class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Credits in the end; None: it does not pay, or too little is known yet."""
     end: TimeInterval | None
     """None while nothing is there or asked for that could end it."""
+    blind: bool = False
+    """Whether too little is known of its tasks to plan by the end."""
     deadline: Time | None
     in_file_order: bool = False
     """Whether the tasks that have run are no random sample of the bag."""

@@ -78,7 +78,9 @@ def forecast_line(ahead: api.ForecastView) -> str:
 
 def end_words(ahead: api.ForecastView, now: float | None = None) -> str:
     """`done 14:10 (13:40 to 15:25)`, with seconds where they matter; empty: no end can be seen."""
-    return "" if ahead.end is None else f"done {interval(ahead.end, now)}"
+    if ahead.end is None:
+        return ""
+    return f"done {interval(ahead.end, now)}{', too little known until tasks finish' if ahead.blind else ''}"
 
 
 def interval(end: Estimate, now: float | None = None) -> str:

@@ -171,11 +171,14 @@ log = logging.getLogger(__name__)
 
 
 def keep_learned(site: Site) -> None:
-    """Write down the runs and the idle nodes that were learned since the last call. Raises JournalError."""
+    """Write down runs, starts and idle nodes that were learned since the last call. Raises JournalError."""
     journal, donation = site.core.journal, site.memory.donation
     new = site.memory.jobs.take_new()
     if new:
         journal.keep_local_runs(site.name, new)
+    judged = site.starts.take_new()
+    if judged:
+        journal.keep_starts_seen(site.name, judged)
     seen = donation is not None and donation.asked and donation.reports is not None
     if donation is not None and seen and donation.is_to_be_kept(site.core.now()):
         journal.keep_idleness(site.name, donation.seen.learner.idleness)

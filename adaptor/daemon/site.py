@@ -105,8 +105,8 @@ class Site:
             submitted=core.journal.read(submitted_since, name, core.now() - HOUR),
             withdrawn=core.journal.read(withdrawn_since, name, core.now() - HOUR),
         )
-        self.starts = StartsSeen()
-        """How forecasts of starts held since the daemon runs."""
+        self.starts = StartsSeen(core.journal.starts_seen(name))
+        """How forecasts of starts held."""
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
         self._one_question = asyncio.Lock()

@@ -141,7 +141,7 @@ def _of_request(seen: SiteSeen, partition: str, queue: QueueState, asked: GetSta
     futures = QueueFutures(_known(seen, queue))
     found = futures.request(request, at)
     if seen.starts is not None:
-        seen.starts.forecast(queue, futures.job)
+        seen.starts.forecast(queue, futures.job, futures.jobs_beside)
     return msgspec.structs.replace(
         _with_forecast(view, found, request, seen, queue, asked.at),
         choices=[_choice(each) for each in futures.alternatives(request, found, at)],

@@ -24,6 +24,7 @@ from adaptor.forecast.measured_scores import MEASURED
 Kind = Literal[
     "now",
     "start",
+    "blind",
     "first",
     "early",
     "late",
@@ -34,7 +35,8 @@ Kind = Literal[
     "paid late",
 ]
 """Forecasts that err alike: of starts, at once in all futures or later; of ends of bags by the tasks that
-finished (none, up to a quarter, more), with jobs of others in the queue or alone; alone, bags that pay."""
+finished (none, and their runtime only assumed; none; up to a quarter; more), with jobs of others in the queue
+or alone; alone, bags that pay."""
 EARLY = 0.25
 """The share of finished tasks up to which a forecast is an early one."""
 ENOUGH = 19
@@ -48,9 +50,9 @@ _WIDTH = {"early": 3.0, "alone early": 3.0, "alone late": 0.1}
 Early raw intervals tell little of which bags are hard to foresee, because long tasks have not finished. If
 only the rest of the tasks is unknown, they tell it well. Of 0.1, 0.3, 1 and 3, these gave the narrowest
 intervals on traces."""
-_STARTS, _ENDS = (0.05, 0.95), (0.025, 0.925)
-"""Of the scores below the low and the high end. Ends that come late may come very late: with more of the
-misses above, the interval that holds 90 % is narrower, by a quarter on traces."""
+_SHARES = (0.025, 0.925)
+"""Of the scores below the low and the high end. What comes late may come very late: with more of the misses
+above, the interval that holds 90 % is narrower, by a quarter on traces."""
 _LONGEST = 1e9
 """Seconds beyond which no raw interval reaches."""
 
@@ -70,15 +72,16 @@ def kind_of_start(ends: Estimate, made: float) -> Kind:
     return "now" if ends.high <= made else "start"
 
 
-def kind_of_end(finished: int, tasks: int, *, alone: bool, pays: bool = False) -> Kind:
+def kind_of_end(finished: int, tasks: int, *, alone: bool, pays: bool = False, blind: bool = False) -> Kind:
     """The kind of the forecast of a bag's end.
 
     Args:
         alone: whether no jobs of others are in the queue.
         pays: whether it has pilots of its own.
+        blind: whether the runtime of its tasks is only assumed.
     """
     if not finished:
-        return "alone first" if alone else "first"
+        return "alone first" if alone else "blind" if blind else "first"
     if finished <= EARLY * tasks:
         return ("paid early" if pays else "alone early") if alone else "early"
     return ("paid late" if pays else "alone late") if alone else "late"
@@ -99,8 +102,7 @@ def calibrated(raw: Raw, own: Sequence[float] = (), measured: Sequence[float] | 
             those of `measured_scores`.
     """
     scores = sorted([*own[-NEWEST:], *(MEASURED[raw.kind] if measured is None else measured)])
-    shares = _STARTS if raw.kind in ("now", "start") else _ENDS
-    low, high = (_at(raw, _quantile(scores, share)) for share in shares)
+    low, high = (_at(raw, _quantile(scores, share)) for share in _SHARES)
     value = raw.ends.value
     return Estimate(min(low, value), value, math.inf if math.isinf(raw.ends.high) else max(high, value))
 

@@ -53,6 +53,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """Credits for the least of this work, where nothing more is wasted."""
     raw: Raw | None = None
     """What the end was calibrated from; None: there is none, or the bag has ended."""
+    blind: bool = False
+    """Whether too little is known of the bag's tasks to plan by its end (`KnownBag.blind`)."""
 
 
 def worth_telling(finished: int, tasks: int) -> bool:
@@ -82,6 +84,7 @@ def forecast(known: KnownBag) -> Forecast:
         cost=_cost(known, courses, work, charged, least) if known.pays else None,
         work=work,
         least=least,
+        blind=known.blind,
     )
 
 
@@ -112,7 +115,13 @@ def _raw(known: KnownBag, ends: Estimate) -> Raw:
     finished = known.sums.finished
     alone = not any(_has_others(site) for site in known.sites)
     return Raw(
-        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
+        kind=kind_of_end(
+            finished,
+            finished + known.running + known.waiting,
+            alone=alone,
+            pays=known.pays,
+            blind=known.blind,
+        ),
         made=known.now,
         unit=max([1.0, *(site.poll for site in known.sites)]),
         ends=ends,

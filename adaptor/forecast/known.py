@@ -18,6 +18,9 @@ from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.runtimes.possible import RuntimeKnowledge
 from adaptor.runtimes.sums import RuntimeSums
 
+_SAYS_LITTLE = 1.0
+"""Deviation of the logarithm of a guess beyond which it says little: by a factor of 2.7."""
+
 
 class KnownPilot(msgspec.Struct, frozen=True, kw_only=True):
     """A pilot in the system in which tasks of the bag may run. Epoch seconds."""
@@ -117,3 +120,8 @@ class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
     aims: KnownAims | None = None
     scores: Mapping[Kind, Sequence[float]] = {}
     """By kind of forecast: how far earlier ones were off (`calibration.score`), the oldest first."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether the runtime of its tasks is only assumed: none has finished, and nobody has said it."""
+        return not self.sums.finished and self.runtimes.surety > _SAYS_LITTLE

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -132,24 +132,27 @@ class QueueFutures:
         """The forecast of a request that is made now, or at a later time (epoch seconds)."""
         at = self._now if at is None else max(at, self._now)
         planned = self._planned(asked, at)
-        starts = [
+        starts = (
             # In every other future, the queue then looks as it does now.
             at + self._first(profile, asked, self._now) - self._now
             if number % 2 and at > self._now
             else self._first(profile, asked, at)
             for number, profile in enumerate(self._profiles(asked))
-        ]
-        # Where a hole is long enough by the limits, the scheduler starts it, whatever ends early then.
-        starts = [min(start, planned) for start in starts]
+        )
         before = None if planned <= at + _AT_ONCE else self._before(planned, asked)
-        return self._forecast(planned, self._raw(starts, planned, at), before)
+        return self._forecast(planned, starts, at, before)
 
     def job(self, id: str) -> StartForecast:
         """The forecast of a job that waits. Raises KeyError: none of this id does."""
         planned = self.plan.starts[id]
-        starts = [future.starts[id] for future in self._futures]
+        starts = (future.starts[id] for future in self._drawn(id))
         before = None if planned <= self._now + _AT_ONCE else self._before(planned, None, id)
-        return self._forecast(planned, self._raw(starts, planned, self._now), before)
+        return self._forecast(planned, starts, self._now, before)
+
+    @property
+    def jobs_beside(self) -> int:
+        """Jobs whose forecasts cost about as much as that of a request; at least one."""
+        return max(1, _JOBS // (self._draws * self._jobs))
 
     def alternatives(
         self, asked: StartRequest, whole: StartForecast, at: float | None = None
@@ -178,18 +181,34 @@ class QueueFutures:
 
     # --- the futures ------------------------------------------------------------------------------
 
+    @property
+    def _jobs(self) -> int:
+        return 1 + len(self._queue.running) + len(self._queue.pending)
+
+    @property
+    def _draws(self) -> int:
+        return max(_FEWEST, min(DRAWS, _JOBS // self._jobs))
+
     @cached_property
     def _futures(self) -> list[Availability]:
-        known, queue = self._known, self._queue
+        return list(self._drawn())
+
+    def _drawn(self, asked: str = "") -> Iterator[Availability]:
+        """Futures of the queue, or of what is planned before a job and of the job.
+
+        It fits a hole by its limit, as the scheduler looks for one, however long it will run.
+        """
+        known, queue, starts = self._known, self._queue, self.plan.starts
+        own, last = {*known.own, asked}, starts[asked] if asked else math.inf
+        before = tuple(job for job in queue.pending if starts[job.id] <= last)
+        queue = msgspec.structs.replace(queue, pending=before)
         draw = random.Random(1)  # noqa: S311
-        jobs = 1 + len(queue.running) + len(queue.pending)
-        by_job, starts = known.run_shares_by_job, self.plan.starts
-        return [
-            _planned_again(
-                drawn_jobs(queue, known.run_shares, known.seen_since, known.own, draw, by_job, starts)
+        for _ in range(self._draws):
+            yield _planned_again(
+                drawn_jobs(
+                    queue, known.run_shares, known.seen_since, own, draw, known.run_shares_by_job, starts
+                )
             )
-            for _ in range(max(_FEWEST, min(DRAWS, _JOBS // jobs)))
-        ]
 
     def _profiles(self, asked: StartRequest) -> Iterator[Profile]:
         """What is free for such requests in each future."""
@@ -200,8 +219,13 @@ class QueueFutures:
             else:
                 yield scaled(future.profile(), self._queue, most)
 
-    def _raw(self, starts: Sequence[float], planned: float, at: float) -> Raw | None:
+    def _forecast(
+        self, planned: float, drawn: Iterable[float], at: float, before: Before | None
+    ) -> StartForecast:
+        """`drawn`: the starts in the futures, which are not planned where it starts at once by the limits."""
         known, shares = self._known, self._known.wait_shares
+        # Where a hole is long enough by the limits, the scheduler starts it, whatever ends early then.
+        starts = [at] if planned <= at else [min(start, planned) for start in drawn]
         if len(shares) >= _FEWEST_WAITS and planned < math.inf:
             starts = [
                 at + (planned - at) * shares[-1 - number % len(shares)] if number % 2 else start
@@ -209,11 +233,9 @@ class QueueFutures:
             ]
         found = estimate(starts)
         if math.isinf(found.value):
-            return None
-        return Raw(kind=kind_of_start(found, at), made=at, unit=LOOKS * known.look, ends=found)
-
-    def _forecast(self, planned: float, raw: Raw | None, before: Before | None) -> StartForecast:
-        start = None if raw is None else calibrated(raw, self._known.scores.get(raw.kind, ()))
+            return StartForecast(planned=planned, start=None, before=before)
+        raw = Raw(kind=kind_of_start(found, at), made=at, unit=LOOKS * known.look, ends=found)
+        start = calibrated(raw, known.scores.get(raw.kind, ()))
         return StartForecast(planned=planned, start=start, raw=raw, before=before)
 
     # --- the plan ---------------------------------------------------------------------------------

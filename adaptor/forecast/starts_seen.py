@@ -1,14 +1,15 @@
 """How often forecasts of starts held at a site, by the jobs of all users that waited there. Pure.
 
-Whenever a queue is forecast for a question, all jobs that wait in it are forecast too, which costs next to
-nothing. The first forecast of each job is judged, when the job is seen to run, and calibrates later ones. A
-job that starts and ends between two looks is never seen to run, so short jobs count less.
+Whenever a queue is forecast for a question, some jobs that wait in it are forecast too: the newest, as a new
+request comes last. The first forecast of each job is judged, when the job is seen to run, and calibrates
+later ones. A job that starts and ends between two looks is never seen to run, so short jobs count less.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from statistics import median
 
 import msgspec
@@ -35,10 +36,12 @@ class JudgedStart(msgspec.Struct, frozen=True):
 
 
 class StartsSeen:
-    def __init__(self) -> None:
-        self._first: dict[str, tuple[Estimate, Raw]] = {}
-        """By job that waits: its first forecast."""
-        self._judged: deque[JudgedStart] = deque(maxlen=NEWEST)
+    def __init__(self, judged: Iterable[JudgedStart] = ()) -> None:
+        """`judged`: those that were kept, the oldest first."""
+        self._first: dict[str, tuple[Estimate, Raw] | None] = {}
+        """By job that waits: its first forecast; None: no start was foreseen."""
+        self._judged = deque(judged, maxlen=NEWEST)
+        self._kept = True
 
     def looked(self, queue: QueueState) -> None:
         """Judge the jobs that run by now, and forget those that are gone."""
@@ -53,26 +56,31 @@ class StartsSeen:
             if job.id in state.limits
         }
         for id, first in list(self._first.items()):
-            if id in started:
+            if id in started and first is not None:
                 at, (start, raw) = started[id], first
                 error = abs(at - start.value)
                 self._judged.append(JudgedStart(start.holds(at), error, raw.kind, score(raw, at)))
+                self._kept = False
             if id not in waiting:
                 self._first.pop(id, None)
 
-    def forecast(self, queue: QueueState, forecast_of: Callable[[str], StartForecast]) -> None:
-        """Make the first forecasts of jobs that wait, in the order of the queue.
+    def forecast(self, queue: QueueState, forecast_of: Callable[[str], StartForecast], most: int) -> None:
+        """Make the first forecasts of jobs that wait, the last of the queue first.
 
         Args:
             forecast_of: of a job that waits, by its id.
+            most: jobs that are forecast at once.
         """
-        for job in queue.pending:
-            if len(self._first) >= MOST_FOLLOWED:
-                return
-            if job.id not in self._first and is_job(job.id):
-                found = forecast_of(job.id)
-                if found.start is not None and found.raw is not None:
-                    self._first[job.id] = found.start, found.raw
+        new = (job.id for job in reversed(queue.pending) if job.id not in self._first and is_job(job.id))
+        for id in islice(new, max(0, min(most, MOST_FOLLOWED - len(self._first)))):
+            found = forecast_of(id)
+            foreseen = found.start is not None and found.raw is not None
+            self._first[id] = (found.start, found.raw) if foreseen else None
+
+    def take_new(self) -> tuple[JudgedStart, ...]:
+        """All that count, to be stored, if there are new ones since the last call; the oldest first."""
+        new, self._kept = () if self._kept else tuple(self._judged), True
+        return new
 
     @property
     def starts(self) -> int:

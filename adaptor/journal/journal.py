@@ -17,6 +17,7 @@ from adaptor.donation.idleness import Idleness
 from adaptor.errors import UnknownBagError, UsageError
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
+from adaptor.forecast.starts_seen import JudgedStart
 from adaptor.journal.bag_rows import (
     AppendedTasks,
     TaskRows,
@@ -289,6 +290,18 @@ class Journal:
     def keep_idleness(self, site: str, known: Idleness) -> None:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
+
+    def starts_seen(self, site: str) -> tuple[JudgedStart, ...]:
+        """The forecasts of starts that were judged at a site, the oldest first. Raises JournalError."""
+        with guarded(self.path):
+            row = self.connection.execute("SELECT judged FROM starts_seen WHERE site = ?", (site,)).fetchone()
+        return () if row is None else msgspec.msgpack.decode(row[0], type=tuple[JudgedStart, ...])
+
+    def keep_starts_seen(self, site: str, judged: tuple[JudgedStart, ...]) -> None:
+        with self.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO starts_seen (site, judged) VALUES (?, ?)", (site, _pack(judged))
+            )
 
     def keep_local_runs(self, site: str, runs: Iterable[Ran]) -> None:
         """Keep what local jobs of a site ran of their limits: the newest `KEPT`."""

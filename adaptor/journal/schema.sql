@@ -178,6 +178,10 @@ CREATE TABLE idleness (                     -- how long nodes stay idle
     site    TEXT PRIMARY KEY,
     known   BLOB NOT NULL                   -- msgpack Idleness
 );
+CREATE TABLE starts_seen (                  -- how the newest forecasts of others' starts held
+    site    TEXT PRIMARY KEY,
+    judged  BLOB NOT NULL                   -- msgpack of JudgedStart, the oldest first
+);
 CREATE TABLE notice (                       -- messages about bags: each is sent at most once
     bag     INTEGER NOT NULL,
     event   TEXT NOT NULL,                  -- end, pause, failure

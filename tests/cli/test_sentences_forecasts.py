@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
+
 from adaptor.api import FirstForecastView, ForecastView
 from adaptor.api.question import Estimate
 from adaptor.cli.printing import clock
@@ -92,6 +94,8 @@ def test_an_end_is_told_to_the_minute_where_that_is_enough() -> None:
     open_end = ForecastView(end=Estimate(now + 300, now + 600, math.inf), **nothing)
     assert end_words(open_end, now) == f"done {times[0]} ({times[1]} or later)"
     assert forecast_line(ForecastView(end=None, **nothing)) == ""
+    blind = msgspec.structs.replace(open_end, blind=True)
+    assert end_words(blind, now) == f"{end_words(open_end, now)}, too little known until tasks finish"
 
 
 def test_a_record_of_bags_that_do_not_pay_is_one_of_ends() -> None:

@@ -1,4 +1,4 @@
-"""How long local jobs run: kept over restarts without names, read once from the scheduler's records."""
+"""What was learned of local jobs: kept over restarts without names, read once from the records."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 
 from adaptor.crafting.futures.run_shares import KEPT, MOST, Ran
 from adaptor.daemon.observing import keep_learned, read_history
+from adaptor.forecast.calibration import Raw
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.start import StartForecast
 from adaptor.journal.pilot_rows import local_runs
-from adaptor.model import EndedJob
+from adaptor.model import EndedJob, PendingJob, QueueState, RunningJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite
 
@@ -25,6 +28,22 @@ def test_what_was_learned_is_there_after_a_restart_and_names_nobody(site: FakeSi
     assert len(site.state.memory.jobs) == 20
     assert site.state.memory.jobs.of_user("ann-the-user", 600.0) == before
     assert b"ann-the-user" not in b"".join(path.read_bytes() for path in site.directory.glob("journal*"))
+
+
+def test_how_forecasts_of_starts_held_is_known_after_a_restart(site: FakeSite) -> None:
+    start = Estimate(4.0, 5.0, 6.0)
+    raw = Raw(kind="start", made=0.0, unit=10.0, ends=start)
+    forecast = StartForecast(planned=5.0, start=start, before=None, raw=raw)
+    queue = QueueState(now=0.0, processors=1, pending=(PendingJob("7", 1, 60.0),))
+    runs = QueueState(now=9.0, processors=1, running=(RunningJob("7", 1, 68.0),), limits={"7": 60.0})
+    site.state.starts.forecast(queue, lambda _: forecast, 1)
+    site.state.starts.looked(runs)
+    keep_learned(site.state)
+    before = site.state.starts
+    site.restart()
+    found = site.state.starts
+    assert found is not before
+    assert (found.starts, found.held, found.error, found.scores) == (1, 0, 3.0, before.scores)
 
 
 def test_only_the_newest_are_kept(site: FakeSite) -> None:

@@ -6,7 +6,9 @@ import math
 import random
 
 import msgspec
+import numpy as np
 import pytest
+from crepes import ConformalPredictiveSystem
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,19 +54,44 @@ def test_of_any_forecasts_each_is_held_by_what_the_others_say_in_90_percent(
     assert held >= 0.9 * len(scores)
 
 
-@pytest.mark.parametrize(("kind", "below", "above"), [("start", 0.05, 0.05), ("late", 0.025, 0.075)])
 @given(scores=st.lists(st.floats(-2, 2), min_size=ENOUGH, max_size=200))
-def test_the_ends_are_the_quantiles_of_the_definition(
-    kind: Kind, below: float, above: float, scores: list[float]
-) -> None:
+def test_the_ends_are_the_quantiles_of_the_definition(scores: list[float]) -> None:
     """The least score that enough of n + 1 do not exceed, and the greatest that few of n + 1 do not reach."""
-    raw = msgspec.structs.replace(RAW, kind=kind)
+    raw, below, above = RAW, 0.025, 0.075
     found, most = calibrated(raw, scores, ()), len(scores) + 1
     high = min(each for each in scores if sum(other <= each for other in scores) >= (1 - above) * most - 1e-9)
     lows = [each for each in scores if sum(other < each for other in scores) + 1 <= below * most + 1e-9]
     assert score(raw, found.high) == pytest.approx(max(0.0, high), abs=1e-6)
     low = min(0.0, max(lows, default=-math.inf))
     assert score(raw, found.low) == pytest.approx(max(score(raw, raw.made), low), abs=1e-6)
+
+
+@given(st.integers(60, 200), st.integers(0, 2**32))
+def test_the_interval_is_that_of_a_reference_package(past: int, seed: int) -> None:
+    """Of crepes (Boström), from residuals on the logarithmic scale and the scale of each forecast."""
+    draw = random.Random(seed)
+    came = [drawn(draw) for _ in range(past)]
+    scale = [_scale(raw, at) for raw, at in came]
+    residuals = [_log(raw, at) - _log(raw, raw.ends.value) for raw, at in came]
+    reference = ConformalPredictiveSystem().fit(np.array(residuals), sigmas=np.array(scale))
+    raw = drawn(draw)[0]
+    found = calibrated(raw, [score(*each) for each in came], ())
+    value = np.array([_log(raw, raw.ends.value)])
+    sides = {end: np.array([_scale(raw, at)]) for end, at in (("low", raw.made), ("high", math.inf))}
+    low = reference.predict_percentiles(value, sigmas=sides["low"], lower_percentiles=2.5).item()
+    high = reference.predict_percentiles(value, sigmas=sides["high"], higher_percentiles=92.5).item()
+    assert _log(raw, found.low) == pytest.approx(max(0.0, min(low, value[0])))
+    assert _log(raw, found.high) == pytest.approx(max(high, value[0]))
+
+
+def _log(raw: Raw, at: float) -> float:
+    return math.log1p((at - raw.made) / raw.unit)
+
+
+def _scale(raw: Raw, at: float) -> float:
+    """Of the side where a time lies: the raw interval there, and one."""
+    end = raw.ends.high if at > raw.ends.value else raw.ends.low
+    return 1 + abs(_log(raw, end) - _log(raw, raw.ends.value))
 
 
 def test_a_score_says_where_between_the_raw_ends_the_truth_came() -> None:
@@ -107,7 +134,9 @@ def test_the_record_of_the_site_takes_over_from_the_measured_scores() -> None:
 def test_forecasts_that_err_alike_are_of_a_kind() -> None:
     kinds = [kind_of_end(finished, 100, alone=False) for finished in (0, 1, 25, 26, 99)]
     assert kinds == ["first", "early", "early", "late", "late"]
-    assert kind_of_end(0, 100, alone=True) == "alone first"
+    assert kind_of_end(0, 100, alone=True, blind=True) == "alone first"
+    assert kind_of_end(0, 100, alone=False, blind=True) == "blind"
+    assert kind_of_end(1, 100, alone=False, blind=True) == "early"
     assert set(MEASURED) >= {kind_of_end(n, 100, alone=alone) for n in (0, 1, 99) for alone in (True, False)}
 
 

@@ -129,6 +129,16 @@ def test_without_a_place_no_end_is_seen_and_an_ended_bag_ends_now() -> None:
     assert forecast(known(0)).end == Estimate(0.0, 0.0, 0.0)
 
 
+def test_too_little_is_known_until_a_task_finishes_or_somebody_says_what_one_takes() -> None:
+    busy = site(QueueState(now=0.0, processors=16, running=(RunningJob("1", 8, 600.0),)))
+    said, assumed = forecast(known(at=busy)), forecast(known(at=busy, surety=1.5))
+    one = forecast(known(at=busy, surety=1.5, finished=[600.0]))
+    assert said.raw is not None
+    assert assumed.raw is not None
+    assert [said.raw.kind, assumed.raw.kind] == ["first", "blind"]
+    assert [found.blind for found in (said, assumed, one)] == [False, True, False]
+
+
 def test_the_same_bag_has_the_same_forecast() -> None:
     assert forecast(known(finished=alike(30))) == forecast(known(finished=alike(30)))
 

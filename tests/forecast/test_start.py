@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import KnownQueue, QueueFutures, StartRequest, processors_for, unplanned
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part
@@ -118,6 +119,34 @@ def test_what_fits_now_by_the_limits_starts_now(queue: QueueState, p: int, tr: i
     if found.planned == NOW:
         assert found.start is not None
         assert found.start.value == NOW
+
+
+def test_a_job_fits_a_hole_by_its_limit_however_long_it_runs() -> None:
+    """Four processors are free until job 2 takes all; job 3 would run 200 s of its 2,000 s."""
+    queue = QueueState(
+        now=NOW,
+        processors=8,
+        running=(RunningJob("1", 4, NOW + 1000),),
+        pending=(PendingJob("2", 8, 1000.0), PendingJob("3", 4, 2000.0)),
+    )
+    found = futures(queue, run_shares=(0.1,), own={"1"})
+    assert found.plan.starts == {"2": NOW + 1000, "3": NOW + 2000}
+    job = found.job("3")
+    before = msgspec.structs.replace(queue, pending=queue.pending[:1])
+    asked = futures(before, run_shares=(0.1,), own={"1"}).request(request(4, 2000.0))
+    assert job.raw is not None
+    assert job.raw.ends == Estimate(NOW + 1100, NOW + 1100, NOW + 1100)
+    assert job.raw == asked.raw, "as a request behind the jobs that wait before it"
+
+
+@settings(max_examples=30)
+@given(queue=queues())
+def test_a_job_starts_no_later_than_planned_and_its_record_costs_a_bounded_number(queue: QueueState) -> None:
+    found = futures(queue)
+    assert found.jobs_beside >= 1
+    for job in queue.pending:
+        raw = found.job(job.id).raw
+        assert raw is None or raw.ends.high <= found.plan.starts[job.id]
 
 
 @settings(max_examples=30)

@@ -36,8 +36,8 @@ def told(low: float, value: float, high: float) -> StartForecast:
 
 def test_the_first_forecast_of_each_job_is_judged_once_when_it_runs() -> None:
     seen = StartsSeen()
-    seen.forecast(queue(0.0, "abc"), lambda _: told(10.0, 20.0, 30.0))
-    seen.forecast(queue(1.0, "abc"), lambda _: told(0.0, 0.0, 0.0))
+    seen.forecast(queue(0.0, "abc"), lambda _: told(10.0, 20.0, 30.0), 9)
+    seen.forecast(queue(1.0, "abc"), lambda _: told(0.0, 0.0, 0.0), 9)
     seen.looked(queue(50.0, "b", a=25.0, x=1.0))
     assert (seen.starts, seen.held, seen.error) == (1, 1, 5.0)
     seen.looked(queue(60.0, "", a=25.0, b=55.0))
@@ -51,16 +51,41 @@ def test_the_first_forecast_of_each_job_is_judged_once_when_it_runs() -> None:
 def test_partitions_reservations_and_what_has_no_start() -> None:
     seen = StartsSeen()
     waiting = queue(0.0, "ab")
-    seen.forecast(waiting, lambda id: NEVER if id == "a" else told(0.0, 1.0, 2.0))
+    seen.forecast(waiting, lambda id: NEVER if id == "a" else told(0.0, 1.0, 2.0), 9)
     held = PendingJob("reservation x", 8, 60.0, 30.0)
-    seen.forecast(QueueState(now=0.0, processors=8, pending=(held,)), lambda _: told(0.0, 1.0, 2.0))
+    seen.forecast(QueueState(now=0.0, processors=8, pending=(held,)), lambda _: told(0.0, 1.0, 2.0), 9)
     seen.looked(together({"one": queue(9.0, "", a=5.0), "two": queue(9.0, "", b=2.0)}))
     assert (seen.starts, seen.held) == (1, 1)
+
+
+def test_the_newest_jobs_are_followed_as_many_as_may_be_at_once() -> None:
+    seen = StartsSeen()
+    asked: list[str] = []
+
+    def forecast(id: str) -> StartForecast:
+        asked.append(id)
+        return NEVER
+
+    for _ in range(3):
+        seen.forecast(queue(0.0, "abcde"), forecast, 2)
+    assert asked == ["e", "d", "c", "b", "a"], "one without a start is not asked for again"
+
+
+def test_what_was_judged_is_kept_once_and_counts_again() -> None:
+    seen = StartsSeen()
+    assert seen.take_new() == ()
+    seen.forecast(queue(0.0, "ab"), lambda _: told(10.0, 20.0, 30.0), 9)
+    seen.looked(queue(50.0, "b", a=25.0))
+    kept = seen.take_new()
+    assert (len(kept), seen.take_new()) == (1, ())
+    again = StartsSeen(kept)
+    assert (again.starts, again.held, again.error, again.scores) == (1, 1, 5.0, seen.scores)
+    assert again.take_new() == ()
 
 
 def test_it_follows_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starts_seen, "MOST_FOLLOWED", 2)
     seen = StartsSeen()
-    seen.forecast(queue(0.0, "abc"), lambda _: told(0.0, 1.0, 2.0))
+    seen.forecast(queue(0.0, "abc"), lambda _: told(0.0, 1.0, 2.0), 9)
     seen.looked(queue(9.0, "", a=1.0, b=1.0, c=1.0))
     assert seen.starts == 2

@@ -81,6 +81,7 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
     return ForecastView(
         cost=cost,
         end=Estimate(*(max(now, figure) for figure in (end.low, end.value, end.high))) if end else None,
+        blind=made.forecast.blind,
         deadline=known.spec.deadline,
         in_file_order=cost is not None and known.spec.order == "file",
     )

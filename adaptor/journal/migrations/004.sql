@@ -8,3 +8,7 @@ CREATE TABLE granted_bag (                  -- their bags; what forgotten ones h
     bag         INTEGER PRIMARY KEY,
     name        TEXT NOT NULL               -- of the key
 );
+CREATE TABLE starts_seen (                  -- how the newest forecasts of others' starts held
+    site    TEXT PRIMARY KEY,
+    judged  BLOB NOT NULL                   -- msgpack of JudgedStart, the oldest first
+);

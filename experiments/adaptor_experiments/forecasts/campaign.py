@@ -93,7 +93,7 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
         jobs=piece.queue.jobs,
         shares=piece.queue.shares,
     )
-    run = submitted(bag.runtimes, site, time=bag.hint, pays=False, replicas=0)
+    run = submitted(bag.runtimes, site, time=bag.hint, pays=False, replicas=0, foresees=False)
     moments = {math.ceil(share * len(bag.runtimes)): f"{share:.0%}" for share in queue_bags.MOMENTS}
     outcome = run.run(list(moments), _GIVEN_UP)
     if not outcome.ended:

@@ -23,7 +23,7 @@ def near_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
     for (trace, scheduler), some in _sites(rows):
         soon = [row.wait <= SOON for row in some]
         ways = {
-            "drawn": ([row.value for row in some], [-row.soon + 1e-9 * row.value for row in some]),
+            "drawn": ([row.value for row in some], [row.value + 1e-3 * row.high for row in some]),
             "planned": ([row.planned for row in some],) * 2,
             "past waits": ([_or_nan(row.middle) for row in some],) * 2,
         }

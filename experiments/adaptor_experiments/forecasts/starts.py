@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import heapq
-import math
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import numpy as np
 
-from adaptor.crafting.futures.drawn_queue import drawn, planned
 from adaptor.crafting.futures.run_shares import KEPT, Ran, RunShares
 from adaptor.forecast.calibration import LOOKS, Raw, kind_of_start
-from adaptor.forecast.estimate import Estimate, estimate
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.start import KnownQueue, QueueFutures
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.simulation.jobs import Jobs, Seconds
 from adaptor.simulation.trace_run import load_jobs, replay
@@ -29,11 +27,8 @@ Scheduler = Literal["recorded", "conservative", "easy"]
 
 SOON = 600.0
 """Seconds within which a job starts soon."""
-DRAWS = 40
 _LOOK = 60.0
 """Seconds that the schedulers of the traces may take to start what can start."""
-_MOST_PENDING = 600
-"""Jobs of a queue from which it is not drawn."""
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +50,6 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     high: float
     """Of the drawn futures."""
-    soon: float
-    """Of the drawn futures, the share in which it starts soon."""
     bound: float | None
     """The binomial bound; None: too few waits were known."""
     middle: float | None
@@ -122,8 +115,16 @@ def run_piece(piece: Piece) -> list[Start]:
         last = int(np.searchsorted(ended, now, side="right"))
         shares = RunShares(ran[max(0, last - KEPT) : last])
         queue, since = queue_at(history, job)
-        waits, plan = drawn_waits(queue, since, shares, str(job), random.Random(job))  # noqa: S311
-        raw = estimate(waits)
+        known = KnownQueue(
+            queue=queue,
+            look=_LOOK,
+            run_shares=shares.known,
+            run_shares_by_job=shares.by_job(queue),
+            seen_since=since,
+        )
+        forecast = QueueFutures(known).job(str(job))
+        assert forecast.raw is not None  # every job of a trace fits its machine
+        raw = forecast.raw.ends
         bound, middle = bounds[job]
         found.append(
             Start(
@@ -135,11 +136,10 @@ def run_piece(piece: Piece) -> list[Start]:
                 limit=int(history.jobs.estimate[job]),
                 ahead=len(queue.pending) - 1,
                 wait=float(history.starts[job] - now),
-                planned=plan,
-                low=raw.low,
-                value=raw.value,
-                high=raw.high,
-                soon=sum(wait <= SOON for wait in waits) / len(waits),
+                planned=forecast.planned - now,
+                low=raw.low - now,
+                value=raw.value - now,
+                high=raw.high - now,
                 bound=bound,
                 middle=middle,
             )
@@ -194,21 +194,6 @@ def queue_at(history: History, job: int) -> tuple[QueueState, dict[str, float]]:
         limits=limits,
     )
     return queue, {f"{each}": float(history.starts[each]) for each in running}
-
-
-def drawn_waits(
-    queue: QueueState, since: Mapping[str, float], shares: RunShares, job: str, draw: random.Random
-) -> tuple[list[float], float]:
-    """The waits of a job in drawn futures, in order, and as planned by the time limits."""
-    plan = planned(queue)
-    by_limits = plan.starts[job] - queue.now
-    if by_limits <= 0 or math.isinf(by_limits) or len(queue.pending) > _MOST_PENDING:
-        return [max(0.0, by_limits)], by_limits
-    known, by_job = shares.known, shares.by_job(queue)
-    waits = [
-        drawn(queue, known, since, {job}, draw, by_job, plan).starts[job] - queue.now for _ in range(DRAWS)
-    ]
-    return sorted(waits), by_limits
 
 
 def bounds_of(history: History) -> list[tuple[float | None, float | None]]:

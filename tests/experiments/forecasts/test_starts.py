@@ -21,7 +21,7 @@ from adaptor_experiments.forecasts.starts import (
 
 ROW = Start(
     trace="a", scheduler="easy", job=0, submitted=0, processors=1, limit=60, ahead=0, wait=0.0, planned=0.0,
-    low=0.0, value=0.0, high=0.0, soon=1.0, bound=None, middle=None,
+    low=0.0, value=0.0, high=0.0, bound=None, middle=None,
 )  # fmt: skip
 
 
