@@ -77,7 +77,7 @@ PeerMessage = tuple[bytes, bytes]
 """The peer's identity, and what it sent."""
 FOREIGN = b"foreign-"
 """Begins the identities of clients that do not speak our `PROTOCOL`."""
-_KEY_CONNECTIONS = 8
+_KEY_CONNECTIONS = 16
 """Of one key with a grant: with another one, its oldest is closed."""
 
 

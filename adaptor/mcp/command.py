@@ -77,9 +77,9 @@ def grant(
     until: str | None,
     config: str | None,
 ) -> None:
-    """Make a key for an agent, or change the limits of one; prints its access file.
+    """Make a key for an agent, or change its limits.
 
-    What its bags have used by then counts.
+    Prints the path of its access file. What its bags have used so far counts.
     """
     try:
         credits = CREDITS.parse(budget, 0.0)
@@ -95,7 +95,10 @@ def grant(
 @mcp.command()
 @click.argument("name")
 def revoke(name: str) -> None:
-    """Refuse a key from now on. Its bags continue; `adaptor cancel` ends them."""
+    """Refuse a key from now on.
+
+    Its bags continue within the limits; `adaptor cancel` ends them.
+    """
     ask(api.RevokeKey(name))
 
 
@@ -138,7 +141,10 @@ def _rights(key: api.KeyView) -> str:
 @click.option("-n", "--lines", default=100, type=click.IntRange(1), help="The newest lines (default: 100).")
 @json_option
 def log(name: str | None, lines: int, as_json: bool) -> None:
-    """Show what was done with keys: grants, bags, cancellations, refusals."""
+    """Show what was done with keys.
+
+    Grants, bags, cancellations, and refusals (20 an hour at most for each key).
+    """
     told = BagReader().get(api.GetWhy(kinds=["key"], limit=lines if name is None else 1_000_000)).lines
     if name is not None:
         told = [line for line in told if line.text.startswith(f"key {name}: ")][-lines:]

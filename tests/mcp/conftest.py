@@ -8,7 +8,9 @@ from adaptor import api
 from tests.e2e.lab import Lab
 from tests.mcp.agent import SITE, Agent, ask
 
-BUDGET, MAX_PROC, CANARY = 100.0, 2, 2
+BUDGET, MAX_PROC, CANARY = 1000.0, 2, 2
+RACING = 100.0
+"""The budget of the key `racer`."""
 
 
 @pytest.fixture(scope="module")

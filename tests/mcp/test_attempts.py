@@ -28,7 +28,7 @@ from adaptor.protocol.channel import Channel, ChannelError
 from adaptor.resources import OwnNeeds
 from tests.e2e.lab import Lab, until
 from tests.mcp.agent import Agent, ask, connected, holding, most_spent, processors_at_once, rows
-from tests.mcp.conftest import BUDGET, CANARY, MAX_PROC, key_view
+from tests.mcp.conftest import BUDGET, CANARY, MAX_PROC, RACING, key_view
 
 KEY = "agent"
 
@@ -95,8 +95,17 @@ def test_03_bags_are_forgotten_to_have_their_credits_back(lab: Lab) -> None:
     assert key_view(lab).used >= used
 
 
-@pytest.mark.parametrize(("time", "budget"), [(1.0, 20.0), (1800.0, 60.0)])
-def test_04_many_bags_at_once_over_budget_or_processors(lab: Lab, time: float, budget: float) -> None:
+@pytest.fixture(scope="module")
+def racer(lab: Lab) -> str:
+    options = ("--budget", f"{RACING}", "--max-proc", f"{MAX_PROC}", "--canary", f"{CANARY}")
+    lab.run("mcp", "grant", "racer", *options)
+    return "racer"
+
+
+@pytest.mark.parametrize(("time", "budget"), [(1800.0, 60.0), (1.0, 20.0)])
+def test_04_many_bags_at_once_over_budget_or_processors(
+    lab: Lab, racer: str, time: float, budget: float
+) -> None:
     """Racing on eight connections: two long requests cost more than the budget, three short ones hold more
     processors than the cap. The last test has what they came to."""
     question = api.Submit(raw_bag(lab, *["sleep 0.5"] * 6, budget=budget, time=time))
@@ -104,14 +113,15 @@ def test_04_many_bags_at_once_over_budget_or_processors(lab: Lab, time: float, b
     def race(_: int) -> list[int]:
         return [ask(lab, question).bag for _ in range(2)]
 
-    with holding(KEY), ThreadPoolExecutor(8) as pool:
+    with holding(racer), ThreadPoolExecutor(8) as pool:
         bags = [bag for some in pool.map(race, range(8)) for bag in some]
     assert len(set(bags)) == 16
-    until(lambda: lab.status(bags[0])["done"], "the first results")
-    view = key_view(lab)
-    assert view.used + view.reserved <= BUDGET
+    until(lambda: any(view.done for view in ask(lab, api.GetBags("recent"), racer).bags[-16:]), "a result")
+    view = key_view(lab, racer)
+    assert view.used + view.reserved <= RACING
     assert view.held <= MAX_PROC
-    assert ask(lab, api.Cancel(bags), KEY) > 0
+    assert ask(lab, api.Cancel(bags), racer) > 0
+    until(lambda: not key_view(lab, racer).held, "its pilots end")
 
 
 # --- processors and the canary -----------------------------------------------------------------------
@@ -121,10 +131,12 @@ def test_05_a_task_that_is_larger_than_the_cap(lab: Lab, agent: Agent) -> None:
     options = {"cpus": str(MAX_PROC + 1)}
     bag = agent.call("submit", tasks=["true"], options=options, budget=12)["submitted"]["bag"]
     told = until(
-        lambda: [line for line in ask(lab, api.GetWhy(bag=bag)).lines if "of 2 processors" in line.text],
+        lambda: [
+            line for line in ask(lab, api.GetWhy(bag=bag, limit=500)).lines if f"bag {bag} waits" in line.text
+        ],
         "a reason",
     )
-    assert "the smallest request has 3" in told[-1].text
+    assert "of 2 processors: the smallest request has 3" in told[-1].text
     assert agent.call("watch", bag=bag, wait=1)["bag"]["running"] == 0
     agent.call("cancel", bag=bag)
 
@@ -333,7 +345,7 @@ def test_22_connections_that_fill_the_port(lab: Lab) -> None:
                 break
             except OSError:
                 closed += 1
-        assert closed >= 32
+        assert closed >= 24
 
 
 # --- files, names and variables ------------------------------------------------------------------------
@@ -391,19 +403,27 @@ def test_26_tasks_that_call_the_adaptor(lab: Lab) -> None:
 
 
 @pytest.fixture(scope="module")
-def bags(lab: Lab) -> set[int]:
-    """Of the key, once all have ended, their pilots are settled, and the daemon has left its journal."""
+def bags(lab: Lab, racer: str) -> dict[str, set[int]]:
+    """By key, once all have ended, their pilots are settled, and the daemon has left its journal."""
     ask(lab, api.Cancel(sorted(own(lab))), KEY)
-    until(lambda: not key_view(lab).reserved, "all pilots are settled")
+    until(lambda: not any(key_view(lab, key).reserved for key in (KEY, racer)), "all pilots are settled")
     lab.run("daemon", "stop")
-    return {bag for (bag,) in rows(lab, "SELECT bag FROM granted_bag WHERE name = ?", KEY)}
+    found: dict[str, set[int]] = {}
+    for bag, name in rows(lab, "SELECT bag, name FROM granted_bag"):
+        found.setdefault(name, set()).add(bag)
+    return found
 
 
-def test_99_the_limits_held_at_all_times(lab: Lab, bags: set[int]) -> None:
-    assert len(bags) > 25
-    assert BUDGET / 2 < most_spent(lab, bags) <= BUDGET
-    assert processors_at_once(lab, bags) == MAX_PROC
-    kept = {bag for (bag,) in rows(lab, "SELECT id FROM bag")} & bags
+def test_99_the_limits_held_at_all_times(lab: Lab, bags: dict[str, set[int]]) -> None:
+    assert (len(bags[KEY]) > 5, len(bags["racer"])) == (True, 32)
+    assert 0 < most_spent(lab, bags[KEY]) <= BUDGET
+    assert RACING / 2 < most_spent(lab, bags["racer"]) <= RACING
+    assert processors_at_once(lab, bags["racer"]) == MAX_PROC
+    assert 0 < processors_at_once(lab, bags[KEY]) <= MAX_PROC
+    kept = {bag for (bag,) in rows(lab, "SELECT id FROM bag")}
     told = "\n".join(text for (text,) in rows(lab, "SELECT text FROM decision WHERE kind = 'key'"))
-    assert all(f"key agent: submitted bag {bag} (" in told for bag in kept), "each has its line"
+    for key, own_bags in bags.items():
+        assert all(f"key {key}: submitted bag {bag} (" in told for bag in own_bags & kept), (
+            "each has its line"
+        )
     assert told.count("key agent: refused: ") == 20, "and not more than a flood may fill"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.access import Credentials
-from adaptor.protocol.channel import Channel, ChannelError, Party
+from adaptor.protocol.channel import LARGEST_FROM_KEY, Channel, ChannelError, Party, fingerprint
 from adaptor.protocol.keys import new_identity
 from tests.protocol.peers import client_hello
 
@@ -210,3 +210,30 @@ def test_damaged_keys_are_an_error_of_ours(certificate: str, key: str, tmp_path:
         Party(Credentials(certificate, key), SERVER.certificate, server=False)
     with pytest.raises(ChannelError, match="damaged"):
         Party(WORKER, "\N{SNOWMAN}", server=False)
+
+
+# --- keys with a grant ----------------------------------------------------------------------------
+
+
+def test_a_key_with_a_grant_is_let_in_and_named_until_it_is_refused() -> None:
+    listening = Party(SERVER, CLIENT.certificate, server=True)
+    first, second = new_identity("key a 1"), new_identity("key a 2")
+    calling = Party(first, SERVER.certificate, server=False)
+    turned_away(calling, listening)
+    listening.accept(first.certificate)
+    listening.accept(second.certificate)
+    for own, key in ((first, fingerprint(first.certificate)), (CLIENT, "")):
+        here = listening.channel(2 * LARGEST_FROM_KEY)
+        there = Party(own, SERVER.certificate, server=False).channel(2 * LARGEST_FROM_KEY)
+        here.receive(there.outgoing())
+        there.receive(here.outgoing())
+        here.receive(there.outgoing())
+        assert (here.proven, here.key, there.key) == (True, key, "")
+        there.send(b"x" * (LARGEST_FROM_KEY + 1))
+        if key:
+            with pytest.raises(ChannelError, match="too large"):
+                here.receive(there.outgoing())
+        else:
+            assert here.receive(there.outgoing())
+    listening.refuse(first.certificate)
+    turned_away(calling, listening)
