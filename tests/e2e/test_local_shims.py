@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 
@@ -81,13 +82,16 @@ class Shell:
 
 
 @pytest.fixture
-def shell(lab: Lab) -> Shell:
+def shell(lab: Lab) -> Iterator[Shell]:
     """With a daemon, and with a process that answers for the commands, as after the first of them."""
     shell = Shell(lab)
     lab.run("daemon", "start")
-    leave_behind(str(lab.root / "bin"))
+    process = leave_behind(str(lab.root / "bin"))
+    assert process is not None
     until((lab.root / "bin" / socket_name()).exists, "the process listens")
-    return shell
+    yield shell
+    process.kill()
+    process.wait()
 
 
 def test_small_jobs_run_in_a_bag(shell: Shell) -> None:
