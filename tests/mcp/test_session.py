@@ -40,7 +40,7 @@ def test_a_bag_from_its_plan_to_its_report(lab: Lab, agent: Agent) -> None:
     assert f"key agent: submitted bag {bag} ('words'): 6 tasks, budget 5" in log
     assert agent.call("cancel", bag=bag) == {"cancelled": 0}
     (key,) = lab.run("mcp", "keys").stdout.splitlines()[1:]
-    assert key.split()[:2] == ["agent", "1000"]
+    assert key.split()[:2] == ["agent", "1,000"]
     assert key.endswith("of 2         1  submit, canary 2")
 
 
