@@ -60,7 +60,7 @@ class Party:
         if server:
             self._context.num_tickets = 0  # no session is resumed, so none can be replayed
         self._peers: dict[bytes, str] = {}
-        """By accepted certificate (DER): its fingerprint, if it is that of a key with a grant."""
+        """By accepted certificate (DER) of a key with a grant: its fingerprint."""
         try:
             self._peers[ssl.PEM_cert_to_DER_cert(peer)] = ""
             self._context.load_verify_locations(cadata=peer)
@@ -97,7 +97,7 @@ class Channel:
         self.proven = False
         """Whether the peer has proved who it is. Before, no message passes in either direction."""
         self.key = ""
-        """The fingerprint of the peer's certificate, if it is that of a key with a grant."""
+        """The fingerprint of the certificate of a peer whose key has a grant."""
         self._tls, self._incoming, self._outgoing = tls, incoming, outgoing
         self._peers = peers
         self._largest = largest
