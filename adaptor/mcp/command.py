@@ -80,6 +80,10 @@ def grant(
     """Make a key for an agent, or change its limits.
 
     Prints the path of its access file. What its bags have used so far counts.
+
+    \b
+    Example:
+      adaptor mcp grant agent --budget 20 --max-proc 64 --until 12h
     """
     try:
         credits = CREDITS.parse(budget, 0.0)
@@ -98,6 +102,10 @@ def revoke(name: str) -> None:
     """Refuse a key from now on.
 
     Its bags continue within the limits; `adaptor cancel` ends them.
+
+    \b
+    Example:
+      adaptor mcp revoke agent
     """
     ask(api.RevokeKey(name))
 
@@ -105,7 +113,12 @@ def revoke(name: str) -> None:
 @mcp.command()
 @json_option
 def keys(as_json: bool) -> None:
-    """Show all keys, their limits and what is left."""
+    """Show all keys, their limits and what is left.
+
+    \b
+    Example:
+      adaptor mcp keys
+    """
     found = ask(api.GetKeys())
     if as_json:
         print_json(found)
@@ -144,6 +157,10 @@ def log(name: str | None, lines: int, as_json: bool) -> None:
     """Show what was done with keys.
 
     Grants, bags, cancellations, and refusals (20 an hour at most for each key).
+
+    \b
+    Example:
+      adaptor mcp log agent
     """
     told = BagReader().get(api.GetWhy(kinds=["key"], limit=lines if name is None else 1_000_000)).lines
     if name is not None:
