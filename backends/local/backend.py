@@ -31,8 +31,7 @@ from backends.scripts import with_prologue
 _log = logging.getLogger(__name__)
 
 _KEPT_JOBS = 200
-_KEPT_SECONDS = 24 * 3600.0
-"""Seconds for which ended jobs are remembered, the newest `_KEPT_JOBS` of them."""
+"""Of ended jobs the newest are remembered, whenever they ended: the time of day may have been set since."""
 
 
 class LocalBackend(Backend):
@@ -146,13 +145,8 @@ class LocalBackend(Backend):
         return self._entries() if startable else entries
 
     def _forget_old(self) -> None:
-        ended = [entry for entry in self._entries() if entry.ended is not None]
-        kept = {
-            entry.job.id
-            for entry in ended[-_KEPT_JOBS:]
-            if (time.time() - (entry.ended or 0.0)) < _KEPT_SECONDS
-        }
-        self._store.forget([entry.job.id for entry in ended if entry.job.id not in kept])
+        ended = [entry.job.id for entry in self._entries() if entry.ended is not None]
+        self._store.forget(ended[:-_KEPT_JOBS])
 
 
 _CODE = Path(backends.__file__).parents[1]

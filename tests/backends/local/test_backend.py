@@ -156,6 +156,18 @@ def test_nothing_is_open_to_others(site: LocalSite) -> None:
     assert all(stat.S_IMODE(note.stat().st_mode) == 0o600 for note in site.state.iterdir())
 
 
+def test_an_end_is_told_after_the_time_of_day_was_set_far_ahead(
+    site: LocalSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = site.submit("true")
+    end = site.reaches(id, JobState.COMPLETED).end
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 400 * 86_400)
+    site.submit("true")
+    (report,) = site.backend.jobs([id], "-")
+    assert report.end == end
+
+
 def test_old_jobs_are_forgotten_and_their_ids_are_not_used_again(
     site: LocalSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
