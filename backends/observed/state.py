@@ -258,16 +258,11 @@ def _coming_reservations(seen: Observation) -> list[PendingJob]:
     return found
 
 
-def considered(jobs: Iterable[JobRow]) -> list[JobRow]:
-    """The jobs for which the scheduler looks for a place, in its order."""
-    return sorted((job for job in jobs if job.waits), key=lambda job: job.place)
-
-
 def _pending(seen: Observation, under: object) -> Iterator[PendingJob]:
     """In the order in which the scheduler considers them. `under`: as for `_running`."""
     related = frozenset(seen.site.members)
     usual, most = seen.site.usual_size, seen.site.processors
-    waiting = considered(seen.jobs)
+    waiting = sorted((job for job in seen.jobs if job.waits), key=lambda job: job.place)
     found = seen.known.pending.of(
         lambda job, _: tuple(_pending_jobs(seen, job, usual, most)) if _concerns(job, related) else (),
         waiting,

@@ -204,16 +204,16 @@ class ClientEndpoint:
 
     async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:
-            if takes_time(data, same=ClientIdentity.of(identity).same):
-                task = asyncio.create_task(self._answer(identity, data))
+            who = ClientIdentity.of(identity)
+            if takes_time(data, same=who.same):
+                task = asyncio.create_task(self._answer(identity, who, data))
                 self._background.add(task)
                 task.add_done_callback(self._background.discard)
             else:
-                await self._answer(identity, data)
+                await self._answer(identity, who, data)
 
-    async def _answer(self, identity: bytes, data: bytes) -> None:
+    async def _answer(self, identity: bytes, who: ClientIdentity, data: bytes) -> None:
         """Any failure is an answer too."""
-        who = ClientIdentity.of(identity)
         self._at_once[who.key] += 1
         try:
             if who.key and self._at_once[who.key] > _AT_ONCE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections import Counter
 
 import msgspec
 
@@ -63,7 +64,7 @@ def _revoke(running: RunningDaemon, question: api.RevokeKey) -> None:
 @answers(api.GetKeys)
 def _keys(running: RunningDaemon, _: api.GetKeys) -> list[api.KeyView]:
     core, views = running.core, []
-    bags = list(core.grants.key_of.values())
+    bags = Counter(core.grants.key_of.values())
     for key in core.grants.keys.values():
         at = core.ledger.joint(key.name)
         views.append(
@@ -75,7 +76,7 @@ def _keys(running: RunningDaemon, _: api.GetKeys) -> list[api.KeyView]:
                 reserved=in_credits(at.reserved),
                 left=in_credits(max(0, at.left)),
                 held=at.held,
-                bags=bags.count(key.name),
+                bags=bags[key.name],
             )
         )
     return views

@@ -155,11 +155,6 @@ def _next(text: str, start: int) -> int:
     return end + 1 or -1
 
 
-def parse_job_details(text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
-    """As `JobRecords.read`, of a first look."""
-    return JobRecords().read(text, rows)
-
-
 def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
     record = _record(text, 0, {row.id: row})[1]

@@ -11,7 +11,7 @@ from hypothesis import given
 from backends.slurm import fields, parse
 from backends.slurm.parse import parse_associations, parse_qos
 from backends.slurm.placing.gres import gres_counts, parse_license_rows, parse_node_details
-from backends.slurm.placing.job_details import parse_job_details
+from backends.slurm.placing.job_details import JobRecords
 from backends.slurm.placing.restriction import parse_licenses
 from tests.backends.slurm.answers import MARK, RELEASES
 from tests.backends.slurm.answers import recorded as answered
@@ -31,7 +31,7 @@ PARSERS: list[Callable[[str], Any]] = [
     parse_associations,
     parse_qos,
     parse_node_details,
-    lambda text: parse_job_details(text, ROWS),
+    lambda text: JobRecords().read(text, ROWS),
     parse_license_rows,
 ]
 

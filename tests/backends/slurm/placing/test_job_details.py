@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adaptor.resources import Part
 from backends.base import SchedulerError
 from backends.slurm import parse, questions
-from backends.slurm.placing.job_details import JobDetail, JobWish, parse_job_details, parse_only_job
+from backends.slurm.placing.job_details import JobDetail, JobRecords, JobWish, parse_only_job
 from backends.slurm.questions import Questions, SlurmReading
 from backends.slurm.rows import QueueRow
 from tests.backends.slurm.answers import MARK, RELEASES, Answers, recorded
@@ -147,18 +147,18 @@ def test_a_record_of_another_form_is_reported(
     answered: Callable[[str], str], rows: dict[str, QueueRow]
 ) -> None:
     text = answered("job_details-alone").replace(" JobState=", " Estado=")
-    details = parse_job_details(text, {"1": rows["uneven"]})
+    details = JobRecords().read(text, {"1": rows["uneven"]})
     assert (details.found, details.unread) == ({}, ("1",))
 
 
 @pytest.mark.parametrize("text", ["", "\n", "No jobs in the system\n"])
 def test_no_jobs(text: str) -> None:
-    assert parse_job_details(text, {}).found == {}
+    assert JobRecords().read(text, {}).found == {}
 
 
 def test_what_is_no_answer_about_jobs() -> None:
     with pytest.raises(SchedulerError, match="'Segmentation fault'"):
-        parse_job_details("Segmentation fault", {})
+        JobRecords().read("Segmentation fault", {})
 
 
 def test_no_more_than_some_jobs_are_asked_for_alone(
@@ -237,7 +237,7 @@ def test_no_text_of_a_user_changes_what_is_read_of_any_job(
     )
     quiet = "\n".join(re.sub(r"\{\w+\}", "(null)", line) for line in LINES[release].values())
     unnamed = {id: msgspec.structs.replace(row, name="", account="") for id, row in ROWS[release].items()}
-    assert found.found == parse_job_details(quiet, unnamed).found
+    assert found.found == JobRecords().read(quiet, unnamed).found
     assert found.found.keys() == set(IDS)
 
 
