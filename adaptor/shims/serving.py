@@ -13,6 +13,7 @@ import fcntl
 import gc
 import os
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -39,8 +40,13 @@ _WAITING = 1024
 """Callers that may wait to be heard; more wait to connect."""
 _PEER = struct.Struct("iII")
 """SO_PEERCRED: process, user, group."""
-_LATER = ("adaptor.cli.daemon_process", "adaptor.config.loading", "adaptor.bagfile.scripts.values")
-"""What commands import when they need it."""
+_LATER = (
+    "adaptor.cli.daemon_process",
+    "adaptor.config.loading",
+    "adaptor.bagfile.scripts.values",
+    "encodings.idna",
+)
+"""What commands import when they need it; the last is for an address."""
 
 
 def leave_behind(folder: str) -> subprocess.Popen[bytes] | None:
@@ -82,7 +88,8 @@ def main() -> None:
 
 
 def _warm_up() -> None:
-    """Read a script: patterns and codecs are compiled with their first use."""
+    """Read a script, and load OpenSSL: patterns are compiled and tables made with their first use."""
+    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     given = SBATCH.table.leading(["--time=1", "--output=%j"])[0]
     SmallJob(b"#!/bin/sh\n", "warm", given, [], Rules(), dependencies(given)).tasks({}, b"")
 
