@@ -140,6 +140,8 @@ class GetTasks(Question[list[TaskView]], frozen=True):
     """Words of `TaskView.state`; empty: all. Waiting ones that a worker holds are among the running."""
     after: int = -1
     limit: int = 2_000
+    numbers: list[int] | None = None
+    """Only these; None: all."""
 
 
 class TaskEvent(msgspec.Struct, frozen=True, array_like=True):

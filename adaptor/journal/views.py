@@ -204,6 +204,12 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     """
     (bag,) = bags(db, str(question.bag))
     states = f"AND t.state IN ({','.join('?' * len(question.states))})" if question.states else ""
+    numbers, only = "", []
+    if question.numbers is not None:
+        numbers, only = (
+            "AND t.number IN (SELECT value FROM json_each(?))",
+            [msgspec.json.encode(question.numbers).decode()],
+        )
     outputs = ScriptOutputs(db, question.bag)
 
     def made(row: dict[str, Any]) -> dict[str, Any]:
@@ -227,8 +233,8 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
         TaskView,
         "task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
         " AND a.number = COALESCE(t.result, t.attempts)"
-        f" WHERE t.bag = ? AND t.number > ? {states} ORDER BY t.number LIMIT ?",
-        (question.bag, question.after, *map(_stored, question.states), question.limit),
+        f" WHERE t.bag = ? AND t.number > ? {states} {numbers} ORDER BY t.number LIMIT ?",
+        (question.bag, question.after, *map(_stored, question.states), *only, question.limit),
         named={
             "task": "t.number",
             "state": "t.state",

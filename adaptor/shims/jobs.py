@@ -179,34 +179,40 @@ class Jobs:
 
     def of(self, wanted: Sequence[Named]) -> list[Job]:
         """These jobs, without those that are not there, each once."""
+        by_bag: dict[int, dict[int, Named]] = {}
+        for named in wanted:
+            bag, task = place_of(named.number)
+            by_bag.setdefault(bag, {})[task] = named
+        heads = {job.number: job for bag, tasks in by_bag.items() for job in self._named(bag, sorted(tasks))}
         found: dict[tuple[int, int], Job] = {}
         for each in wanted:
-            found.update({(job.bag, job.task): job for job in self._one(each)})
+            if (head := heads.get(each.number)) is not None:
+                found.update({(job.bag, job.task): job for job in self._one(each, head)})
         return list(found.values())
 
-    def _one(self, wanted: Named) -> Iterator[Job]:
-        bag, first = place_of(wanted.number)
+    def _named(self, bag: int, tasks: Sequence[int]) -> Iterator[Job]:
         try:
-            head = next(self._page(bag, first, 1), None)
-            if head is None:
-                return
-            if head.array != head.number and wanted.indices is None:
-                yield head
-                return
-            after = first
-            while page := list(self._page(bag, after, _PAGE)):
-                for job in page:
-                    if job.array != wanted.number:
-                        return
-                    if wanted.indices is None or job.index in wanted.indices:
-                        yield job
-                after = page[-1].task + 1
+            for first in range(0, len(tasks), _PAGE):
+                yield from self._jobs(api.GetTasks(bag, limit=_PAGE, numbers=tasks[first : first + _PAGE]))
         except UsageError:  # there is no such bag
             return
 
-    def _page(self, bag: int, first: int, limit: int) -> Iterator[Job]:
-        views = self._reader.get(api.GetTasks(bag, after=first - 1, limit=limit))
-        return filter(None, (job_of(view, self.now) for view in views))
+    def _one(self, wanted: Named, head: Job) -> Iterator[Job]:
+        """The job of this number, or the elements of its array."""
+        if head.array != head.number and wanted.indices is None:
+            yield head
+            return
+        after = head.task - 1
+        while page := list(self._jobs(api.GetTasks(head.bag, after=after, limit=_PAGE))):
+            for job in page:
+                if job.array != wanted.number:
+                    return
+                if wanted.indices is None or job.index in wanted.indices:
+                    yield job
+            after = page[-1].task
+
+    def _jobs(self, question: api.GetTasks) -> Iterator[Job]:
+        return filter(None, (job_of(view, self.now) for view in self._reader.get(question)))
 
     def all(self, *, ended: bool) -> Iterator[Job]:
         """All jobs. `ended`: those that have ended, too."""

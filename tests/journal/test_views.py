@@ -73,6 +73,10 @@ def test_tasks_by_state_and_page(world: World) -> None:
     assert [(task.task, task.exit_code, task.attempts) for task in done] == [(0, 0, 1)]
     page = tasks(db, api.GetTasks(bag, after=1, limit=2))
     assert [task.task for task in page] == [2, 3]
+    few = tasks(db, api.GetTasks(bag, states=["done", "waiting"], numbers=[9, 4, 0]))
+    assert [task.task for task in few] == [0, 4]
+    limit_parameters(db)
+    assert len(tasks(db, api.GetTasks(bag, numbers=list(range(MANY))))) == 5
 
 
 def test_a_task_that_was_tried_again_shows_its_last_attempt(world: World, tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from adaptor import api
 from adaptor.batch_script import FIRST_JOB, Element, place_of
-from adaptor.shims.jobs import Named, job_of, named, split
+from adaptor.client.reading import Reader
+from adaptor.errors import UsageError
+from adaptor.shims.jobs import Jobs, Named, job_of, named, split
 
 LARGEST_OF_SLURM = 0x03FF0000
 """MaxJobId of slurm.conf(5), at most."""
@@ -23,6 +25,12 @@ def view(**values: Any) -> api.TaskView:
         "job": job,
     }  # fmt: skip
     return api.TaskView(**{**usual, **values})
+
+
+def numbered(bag: int, task: int) -> api.TaskView:
+    number = Element(bag, task, None).job
+    job = api.JobView(number=number, submitted=10.0, cpus=1, limit=60.0, cwd="/here")
+    return view(bag=bag, task=task, job=job)
 
 
 @given(st.integers(1, 2**31), st.integers(0, 99_999_998))
@@ -109,3 +117,21 @@ def test_a_running_job_has_run_until_now() -> None:
 
 def test_tasks_of_other_bags_are_no_jobs() -> None:
     assert job_of(view(job=None), 30.0) is None
+
+
+def test_many_jobs_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """squeue and sacct get hundreds of numbers from workflow managers."""
+    asked: list[api.GetTasks] = []
+
+    def answer(_reader: Reader, question: api.GetTasks) -> list[api.TaskView]:
+        asked.append(question)
+        if question.bag not in (3, 4):
+            raise UsageError("no such bag")
+        assert question.numbers is not None
+        return [numbered(question.bag, task) for task in question.numbers if task < 900]
+
+    monkeypatch.setattr(Reader, "get", answer)
+    wanted = [Named(Element(bag, task, None).job) for bag in (4, 3, 5) for task in range(1_000)]
+    found = Jobs().of([*wanted, wanted[0]])
+    assert [(job.bag, job.task) for job in found] == [(bag, task) for bag in (4, 3) for task in range(900)]
+    assert len(asked) == 3
