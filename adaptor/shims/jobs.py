@@ -190,7 +190,7 @@ class Jobs:
                 found.update({(job.bag, job.task): job for job in self._one(each, head)})
         return list(found.values())
 
-    def _named(self, bag: int, tasks: Sequence[int]) -> Iterator[Job]:
+    def _named(self, bag: int, tasks: list[int]) -> Iterator[Job]:
         try:
             for first in range(0, len(tasks), _PAGE):
                 yield from self._jobs(api.GetTasks(bag, limit=_PAGE, numbers=tasks[first : first + _PAGE]))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -242,3 +245,61 @@ def test_the_daemon_is_started_where_none_runs(lab: Lab) -> None:
     lab.run("daemon", "stop")
     refused = shell.run("scancel", waiting, expect=1)
     assert "no daemon runs that could cancel jobs: adaptor daemon start" in refused.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be two users")
+def test_two_users_have_bags_of_their_own(tmp_path: Path) -> None:
+    """The same numbers, on the same machine, at the same time."""
+    people = [Person(tmp_path / name, name, number) for name, number in (("ada", 65533), ("bob", 65534))]
+    ada, bob = people
+    try:
+        jobs = {person.submit("-o", "out", "--wrap", "id -u; sleep 300") for person in people}
+        (job,) = jobs
+        for person in people:
+            until((person.work / "out").exists, "the job runs")
+            assert (person.work / "out").stat().st_uid == person.number
+        ada.run("scancel", job)
+        until(lambda: ada.state(job) == "CANCELLED", "the job has ended")
+        assert bob.state(job) == "RUNNING"
+    finally:
+        for person in people:
+            person.run(*person.adaptor, "daemon", "stop", "--pilots")
+            shutil.rmtree(person.shims)  # the process behind them ends
+
+
+class Person:
+    """A user with a folder, a daemon and shims of their own, who may read what Python root has."""
+
+    def __init__(self, root: Path, name: str, number: int) -> None:
+        self.number, self.work, self.shims = number, root / "work", root / "bin"
+        may_read = (f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient"))
+        self.become = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups", *may_read]
+        self.adaptor = [sys.executable, "-m", "adaptor.cli"]
+        config = root / "site.yaml"
+        for folder in (root, self.work):
+            folder.mkdir(mode=0o700)
+            os.chown(folder, number, number)
+        config.write_text("sites: {here: {backend: local, processors: 1, initial_tr: 5m}}")
+        self.environment = {
+            "PATH": f"{self.shims}:/usr/bin:/bin", "HOME": str(root), "USER": name, "LOGNAME": name,
+            "ADAPTOR_DIR": str(root / "state"), "ADAPTOR_CONFIG": str(config),
+        }  # fmt: skip
+        self.run(*self.adaptor, "shims", str(self.shims))
+
+    def run(self, *words: str) -> str:
+        done = subprocess.run(
+            [*self.become, *words],
+            cwd=self.work,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not done.returncode, f"{words}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def submit(self, *words: str) -> str:
+        return self.run("sbatch", "--parsable", "--time=5", *words).strip()
+
+    def state(self, job: str) -> str:
+        return self.run("sacct", "-n", "-P", "-o", "State", "-j", job).strip()
