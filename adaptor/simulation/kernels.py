@@ -369,7 +369,7 @@ def ask(t: State, k: int, place: int) -> None:
     t.waiting[k, W_NEED], t.waiting[k, W_LIMIT] = t.live[place, NEED], t.live[place, LIMIT]
 
 
-@kernel
+@inlined
 def enter(t: State, job: int) -> None:
     """A job is submitted now; `has_room` said yes."""
     roll(t)
@@ -400,7 +400,7 @@ def leave(t: State, place: int, begin: int, end: int) -> None:
         compress(t)
 
 
-@kernel
+@inlined
 def drop(t: State, k: int) -> None:
     """Take row k out of the waiting jobs."""
     t.s[WAITING] -= 1
@@ -441,7 +441,7 @@ def reshape(t: State, k: int) -> None:
         easy_pass(t)
 
 
-@kernel
+@inlined
 def put(t: State, end: int, job: int, order: int, place: int) -> None:
     """Enter a job into the sorted list of the running ones."""
     i = t.s[RUNNING]
@@ -457,7 +457,7 @@ def put(t: State, end: int, job: int, order: int, place: int) -> None:
     t.running[i, RUN_ORDER], t.running[i, RUN_PLACE] = order, place
 
 
-@kernel
+@inlined
 def remove(t: State, i: int) -> None:
     """Take row i out of the running jobs."""
     t.s[RUNNING] -= 1
@@ -466,7 +466,7 @@ def remove(t: State, i: int) -> None:
             t.running[row, column] = t.running[row + 1, column]
 
 
-@kernel
+@inlined
 def start_due(t: State) -> None:
     """Start the job whose reservation is the first made of those that begin now."""
     due, now, n = -1, t.s[NOW], t.trace.shape[0]
@@ -488,7 +488,7 @@ def start_due(t: State) -> None:
     drop(t, due)
 
 
-@kernel
+@inlined
 def end_first(t: State) -> None:
     job, place, n = t.running[0, RUN_JOB], t.running[0, RUN_PLACE], t.trace.shape[0]
     remove(t, 0)
