@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.simulation.files import ReplayError, TraceError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, JobType, Settings, submission
+from adaptor_simulation.files import ReplayError, TraceError
 from tests.simulation.invoking_replay import call
 from tests.simulation.swf_text import line
 

@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.grid_job import GridResult
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.derose.comparison import compare
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.sample import load, run_sample, terms_of
+from adaptor_simulation.cluster import cluster_of_processors
+from adaptor_simulation.grid_job import GridResult
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Jobs
 from tests.experiments.derose.made_outcomes import outcomes
 
 ROOT = Path(__file__).parents[3]
