@@ -47,6 +47,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.nightly
 def test_all_that_a_reader_gets_also_where_it_was_stopped(traces, tmp_path):
     out = tmp_path / "out"
     experiment(traces, out, "--samples", "1", mean="100,1000")
