@@ -58,7 +58,6 @@ def described(
     word: str,
     names: Sequence[str],
     more: Sequence[str] = (),
-    policy: Policy | None = None,
 ) -> str:
     """The text of a configuration: the first entry as a site, the others as comments.
 
@@ -67,10 +66,9 @@ def described(
         against: what a check compares the text with.
         word: what the scheduler calls partitions, in the plural.
         names: of those that could be one site.
-        more: lines below the first entry.
-        policy: what the operator allows, the limits stay within it; None: the policy of this machine.
+        more: lines below the first entry. The limits stay within the policy of this machine.
     """
-    allowed = read_policy() if policy is None else policy
+    allowed = read_policy()
     first, *others = (_site_lines(site, allowed) for site in sites)
     text = _HEAD.format(of, against) + "\n".join([*first, *_partition_lines(names, word), *more]) + "\n"
     return text + "".join("\n" + "".join(f"# {line}\n" for line in lines) for lines in others)

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from adaptor.simulation.cluster import Policy
-from adaptor.simulation.trace_run import load_jobs, replay
 from adaptor_experiments.derose.design import WORKLOADS, Settings
 from adaptor_experiments.derose.sample import load, run_sample
 from adaptor_experiments.transparent.design import MACHINES
+from adaptor_simulation.cluster import Policy
+from adaptor_simulation.trace_run import load_jobs, replay
 from bench.stopwatch import median_seconds
 from bench.table import Row, show, timed
 

@@ -32,8 +32,7 @@ class Module:
 
     @property
     def room(self) -> str:
-        """The folder or file below `adaptor/` that holds the module; `backends` is one room, and so are the
-        experiments."""
+        """The folder or file below `adaptor/` that holds the module; each other package is one room."""
         parts = self.name.split(".")
         return parts[1] if parts[0] == "adaptor" and len(parts) > 1 else parts[0].removeprefix("adaptor_")
 
@@ -43,7 +42,7 @@ Tree = Mapping[str, Module]
 
 PACKAGES = (
     *("adaptor", "backends"),
-    "experiments/adaptor_experiments",
+    *("experiments/adaptor_experiments", "experiments/adaptor_simulation"),
     *("plugins/donation-agents/adaptor_donation_agents", "plugins/torque/adaptor_torque"),
 )
 

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from adaptor.simulation.files import ReplayError, naming, write_whole
+from adaptor_simulation.files import ReplayError, naming, write_whole
 
 Some = TypeVar("Some")
 Result = TypeVar("Result")

@@ -24,8 +24,8 @@ import numpy as np
 from adaptor.bag_spec import TaskKind
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.kinds.earlier import KEPT, earlier_tasks, record_of
-from adaptor.simulation.traces.swf import Field, Trace
-from adaptor.simulation.traces.swf_read import read_trace
+from adaptor_simulation.traces.swf import Field, Trace
+from adaptor_simulation.traces.swf_read import read_trace
 
 _GAP = 1800.0
 """Seconds between two submissions of a bag, at most."""

@@ -29,14 +29,14 @@ from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
 from adaptor_experiments.resumable import in_processes
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.kernels import Array
 
 _APART, _SHARE = 1200.0, 6
 """Decisions that do nothing are questioned after so many seconds, or this share of the bag's age."""

@@ -20,10 +20,10 @@ from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
-from adaptor.simulation.cluster import Policy, cluster_of_processors
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.jobs import Jobs
+from adaptor_simulation.cluster import Policy, cluster_of_processors
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Jobs
 from tests.campaign.foresight import with_foresight
 from tests.campaign.heuristics_live import CPUS, NODES, Scene, interval, scene_of
 

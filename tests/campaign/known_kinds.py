@@ -29,11 +29,11 @@ import numpy as np
 
 from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import EarlierTasks
-from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.design import WORKLOADS, JobType, Settings
 from adaptor_experiments.derose.sample import Piece, cluster_at, jobs_of, pieces, terms_of
+from adaptor_simulation.grid_job import GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.kernels import Array
 
 MULTIPLES = (0.5, 0.7, 1.0, 1.5, 2.0)
 _OTHERWISE = 0.06

@@ -28,13 +28,13 @@ import numpy.typing as npt
 from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
-from adaptor.simulation.cluster import Policy, cluster_of_processors
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.design import JobType
 from adaptor_experiments.derose.sample import load
+from adaptor_simulation.cluster import Policy, cluster_of_processors
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.kernels import Array
 from tests.campaign.heuristics_live import interval
 
 Mask = npt.NDArray[np.bool_]

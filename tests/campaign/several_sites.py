@@ -23,10 +23,10 @@ from adaptor.model import Limits
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.driver import SimulatedDriver
-from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
-from adaptor.simulation.scene.world import World
-from adaptor.simulation.worker import Attempt
+from adaptor_simulation.driver import SimulatedDriver
+from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
+from adaptor_simulation.scene.world import World
+from adaptor_simulation.worker import Attempt
 from tests.campaign.heuristic_scenes import INITIAL_TR, jobs_of
 from tests.campaign.heuristics_live import CPUS, NODES, Scene, interval, scene_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.simulation.traces.swf_read import parse_trace
+from adaptor_simulation.traces.swf_read import parse_trace
 from tests.campaign.earlier_bags import KEYS, bags_of, foretold
 
 DAY = 86_400

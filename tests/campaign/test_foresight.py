@@ -7,8 +7,8 @@ import pytest
 
 from adaptor.crafting.situation import Demand, PlanningView, SiteRules
 from adaptor.model import Limits, QueueState
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
 from tests.campaign.foresight import alternatives, with_foresight
 from tests.simulation.trace_strategies import jobs_from
 

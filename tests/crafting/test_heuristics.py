@@ -9,7 +9,7 @@ from typing import get_args
 from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
 from adaptor.crafting.planner import PLANNERS
 
-SOURCE = Path(__file__).parents[2] / "adaptor"
+ROOT = Path(__file__).parents[2]
 
 
 def test_every_name_has_its_traits_and_its_function() -> None:
@@ -20,7 +20,8 @@ def test_every_name_has_its_traits_and_its_function() -> None:
 def test_no_rule_compares_a_heuristic_by_its_name() -> None:
     """What tells them apart is a trait."""
     named = re.compile(r"heuristic *[!=]= *[\"']|heuristic in [({\[]")
-    rules = [path for room in ("crafting", "decisions", "daemon", "simulation", "scheduling")
-             for path in (SOURCE / room).rglob("*.py")]  # fmt: skip
+    rooms = ("crafting", "decisions", "daemon", "scheduling")
+    folders = [*(ROOT / "adaptor" / room for room in rooms), ROOT / "experiments" / "adaptor_simulation"]
+    rules = [path for folder in folders for path in folder.rglob("*.py")]
     assert rules
     assert [path.name for path in rules if named.search(path.read_text(encoding="utf-8"))] == []

@@ -8,7 +8,7 @@ import tracemalloc
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import counts, forget, live
 
-WARM, BAGS = 15, 40
+WARM, BAGS = 10, 20
 CONTEXT = 50_000
 """Bytes of the environment of a bag: what a daemon that held on to ended bags would pile up."""
 

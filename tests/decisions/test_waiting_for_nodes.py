@@ -21,9 +21,9 @@ from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.donation.idleness import IdleLearner, Idleness
 from adaptor.scheduling.broker import Broker
-from adaptor.simulation.driver import Decided, SimulatedDriver
-from adaptor.simulation.scene.world import World
 from adaptor.units import Duration
+from adaptor_simulation.driver import Decided, SimulatedDriver
+from adaptor_simulation.scene.world import World
 from tests.simulation.scene.scenes import LocalJobs, Scene, SceneBag, add_bag, spec
 
 NODES = 8

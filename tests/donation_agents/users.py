@@ -29,9 +29,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be seve
 QUIET = "while :; do sleep 1000; done"
 DEAF = f"trap '' TERM; {QUIET}"
 
-_UNNEEDED = shutil.ignore_patterns(
-    "__pycache__", "daemon", "cli", "budget", "crafting", "simulation", "experiments"
-)
+_UNNEEDED = shutil.ignore_patterns("__pycache__", "daemon", "cli", "budget", "crafting", "experiments")
 
 
 def as_user(words: list[str], uid: int = USER) -> subprocess.CompletedProcess[str]:

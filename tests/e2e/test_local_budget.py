@@ -74,6 +74,7 @@ def never_above_budget(path: Path) -> None:
             assert balance.left >= 0
 
 
+@pytest.mark.nightly
 def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_a_recount(priced: Lab) -> None:
     priced.submit("tasks.bag", "--budget", "0.06")
     for results in (3, 10):

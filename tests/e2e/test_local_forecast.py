@@ -54,6 +54,7 @@ def run_with_a_forecast(lab: Lab) -> int:
     return bag
 
 
+@pytest.mark.nightly
 def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
     bag = run_with_a_forecast(priced)
     made = first(priced, bag)

@@ -62,6 +62,7 @@ def test_the_cheaper_site_is_used_as_far_as_the_deadline_allows(lab: Lab) -> Non
     assert "at cheap (" in told
 
 
+@pytest.mark.nightly
 def test_with_time_enough_the_dear_site_is_left_out(lab: Lab) -> None:
     lab.configure(SITES)
     lab.bag(['sleep "$NAP"'] * 20)

@@ -40,7 +40,7 @@ def installation(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("ours_is_newer", [True, False])
+@pytest.mark.parametrize("ours_is_newer", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_the_next_version_goes_on_with_the_pilots_of_the_last_one(
     lab: Lab, installation: Path, monkeypatch: pytest.MonkeyPatch, ours_is_newer: bool
 ) -> None:

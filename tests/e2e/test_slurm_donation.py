@@ -76,6 +76,7 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
     assert told["used"] >= 40 * 5
 
 
+@pytest.mark.nightly
 def test_a_cheap_bag_asks_for_nothing_that_idle_nodes_give_for_less(slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(f"{SITE}    price: {{explicit: 1.0, donated: 0.25}}\n")
     lab.bag(["#ADAPTOR replicas=0", *["sleep 2"] * 48])

@@ -7,7 +7,7 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, exactly_one_result_each
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 
 def test_tr_grows_by_the_factor_until_the_tasks_finish(slurm: ThrowawaySlurm, lab: Lab) -> None:

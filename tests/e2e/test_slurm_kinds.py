@@ -50,6 +50,7 @@ def no_pilot(lab: Lab) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_the_second_and_third_bag_ask_for_what_the_first_needed(
     mixed_slurm: ThrowawaySlurm, lab: Lab
 ) -> None:

@@ -11,7 +11,7 @@ from tests.e2e.lab import Lab, exactly_one_result_each, until
 from tests.e2e.test_local_budget import never_above_budget
 from tests.e2e.test_slurm_budget import SITE, recount
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 TASKS = 60
 NAMES = ["cheapest", "cheapest +10 %", "cheapest +20 %", "fastest -20 %", "fastest -10 %", "fastest"]

@@ -7,7 +7,7 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 SITE = """
     sites:

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.simulation.files import ReplayError
 from adaptor_experiments import resumable
+from adaptor_simulation.files import ReplayError
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ import random
 import msgspec
 import numpy as np
 import pytest
-from crepes import ConformalPredictiveSystem
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +72,8 @@ def test_the_interval_is_that_of_a_reference_package(past: int, seed: int) -> No
     came = [drawn(draw) for _ in range(past)]
     scale = [_scale(raw, at) for raw, at in came]
     residuals = [_log(raw, at) - _log(raw, raw.ends.value) for raw, at in came]
+    from crepes import ConformalPredictiveSystem  # takes seconds to import
+
     reference = ConformalPredictiveSystem().fit(np.array(residuals), sigmas=np.array(scale))
     raw = drawn(draw)[0]
     found = calibrated(raw, [score(*each) for each in came], ())

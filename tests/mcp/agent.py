@@ -10,11 +10,9 @@ import sqlite3
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import closing, contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 import msgspec
-from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from adaptor import api
 from adaptor.api.question import A
@@ -24,6 +22,9 @@ from adaptor.client.asking import DaemonConnection
 from adaptor.protocol.access import KEY_VARIABLE, host_and_port, key_access, read_access
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, Party
 from tests.e2e.lab import Lab
+
+if TYPE_CHECKING:  # it takes seconds to import, and every process of pytest collects this file
+    from mcp import ClientSession
 
 SITE = """
 sites:
@@ -41,6 +42,8 @@ class Agent:
     """A session with `adaptor mcp --key NAME`, in a thread of its own."""
 
     def __init__(self, lab: Lab, key: str, *options: str) -> None:
+        from mcp import StdioServerParameters
+
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         words = [*lab.command("mcp", "--key", key, *options)]
@@ -63,6 +66,9 @@ class Agent:
 
     async def _live(self) -> None:
         """The contexts of the SDK belong to one task."""
+        import anyio
+        from mcp import ClientSession, stdio_client
+
         try:
             with anyio.fail_after(300):
                 async with stdio_client(self._server) as (read, write), ClientSession(read, write) as session:

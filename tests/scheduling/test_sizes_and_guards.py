@@ -10,7 +10,7 @@ from adaptor.protocol.messages import Ending, Hello, Report
 from adaptor.resources import OwnNeeds
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.task_sizes import MOST
-from adaptor.simulation.worker import Attempt
+from adaptor_simulation.worker import Attempt
 from tests.scheduling.broker_world import Player, World
 from tests.scheduling.test_task_sizes import bag, pilot, scene
 

@@ -14,8 +14,8 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptStart
 from adaptor.scheduling.state import SiteTerms
 from adaptor.scheduling.task_sizes import MOST, TaskSizes, class_of, classes_of
-from adaptor.simulation.worker import Attempt, PilotPlace
-from adaptor.simulation.workers import SimulatedWorkers, TaskEnded
+from adaptor_simulation.worker import Attempt, PilotPlace
+from adaptor_simulation.workers import SimulatedWorkers, TaskEnded
 from tests.examples import examples
 
 GIB = 1 << 30

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.model import Limits
 from adaptor.runtimes.learner import ENOUGH
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.grid_job import GridTerms, WorkerTerms
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.grid_job import GridTerms, WorkerTerms
 from tests.simulation.trace_strategies import PROCESSORS, policies, traces
 
 MAX_TR = 40

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from adaptor.resources import Node
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.machine import Machine
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.machine import Machine
 from tests.simulation.trace_strategies import PROCESSORS, traces
 
 GIB = 2**30

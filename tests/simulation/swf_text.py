@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptor.simulation.traces.swf import Trace
-from adaptor.simulation.traces.swf_read import parse_trace
+from adaptor_simulation.traces.swf import Trace
+from adaptor_simulation.traces.swf_read import parse_trace
 
 
 def line(

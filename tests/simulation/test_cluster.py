@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.jobs import Jobs
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.jobs import Jobs
 from tests.simulation.naive_cluster import NaiveCluster
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 

@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adaptor.resources import Need
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.machine import lay_out, parse_machine
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.machine import lay_out, parse_machine
 from tests.simulation.naive_nodes import NaiveNodes
 from tests.simulation.node_scenes import GIB, machines, with_memory
 from tests.simulation.trace_strategies import jobs_from, policies

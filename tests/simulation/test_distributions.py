@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.distributions import draw_runtimes
-from adaptor.simulation.files import ReplayError
+from adaptor_simulation.distributions import draw_runtimes
+from adaptor_simulation.files import ReplayError
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("10m", 600), (" 01:00:00 ", 3600), ("0", 1)])

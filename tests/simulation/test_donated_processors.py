@@ -14,11 +14,11 @@ from adaptor.decisions.snapshot import Snapshot
 from adaptor.donation.hours import closes
 from adaptor.donation.situation import DonationRules, Hours, NodeUse
 from adaptor.model import Limits
-from adaptor.simulation import grid_run
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, DonatedTime, GridResult, GridTerms, WorkerTerms
-from adaptor.simulation.grid_run import run_grid_job
+from adaptor_simulation import grid_run
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import INSTANT_WORKERS, DonatedTime, GridResult, GridTerms, WorkerTerms
+from adaptor_simulation.grid_run import run_grid_job
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 

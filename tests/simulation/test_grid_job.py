@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from adaptor.crafting.availability import schedule
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
-from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.pilot_requests import planned_queue, queue_state
+from adaptor_simulation.cluster import cluster_of_processors
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.pilot_requests import planned_queue, queue_state
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.resources import TaskSize
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.machine import Machine, lay_out, parse_machine
-from adaptor.simulation.what_if import find_holes
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.machine import Machine, lay_out, parse_machine
+from adaptor_simulation.what_if import find_holes
 from tests.simulation.node_scenes import GIB
 from tests.simulation.test_queue_view import clusters
 from tests.simulation.trace_strategies import jobs_from

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.jobs import Jobs
+from adaptor_simulation.jobs import Jobs
 
 
 def jobs(*submitted: int) -> Jobs:

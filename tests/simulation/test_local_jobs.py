@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.what_if import LocalJobs
 from adaptor_experiments.derose.sample import added_wait
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.what_if import LocalJobs
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from adaptor.resources import Need
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.machine import lay_out, parse_machine
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.machine import lay_out, parse_machine
 from tests.simulation.trace_strategies import jobs_from
 
 GIB = 2**30

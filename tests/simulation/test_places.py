@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.donation.situation import NodeUse
-from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.kernels import NEVER, RUN_JOB
-from adaptor.simulation.places import Places, plan
+from adaptor_simulation.cluster import cluster_of_processors
+from adaptor_simulation.kernels import NEVER, RUN_JOB
+from adaptor_simulation.places import Places, plan
 from tests.simulation.grid_strategies import cluster_of, scenes
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from adaptor.crafting.availability import availability
 from adaptor.crafting.nodes.schedule import node_schedule
 from adaptor.resources import Need
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.machine import lay_out, parse_machine
-from adaptor.simulation.pilot_requests import queue_state
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.machine import lay_out, parse_machine
+from adaptor_simulation.pilot_requests import queue_state
 from tests.simulation.node_scenes import machines, with_memory
 from tests.simulation.trace_strategies import jobs_from, policies
 

@@ -23,10 +23,10 @@ from adaptor.model import Limits, Request
 from adaptor.processes.trees import end_trees
 from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
-from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
 from adaptor.units import Duration
+from adaptor_simulation.cluster import cluster_of_processors
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
 from tests.simulation.trace_strategies import jobs_from

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.trace_run import measure, replay, run_trace, write_schedule
-from adaptor.simulation.traces.normalise import normalise
-from adaptor.simulation.traces.swf import write_trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.trace_run import measure, replay, run_trace, write_schedule
+from adaptor_simulation.traces.normalise import normalise
+from adaptor_simulation.traces.swf import write_trace
 from tests.simulation.swf_text import line, trace_of
 
 ROOT = Path(__file__).parents[2]

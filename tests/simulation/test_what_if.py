@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from adaptor.crafting.situation import SiteRules
 from adaptor.errors import ConfigError, UsageError
 from adaptor.model import Limits
-from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.files import ReplayError, TraceError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.what_if import what_if
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.figures.gantt import bars, time_unit
+from adaptor_simulation.cluster import cluster_of_processors
+from adaptor_simulation.files import ReplayError, TraceError
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.what_if import what_if
 from tests.simulation.grid_strategies import bags, scenes, terms
 from tests.simulation.invoking_replay import call
 from tests.simulation.swf_text import line

@@ -16,8 +16,8 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.worker import Attempt, PilotPlace
-from adaptor.simulation.workers import SimulatedWorkers, TaskEnded, WorkerLeft
+from adaptor_simulation.worker import Attempt, PilotPlace
+from adaptor_simulation.workers import SimulatedWorkers, TaskEnded, WorkerLeft
 
 GIB = 1 << 30
 

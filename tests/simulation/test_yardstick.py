@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.yardstick import Yardstick
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.yardstick import Yardstick
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.resources import TaskSize
-from adaptor.simulation.what_if import what_if
+from adaptor_simulation.what_if import what_if
 from tests.simulation.grid_strategies import MAX_TR, terms
 from tests.simulation.test_queue_view import clusters
 from tests.simulation.trace_strategies import PROCESSORS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from adaptor.simulation.jobs import Jobs
+from adaptor_simulation.jobs import Jobs
 
 PROCESSORS = 8
 

@@ -57,9 +57,7 @@ class TaskSource(msgspec.Struct, frozen=True):
     """Whether the tasks are for a bag that may have others already."""
 
 
-def make_bag(
-    source: TaskSource, options: Mapping[str, Any], environment: dict[str, str], here: str | None = None
-) -> BagInput:
+def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[str, str]) -> BagInput:
     """The bag, with all paths absolute.
 
     Args:
@@ -70,14 +68,14 @@ def make_bag(
     """
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
-        return _script(data, source, options, environment, here or _here())
+        return _script(data, source, options, environment, _here())
     of_scripts = {"--array": source.array, "--ignore": source.ignore}
     if not source.values:
         of_scripts["arguments"] = source.arguments
     for name, value in of_scripts.items():
         if value:
             raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
-    return bag_of(*_tasks(source, data), options, environment, here)
+    return bag_of(*_tasks(source, data), options, environment)
 
 
 def bag_of(
@@ -85,11 +83,10 @@ def bag_of(
     default_name: str,
     options: Mapping[str, Any],
     environment: dict[str, str],
-    here: str | None = None,
 ) -> BagInput:
     """The bag of these tasks, with all paths absolute; arguments as of `make_bag`. Raises UsageError."""
     given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
-    cwd = _folder(here or _here(), given.get("cwd"))
+    cwd = _folder(_here(), given.get("cwd"))
     given |= {"cwd": cwd, "output": _output(cwd, given["output"]), "environment": environment}
     return _bag_input(given, [_placed(task, cwd) for task in bag.tasks])
 

@@ -140,12 +140,7 @@ def _print_whole(place: OutputPlace, name: str, tag: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def follow_output(
-    look: Callable[[], api.TaskView],
-    outputs: Outputs,
-    stream: Stream,
-    sleep: Callable[[float], None] = time.sleep,
-) -> api.TaskView:
+def follow_output(look: Callable[[], api.TaskView], outputs: Outputs, stream: Stream) -> api.TaskView:
     """Print what a task writes until it has ended; a new attempt begins with a line on stderr.
 
     Args:
@@ -167,7 +162,7 @@ def follow_output(
             printed += _print_from(place, printed)
         if task.state not in ("waiting", "running"):
             return task
-        sleep(PAUSE)
+        time.sleep(PAUSE)
 
 
 def _print_from(place: OutputPlace, start: int) -> int:

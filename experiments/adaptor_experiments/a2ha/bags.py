@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from adaptor.budget.provisioning.hosts import HostTerms
-from adaptor.simulation.files import ReplayError
 from adaptor_experiments.a2ha import published
 from adaptor_experiments.a2ha.published import Seconds
+from adaptor_simulation.files import ReplayError
 
 HOURLY = HostTerms(unit=3600.0, startup=300.0)
 """2011, §4: 55 of 60 minutes are usable."""

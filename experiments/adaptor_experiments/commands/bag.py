@@ -16,8 +16,8 @@ from adaptor_experiments.commands.bag_terms import duration, terms_of_bag
 from adaptor_experiments.commands.running import FILE, count_option
 
 if TYPE_CHECKING:
-    from adaptor.simulation.what_if import HolesFound, WhatIf
     from adaptor_experiments.commands.bag_terms import BagCluster
+    from adaptor_simulation.what_if import HolesFound, WhatIf
 
 
 _HOLES = "started at once, as planned"
@@ -56,7 +56,7 @@ def bag(asked: AskedBag, at: str | None, gantt: Path | None, as_json: bool, **te
       adaptor replay bag --trace site.swf.gz --tasks 1000 --task-time 'lognormal(10m, 0.8)' \\
         --heuristic static,adaptive --gantt bag.png
     """
-    from adaptor.simulation.what_if import what_if
+    from adaptor_simulation.what_if import what_if
 
     loaded = asked.loaded
     every = [
@@ -112,7 +112,7 @@ def _holes(found: WhatIf, loaded: BagCluster) -> list[str]:
     """On nodes, whether requests that were made to start at once did."""
     if not loaded.nodes:
         return []
-    from adaptor.simulation.what_if import TWO_CYCLES
+    from adaptor_simulation.what_if import TWO_CYCLES
 
     holes, started = found.result.holes(TWO_CYCLES)
     return [f"{started} of {holes} ({started / holes:.0%})" if holes else "-"]
@@ -165,7 +165,7 @@ def holes(asked: AskedBag, samples: int, as_json: bool, **limits: Any) -> None:
     """
     import numpy as np
 
-    from adaptor.simulation.what_if import find_holes
+    from adaptor_simulation.what_if import find_holes
 
     cluster = asked.loaded.cluster
     if not asked.loaded.nodes:

@@ -96,8 +96,8 @@ def bag_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         from adaptor.resources import TaskSize
-        from adaptor.simulation.distributions import draw_runtimes
         from adaptor_experiments.commands.bag_terms import load_cluster
+        from adaptor_simulation.distributions import draw_runtimes
 
         given = {name: others.pop(name) for name in ("nodes", "node_memory", "chunk", "profile")}
         nodes = _nodes(**given, processors=processors)

@@ -11,18 +11,18 @@ import msgspec
 from adaptor.config.loading import load_config
 from adaptor.config.schema import SiteConfig, sites_of
 from adaptor.errors import UsageError
-from adaptor.simulation.cluster import Cluster, Policy, cluster_of_processors
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.machine import Machine, lay_out, parse_machine
-from adaptor.simulation.trace_run import load_jobs
-from adaptor.simulation.traces.repairs import Choices
 from adaptor.units import parse_duration
+from adaptor_simulation.cluster import Cluster, Policy, cluster_of_processors
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.machine import Machine, lay_out, parse_machine
+from adaptor_simulation.trace_run import load_jobs
+from adaptor_simulation.traces.repairs import Choices
 
 if TYPE_CHECKING:
     from adaptor.crafting.heuristics import HeuristicName
     from adaptor.resources import TaskSize
     from adaptor.scheduling.state import SiteTerms
-    from adaptor.simulation.grid_job import GridTerms, WorkerTerms
+    from adaptor_simulation.grid_job import GridTerms, WorkerTerms
 
 
 class NodesOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,8 +95,8 @@ def terms_of_bag(
     from adaptor.crafting.fits import placeable
     from adaptor.daemon.sites import terms_of
     from adaptor.model import Limits
-    from adaptor.simulation.grid_job import GridTerms
-    from adaptor.simulation.pilot_requests import empty
+    from adaptor_simulation.grid_job import GridTerms
+    from adaptor_simulation.pilot_requests import empty
     from backends.ceilings import POLITE
     from backends.registry import backend_type, site_rules
 
@@ -125,7 +125,7 @@ def terms_of_bag(
 
 def _workers(terms: SiteTerms, config: SiteConfig) -> WorkerTerms:
     """How the daemon's workers behave at the site, in whole seconds."""
-    from adaptor.simulation.grid_job import WorkerTerms
+    from adaptor_simulation.grid_job import WorkerTerms
 
     return WorkerTerms(
         last=math.ceil(terms.last),

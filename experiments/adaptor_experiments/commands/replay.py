@@ -20,8 +20,8 @@ from adaptor_experiments.commands.running import (
 )
 
 if TYPE_CHECKING:
-    from adaptor.simulation.trace_run import TraceRun
-    from adaptor.simulation.traces.repairs import Choices
+    from adaptor_simulation.trace_run import TraceRun
+    from adaptor_simulation.traces.repairs import Choices
 
 COMMANDS = {
     "trace": "adaptor_experiments.commands.replay:trace",
@@ -70,7 +70,7 @@ def trace(
     Example:
       adaptor replay trace SDSC-SP2-1998-4.2-cln.swf.gz --scheduler easy --csv starts.csv
     """
-    from adaptor.simulation.trace_run import run_trace, write_schedule
+    from adaptor_simulation.trace_run import run_trace, write_schedule
 
     run = run_trace(file, scheduler, processors=processors, choices=choices, lenient=lenient)
     if csv_file is not None:

@@ -123,7 +123,7 @@ def show(report: Report, folder: Path, names: tuple[str, ...] = ("",)) -> None:
 FILE = click.Path(path_type=Path)
 MOST_PROCESSORS = 10**8
 PROCESSORS = click.IntRange(1, MOST_PROCESSORS)
-"""As in `adaptor.simulation.traces.swf`, which is not imported for the sake of help alone."""
+"""As in `adaptor_simulation.traces.swf`, which is not imported for the sake of help alone."""
 
 processors_option = click.option(
     "--processors",
@@ -170,7 +170,7 @@ def choices_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def chosen(*args: Any, **values: Any) -> Any:
-        from adaptor.simulation.traces.repairs import Choices
+        from adaptor_simulation.traces.repairs import Choices
 
         choices = Choices(**{field: values.pop(f"choice_{field}") for field in _CHOICES})
         return command(*args, choices=choices, **values)

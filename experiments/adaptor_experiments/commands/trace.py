@@ -18,7 +18,7 @@ from adaptor.units import format_duration
 from adaptor_experiments.commands.running import FILE, PROCESSORS, lenient_option, processors_option
 
 if TYPE_CHECKING:
-    from adaptor.simulation.traces.describe import Spread, TraceInfo
+    from adaptor_simulation.traces.describe import Spread, TraceInfo
 
 
 @click.group(invoke_without_command=True)
@@ -40,8 +40,8 @@ def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> No
     Example:
       adaptor trace info CTC-SP2-1996-3.1-cln.swf.gz
     """
-    from adaptor.simulation.traces.describe import describe
-    from adaptor.simulation.traces.swf_read import read_trace
+    from adaptor_simulation.traces.describe import describe
+    from adaptor_simulation.traces.swf_read import read_trace
 
     found = describe(read_trace(file, lenient=lenient), processors)
     if as_json:
@@ -69,8 +69,8 @@ def from_sacct(file: str, output: Path, processors: int | None, zone: str | None
         TimelimitRaw,AllocCPUS,ReqCPUS,State,User,Group,Partition,QOS |
         adaptor trace from-sacct -o site.swf.gz --processors 512
     """
-    from adaptor.simulation.traces.sacct import from_sacct as convert
-    from adaptor.simulation.traces.swf import write_trace
+    from adaptor_simulation.traces.sacct import from_sacct as convert
+    from adaptor_simulation.traces.swf import write_trace
 
     made = convert(_text(file), zone=_zone(zone), processors=processors, name=file)
     write_trace(made, output)
@@ -87,7 +87,7 @@ def fetch(name: str, folder: Path) -> None:
     Example:
       adaptor trace fetch sdsc-sp2
     """
-    from adaptor.simulation.traces.archive import fetch_trace
+    from adaptor_simulation.traces.archive import fetch_trace
 
     click.echo(str(fetch_trace(name, folder)))
 

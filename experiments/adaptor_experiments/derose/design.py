@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.heuristics import HeuristicName
-from adaptor.simulation.cluster import Policy
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.kernels import Array
+from adaptor_simulation.cluster import Policy
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.kernels import Array
 
 Heterogeneity = Literal[1, 2, 4]
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adaptor.errors import UsageError
-from adaptor.simulation.files import TraceError, naming
-from adaptor.simulation.trace_run import load_jobs
-from adaptor.simulation.traces.repairs import NoUsableJobError
 from adaptor_experiments.derose.design import WORKLOADS, Workload
+from adaptor_simulation.files import TraceError, naming
+from adaptor_simulation.trace_run import load_jobs
+from adaptor_simulation.traces.repairs import NoUsableJobError
 
 _ENDINGS = re.compile(r"(\.swf)?(\.gz|\.xz)?$")
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")

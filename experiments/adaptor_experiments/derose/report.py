@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.simulation.files import ReplayError, write_whole
 from adaptor.units import counted
 from adaptor_experiments.bootstrap import VERDICTS, Interval, Verdict
 from adaptor_experiments.derose import claims
@@ -20,6 +19,7 @@ from adaptor_experiments.derose.tables import Paper, compared_tables, table_1, t
 from adaptor_experiments.figures import exhibits
 from adaptor_experiments.resumable import Store
 from adaptor_experiments.tables import Runs, texts
+from adaptor_simulation.files import ReplayError, write_whole
 
 
 def write_report(wanted: Sequence[Piece], store: Store[Outcome], settings: Settings) -> exhibits.Report:

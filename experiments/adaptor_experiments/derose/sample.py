@@ -14,17 +14,17 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.model import Limits
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.tasks.kernel_tasks import tasks_of
-from adaptor.simulation.tasks.protocol import MakeTasks
-from adaptor.simulation.traces.normalise import normalise
-from adaptor.simulation.traces.swf_read import read_trace
-from adaptor.simulation.what_if import LocalJobs
-from adaptor.simulation.yardstick import Yardstick
 from adaptor_experiments.derose.design import Settings, Workload, submission, trace_files
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.tasks.kernel_tasks import tasks_of
+from adaptor_simulation.tasks.protocol import MakeTasks
+from adaptor_simulation.traces.normalise import normalise
+from adaptor_simulation.traces.swf_read import read_trace
+from adaptor_simulation.what_if import LocalJobs
+from adaptor_simulation.yardstick import Yardstick
 
 AFTERWARDS = 3 * 86_400
 """Seconds after a bag's end for which the local jobs are followed."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from adaptor.simulation.jobs import Jobs
 from adaptor.units import counted
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.derose.claims import relative_error
@@ -17,6 +16,7 @@ from adaptor_experiments.derose.goals import REFERENCES, goals
 from adaptor_experiments.derose.sample import AFTERWARDS
 from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Number, listed, texts
+from adaptor_simulation.jobs import Jobs
 
 _DAY = 86_400
 _Shown = Callable[[Comparison, str], str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adaptor.simulation.files import naming
+from adaptor_simulation.files import naming
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

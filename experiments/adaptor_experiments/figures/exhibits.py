@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from adaptor.dashboard.document import stylesheet
-from adaptor.simulation.files import naming, write_whole
 from adaptor_experiments.figures.canvas import Drawing
+from adaptor_simulation.files import naming, write_whole
 
 _WORDS = 40
 """Characters from which on a cell is a sentence, which is to be wrapped."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import GridRequest
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.kernels import Array
-from adaptor.simulation.what_if import WhatIf
 from adaptor.units import format_duration
 from adaptor_experiments.figures.canvas import below, common_legend, sheet
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import GridRequest
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.kernels import Array
+from adaptor_simulation.what_if import WhatIf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,9 @@ PPoPP; the same method is the base of QBETS (Nurmi, Brevik and Wolski 2007, JSSP
 from __future__ import annotations
 
 import bisect
+import math
 from collections import deque
 from functools import lru_cache
-
-from scipy.stats import binom
 
 QUANTILE, CONFIDENCE = 0.95, 0.95
 _RARE = 3
@@ -27,11 +26,13 @@ def bound_place(waits: int) -> int | None:
     At most `place` of the waits lie below the quantile with probability P(Binomial(n, q) <= place), so the
     order statistic bounds the quantile from above with the confidence. 59 waits are the fewest.
     """
+    from scipy.stats import binom  # takes seconds to import
+
     place = int(binom.ppf(CONFIDENCE, waits, QUANTILE))
     return place if place < waits else None
 
 
-FEWEST = next(waits for waits in range(1, 1000) if bound_place(waits) is not None)
+FEWEST = math.ceil(math.log(1 - CONFIDENCE) / math.log(QUANTILE))
 
 
 class BinomialBound:

@@ -33,7 +33,6 @@ class OnQueue(msgspec.Struct, frozen=True, eq=False):
     queue: QueueAt
     number: int
     seed: int
-    heuristic: str
 
 
 class Paid(msgspec.Struct, frozen=True):
@@ -50,7 +49,6 @@ def on_queues(
     seed: int,
     processes: int,
     done: Callable[[int], None],
-    heuristic: str = "adaptive",
 ) -> list[Row]:
     """All forecasts on the queues of traces, in their order and that of the bags.
 
@@ -65,7 +63,7 @@ def on_queues(
     for place, trace in enumerate(traces):
         processors, queues = queues_of(trace, bags, seed)
         pieces = [
-            OnQueue(trace.name.split(".")[0], processors, queue, number, seed, heuristic)
+            OnQueue(trace.name.split(".")[0], processors, queue, number, seed)
             for number, queue in enumerate(queues, 1000 * place)
         ]
         for some in in_processes(run_on_queue, pieces, processes):
@@ -86,7 +84,6 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
         tariff=Tariff(price_explicit=1.0, price_donated=1.0),
         processors=piece.processors,
         limits=limits_for(piece.processors),
-        heuristic=piece.heuristic,
         time_resolution=60,
         initial_tr=3600.0,
         poll=60.0,

@@ -32,11 +32,11 @@ from adaptor.model import Limits, Preference, TaskState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.driver import SimulatedDriver
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
-from adaptor.simulation.scene.world import World
-from adaptor.simulation.worker import Attempt
+from adaptor_simulation.driver import SimulatedDriver
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
+from adaptor_simulation.scene.world import World
+from adaptor_simulation.worker import Attempt
 
 SITE = "site"
 _LONGEST = 10**9

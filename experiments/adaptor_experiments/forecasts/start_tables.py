@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from adaptor_experiments.forecasts.replayed import by_others, by_past
 from adaptor_experiments.forecasts.starts import SOON, Start
@@ -76,6 +75,8 @@ def auc(ranked: Sequence[float], positive: Sequence[bool]) -> float:
     n, others = int(those.sum()), int((~those).sum())
     if not n or not others:
         return math.nan
+    from scipy.stats import rankdata  # takes seconds to import
+
     ranks = rankdata(np.nan_to_num(np.array(ranked), nan=math.inf, posinf=math.inf))
     return float(1 - (ranks[those].sum() - n * (n + 1) / 2) / (n * others))
 

@@ -15,12 +15,12 @@ from adaptor.forecast.calibration import LOOKS, Raw, kind_of_start
 from adaptor.forecast.estimate import Estimate
 from adaptor.forecast.start import KnownQueue, QueueFutures
 from adaptor.model import PendingJob, QueueState, RunningJob
-from adaptor.simulation.jobs import Jobs, Seconds
-from adaptor.simulation.trace_run import load_jobs, replay
-from adaptor.simulation.traces.swf import Field
-from adaptor.simulation.traces.swf_read import read_trace
 from adaptor_experiments.forecasts.binomial import BinomialBound, kind_of
 from adaptor_experiments.forecasts.replayed import Case
+from adaptor_simulation.jobs import Jobs, Seconds
+from adaptor_simulation.trace_run import load_jobs, replay
+from adaptor_simulation.traces.swf import Field
+from adaptor_simulation.traces.swf_read import read_trace
 
 Scheduler = Literal["recorded", "conservative", "easy"]
 """Who has started the jobs: the machine's own scheduler, as the trace says, or a simulated one."""

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.futures.run_shares import MOST, RunShares
-from adaptor.simulation import kernels as k
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.trace_run import load_jobs
+from adaptor_simulation import kernels as k
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.trace_run import load_jobs
 
 _AHEAD = 5 * 86400
 """Seconds of the trace after the instant that are simulated, at most."""

@@ -12,8 +12,8 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits, Preference
-from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.forecasts.site_run import CheckedSite
+from adaptor_simulation.jobs import Jobs
 
 BAGS = ("constant", "normal", "image", "exponential", "two-kinds", "rare-long", "many-kinds", "levy")
 """Keys of `a2ha.bags.KINDS`, by how heavy their tails are."""

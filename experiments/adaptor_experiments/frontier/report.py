@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptor.simulation.files import write_whole
 from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import KINDS
 from adaptor_experiments.figures import exhibits
@@ -30,6 +29,7 @@ from adaptor_experiments.frontier.design import (
 )
 from adaptor_experiments.frontier.search import frontier
 from adaptor_experiments.tables import Figure, Runs, texts
+from adaptor_simulation.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

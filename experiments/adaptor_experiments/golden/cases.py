@@ -22,18 +22,18 @@ from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.distributions import draw_runtimes
-from adaptor.simulation.driver import SimulatedDriver
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.machine import parse_machine
-from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
-from adaptor.simulation.scene.world import World
-from adaptor.simulation.traces.repairs import Choices
-from adaptor.simulation.what_if import find_holes
-from adaptor.simulation.worker import Attempt
 from adaptor_experiments.commands.bag_terms import NodesOptions, load_cluster, terms_of_bag
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
 from adaptor_experiments.resumable import in_processes
+from adaptor_simulation.distributions import draw_runtimes
+from adaptor_simulation.driver import SimulatedDriver
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.machine import parse_machine
+from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
+from adaptor_simulation.scene.world import World
+from adaptor_simulation.traces.repairs import Choices
+from adaptor_simulation.what_if import find_holes
+from adaptor_simulation.worker import Attempt
 
 _DONATION = DonationSettings(rules=DonationRules(useful_time=60.0), preemptible=False)
 _QUICK = Limits(max_pending_requests=2, max_proc=8, max_tr=600)

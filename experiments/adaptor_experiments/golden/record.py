@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from adaptor.simulation.files import naming, write_whole
 from adaptor_experiments.golden.cases import CASES
+from adaptor_simulation.files import naming, write_whole
 
 FOLDER = Path("fixtures/golden")
 NO_OUTCOMES = frozenset({"decisions", "planning"})

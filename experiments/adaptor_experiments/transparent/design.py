@@ -14,9 +14,9 @@ from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.derose.design import WORKLOADS, JobType, Workload, trace_files
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.jobs import Jobs
 
 Strategy = Literal["transparent", "all-idle", "static", "adaptive", "mixed"]
 """`all-idle` is transparent allocation by the paper's own rule (`donation: choose: all`); `transparent` and

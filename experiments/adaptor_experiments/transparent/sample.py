@@ -5,14 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.grid_job import GridResult
-from adaptor.simulation.grid_run import Watched, run_grid_job
-from adaptor.simulation.kernels import Array
-from adaptor.simulation.places import Places
-from adaptor.simulation.tasks.kernel_tasks import tasks_of
-from adaptor.simulation.tasks.protocol import MakeTasks
-from adaptor.simulation.what_if import LocalJobs
 from adaptor_experiments.derose.sample import load
 from adaptor_experiments.transparent.design import (
     STRATEGIES,
@@ -21,6 +13,14 @@ from adaptor_experiments.transparent.design import (
     Strategy,
     submission,
 )
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.grid_job import GridResult
+from adaptor_simulation.grid_run import Watched, run_grid_job
+from adaptor_simulation.kernels import Array
+from adaptor_simulation.places import Places
+from adaptor_simulation.tasks.kernel_tasks import tasks_of
+from adaptor_simulation.tasks.protocol import MakeTasks
+from adaptor_simulation.what_if import LocalJobs
 
 _FOLLOWED = 7 * 86400
 """Seconds after the bag for which the local jobs are followed: on a full machine some wait for months."""

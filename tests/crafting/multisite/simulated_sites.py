@@ -24,7 +24,7 @@ from adaptor.crafting.situation import (
 )
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
 
-STEP = 5
+STEP = 10
 
 
 @dataclass

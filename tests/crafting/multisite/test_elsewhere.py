@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.completion.search import Search
@@ -25,7 +22,6 @@ from tests.crafting.planner_views import queued, running
 from tests.examples import examples
 
 from .division_sites import NOW, bag, of_bag, site, situations
-from .simulated_sites import STEP, Site, World, near_and_far
 
 
 def known(group: TaskGroup, **at: int) -> TaskGroup:
@@ -148,51 +144,3 @@ def test_a_search_counts_the_tasks_that_run_elsewhere() -> None:
     assert view.queue is not None
     wanted = Wanted(demand=demand, remaining=100, allowed=4, limit=4, elsewhere=there)
     assert Search(view, places_of(view, view.queue), wanted).tasks == 108
-
-
-IDLE = Site("near", 16, 60, [], heuristic="completion")
-BUSY = replace(IDLE, name="far", local=[(0, 1800, 12), (1800, 3600, 16)])
-
-
-def seconds(*sites: Site, tasks: int = 400) -> int:
-    return World([replace(site, pilots=[], waits=WaitLearner()) for site in sites], tasks).run()
-
-
-@pytest.mark.parametrize(
-    "far",
-    [
-        replace(IDLE, name="far"),
-        BUSY,
-        replace(BUSY, runtime=200),
-        replace(IDLE, name="far", max_proc=2, max_tr=600, requests=2),
-        replace(IDLE, name="far", runtime=3000),
-        replace(BUSY, heuristic="adaptive"),
-    ],
-)
-def test_two_sites_are_no_slower_than_the_better_one(far: Site) -> None:
-    longest = max(IDLE.runtime, far.runtime)
-    assert seconds(IDLE, far) <= min(seconds(IDLE), seconds(far)) + longest + STEP
-
-
-def test_two_equal_sites_take_half_as_long() -> None:
-    assert seconds(IDLE, replace(IDLE, name="far"), tasks=480) <= seconds(IDLE, tasks=480) / 2 + 120 + STEP
-
-
-def test_a_site_that_dies_slows_the_bag_down_and_stops_nothing() -> None:
-    both = seconds(IDLE, replace(IDLE, name="far", dead_from=300))
-    assert both <= seconds(IDLE) + IDLE.runtime + STEP
-
-
-def test_a_site_that_is_always_late_holds_nothing_up() -> None:
-    """Near is busy for an hour; far says that it is free, and starts every request ten hours late."""
-    near = replace(IDLE, local=[(0, 3600, 16)])
-    assert seconds(near, replace(IDLE, name="far", delay=36_000)) <= 2 * seconds(near)
-
-
-@examples(10)
-@given(
-    near_and_far("completion"),
-    st.integers(1, 150),
-)
-def test_any_two_sites_finish(sites: tuple[Site, Site], tasks: int) -> None:
-    assert seconds(*sites, tasks=tasks) < 200_000

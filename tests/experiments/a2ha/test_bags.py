@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor.simulation.files import ReplayError
 from adaptor_experiments.a2ha import bags
 from adaptor_experiments.a2ha.bags import (
     DEMO,
@@ -19,6 +18,7 @@ from adaptor_experiments.a2ha.bags import (
     runtimes,
 )
 from adaptor_experiments.tables import texts
+from adaptor_simulation.files import ReplayError
 
 ORIGINS = dict(texts("a2ha").tables["bags"].rows)
 

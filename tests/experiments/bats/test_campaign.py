@@ -84,6 +84,7 @@ def test_copies_shorten_the_end():
     assert mean["perfect"] <= mean["daemon"] < mean["none"] == 100
 
 
+@pytest.mark.nightly
 def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
     arguments = ("bats", "--output", tmp_path, "--bags", "1", "--runs", "1", "--processes", "1")
     result = call(replay, *arguments)

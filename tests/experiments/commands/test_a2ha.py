@@ -6,11 +6,11 @@ import csv
 
 import pytest
 
-from adaptor.simulation.files import ReplayError
 from adaptor_experiments.a2ha import design
 from adaptor_experiments.a2ha.campaign import run_all
 from adaptor_experiments.a2ha.design import Settings, presets, schemes
 from adaptor_experiments.commands.replay import replay
+from adaptor_simulation.files import ReplayError
 from tests.simulation.invoking_replay import call
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.simulation.files import TraceError
 from adaptor_experiments.commands.replay import replay
+from adaptor_simulation.files import TraceError
 from tests.simulation.invoking_replay import call
 
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import UsageError
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.swf import MOST_PROCESSORS
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.commands.running import PROCESSORS
 from adaptor_experiments.commands.trace import trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.swf import MOST_PROCESSORS
 from tests.simulation.invoking_replay import call as run
 from tests.simulation.swf_text import line
 

@@ -6,12 +6,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.derose.comparison import Kind, compare, on_all
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.goals import goals
 from adaptor_experiments.derose.report import sentences
 from adaptor_experiments.derose.tables import compared_tables, table_1, table_2, table_3
+from adaptor_simulation.jobs import Jobs
 from tests.experiments.derose.made_outcomes import outcomes
 
 SP2, BLUE, CTC, _ = WORKLOADS

@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.grid_job import GridResult
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.bootstrap import Interval
 from adaptor_experiments.derose.comparison import compare
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.sample import load, run_sample, terms_of
+from adaptor_simulation.cluster import cluster_of_processors
+from adaptor_simulation.grid_job import GridResult
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Jobs
 from tests.experiments.derose.made_outcomes import outcomes
 
 ROOT = Path(__file__).parents[3]
@@ -90,11 +90,11 @@ def test_the_growth_factor_decides_little() -> None:
     """Mean speedups with 3 and 10 beside that with 2; tasks of 10,000 s are met by the third request."""
     assert [3600 * 2**step >= 10_000 for step in range(3)] == [False, False, True]
     jobs = load(ROOT / "fixtures" / "traces" / "small.swf", SMALL.processors).stretched(0.3)
-    part = Settings(tasks=(100, 1000), heterogeneities=(2,), max_pending=(1, 3, 6))
+    part = Settings(tasks=(100, 1000), heterogeneities=(2,), max_pending=(3,))
     means = {}
     for factor in (2, 3, 10):
         settings = msgspec.structs.replace(part, growth_factor=factor)
-        found = [run for sample in range(6) for run in run_sample(SMALL, jobs, settings, sample)]
+        found = [run for sample in range(4) for run in run_sample(SMALL, jobs, settings, sample)]
         ratio = compare(SMALL, found, seed=1).ratio("adaptive", "static")
         assert ratio is not None
         means[factor] = ratio.arithmetic.value

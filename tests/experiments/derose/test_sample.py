@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.simulation.tasks.broker_tasks import BrokerTasks
-from adaptor.simulation.tasks.kernel_tasks import KernelTasks
 from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.sample import load, run_sample
+from adaptor_simulation.tasks.broker_tasks import BrokerTasks
+from adaptor_simulation.tasks.kernel_tasks import KernelTasks
 
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT / ".." / "shared" / "traces"

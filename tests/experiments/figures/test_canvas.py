@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.simulation.files import ReplayError
 from adaptor_experiments.figures.canvas import common_legend, grid, ratio_scale, save
+from adaptor_simulation.files import ReplayError
 
 
 def test_a_figure_of_plots_side_by_side(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.simulation.files import ReplayError
 from adaptor_experiments.figures.canvas import save
 from adaptor_experiments.figures.exhibits import Exhibit, Report, picture, write_report
+from adaptor_simulation.files import ReplayError
 
 
 class Structure(HTMLParser):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adaptor.simulation.grid_job import GridRequest
 from adaptor_experiments.figures.canvas import sheet
 from adaptor_experiments.figures.gantt import Lane, draw_requests, lanes
+from adaptor_simulation.grid_job import GridRequest
 
 QUEUED = GridRequest(job=1, p=4, tr=100, submitted=10, predicted_start=50.0)
 RAN = msgspec.structs.replace(QUEUED, started=40, ended=90, tasks=3, work=150)

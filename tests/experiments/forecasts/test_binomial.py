@@ -7,7 +7,6 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from adaptor_experiments.forecasts.binomial import FEWEST, BinomialBound, bound_place, kind_of
 
@@ -20,6 +19,8 @@ def test_59_waits_are_the_fewest_that_bound_the_095_quantile_with_95_percent() -
 
 @given(st.integers(FEWEST, 20_000))
 def test_the_order_statistic_is_the_least_with_the_confidence(waits: int) -> None:
+    from scipy.stats import binom  # takes seconds to import
+
     place = bound_place(waits)
     assert place is not None
     assert binom.cdf(place, waits, 0.95) >= 0.95 > binom.cdf(place - 1, waits, 0.95)

@@ -7,7 +7,6 @@ import math
 import msgspec
 import numpy as np
 
-from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.forecasts.start_tables import auc, cover_table, near_table
 from adaptor_experiments.forecasts.starts import (
     History,
@@ -18,6 +17,7 @@ from adaptor_experiments.forecasts.starts import (
     run_piece,
     sample_of,
 )
+from adaptor_simulation.jobs import Jobs
 
 ROW = Start(
     trace="a", scheduler="easy", job=0, submitted=0, processors=1, limit=60, ahead=0, wait=0.0, planned=0.0,

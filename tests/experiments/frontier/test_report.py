@@ -84,6 +84,7 @@ def test_the_page_has_the_picture_and_every_table(tmp_path):
     assert "| one | none | unknown | 1.20 (1.20) | 1.20 (1.20) | 1.20 (1.20) |" in shown
 
 
+@pytest.mark.nightly
 def test_the_command_runs_two_bags_quickly_and_prints_the_tables(monkeypatch, tmp_path):
     asked: list[campaign.Piece] = []
 

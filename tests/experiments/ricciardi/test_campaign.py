@@ -97,6 +97,7 @@ def test_the_resources_are_those_of_the_paper_and_a_number_that_differs_is_said(
     assert next(row for row in rows if row[1] == "tasks") == ["§4", "tasks", "2,000", "300", "differs"]
 
 
+@pytest.mark.nightly
 def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
     from adaptor_experiments.ricciardi import campaign
 

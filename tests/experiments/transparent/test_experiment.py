@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.errors import UsageError
-from adaptor.simulation.files import ReplayError
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.transparent.cells import cost
 from adaptor_experiments.transparent.design import MACHINES, prices
 from adaptor_experiments.transparent.report import tally, verdicts
 from adaptor_experiments.transparent.sample import Outcome
+from adaptor_simulation.files import ReplayError
 from tests.examples import examples
 from tests.experiments.transparent.cells import cell, share
 from tests.simulation.invoking_replay import call
@@ -47,6 +47,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.nightly
 def test_all_that_a_reader_gets_also_where_it_was_stopped(traces, tmp_path):
     out = tmp_path / "out"
     experiment(traces, out, "--samples", "1", mean="100,1000")

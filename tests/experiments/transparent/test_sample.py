@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.simulation.tasks.broker_tasks import BrokerTasks
 from adaptor_experiments.transparent.design import MACHINES, Piece, Settings
 from adaptor_experiments.transparent.sample import run_piece
+from adaptor_simulation.tasks.broker_tasks import BrokerTasks
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "traces"
 REAL = Path(__file__).parents[4] / "shared" / "traces"

@@ -31,11 +31,11 @@ from adaptor.reports import JobReport, NodeReport
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
-from adaptor.simulation.driver import Decided, SimulatedDriver
-from adaptor.simulation.machine import Machine, parse_machine
-from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
-from adaptor.simulation.scene.world import World
-from adaptor.simulation.worker import Attempt
+from adaptor_simulation.driver import Decided, SimulatedDriver
+from adaptor_simulation.machine import Machine, parse_machine
+from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
+from adaptor_simulation.scene.world import World
+from adaptor_simulation.worker import Attempt
 from backends.base import ChangeRefused, PilotOrder
 from tests.simulation.trace_strategies import jobs_from
 

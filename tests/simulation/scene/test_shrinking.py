@@ -17,12 +17,12 @@ from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import Limits, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
-from adaptor.simulation.cluster import cluster_of_processors
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.machine import Machine, parse_machine
-from adaptor.simulation.pilot_requests import queue_state
-from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
+from adaptor_simulation.cluster import cluster_of_processors
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.machine import Machine, parse_machine
+from adaptor_simulation.pilot_requests import queue_state
+from adaptor_simulation.scene.site import ScenePlace, SimulatedSite
 from tests.simulation.grid_strategies import bags, cluster_of, scenes
 from tests.simulation.grid_strategies import terms as grid_terms
 from tests.simulation.scene.scenes import Scene, SceneBag, spec

@@ -16,8 +16,8 @@ from adaptor.config.schema import SiteConfig
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Withdraw
 from adaptor.decisions.actions import SubmitRequest
-from adaptor.simulation.scene.site import SimulatedSite
 from adaptor.units import Duration, HourlyRate
+from adaptor_simulation.scene.site import SimulatedSite
 from tests.crafting.restless import restless
 from tests.simulation.scene.scenes import Played, Scene, SceneBag, simulate, spec
 from tests.simulation.scene.test_same_scene import assert_same

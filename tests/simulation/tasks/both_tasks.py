@@ -10,12 +10,12 @@ from adaptor.crafting.situation import Demand
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.kernels import Array
-from adaptor.simulation.tasks.broker_tasks import BrokerTasks
-from adaptor.simulation.tasks.kernel_tasks import KernelTasks
-from adaptor.simulation.tasks.protocol import SITE, Served, Tasks
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.grid_job import GridTerms
+from adaptor_simulation.kernels import Array
+from adaptor_simulation.tasks.broker_tasks import BrokerTasks
+from adaptor_simulation.tasks.kernel_tasks import KernelTasks
+from adaptor_simulation.tasks.protocol import SITE, Served, Tasks
 
 Answer = TypeVar("Answer")
 

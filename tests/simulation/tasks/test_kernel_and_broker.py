@@ -16,14 +16,14 @@ from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules, Hours
 from adaptor.model import Limits
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.simulation.cluster import Cluster, cluster_of_processors
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
-from adaptor.simulation.grid_run import Watched, run_grid_job
-from adaptor.simulation.kernels import NEVER
-from adaptor.simulation.places import Places
-from adaptor.simulation.tasks.kernel_tasks import KernelTasks
-from adaptor.simulation.tasks.protocol import SITE, Served
+from adaptor_simulation.cluster import Cluster, cluster_of_processors
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
+from adaptor_simulation.grid_run import Watched, run_grid_job
+from adaptor_simulation.kernels import NEVER
+from adaptor_simulation.places import Places
+from adaptor_simulation.tasks.kernel_tasks import KernelTasks
+from adaptor_simulation.tasks.protocol import SITE, Served
 from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
 from tests.simulation.tasks.both_tasks import BothTasks
 from tests.simulation.test_donated_processors import cluster_with, donating, instant_terms, jobs, terms_of

@@ -7,8 +7,8 @@ import gzip
 import pytest
 
 from adaptor.errors import AdaptorError
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces import archive
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces import archive
 from tests.simulation.swf_text import line
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.simulation.traces.describe import describe
-from adaptor.simulation.traces.swf_read import read_trace
+from adaptor_simulation.traces.describe import describe
+from adaptor_simulation.traces.swf_read import read_trace
 from tests.simulation.swf_text import line, trace_of
 
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.jobs import check_jobs
-from adaptor.simulation.traces.normalise import machine_size, normalise
-from adaptor.simulation.traces.repairs import Choices, Rule
-from adaptor.simulation.traces.swf_read import read_trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.jobs import check_jobs
+from adaptor_simulation.traces.normalise import machine_size, normalise
+from adaptor_simulation.traces.repairs import Choices, Rule
+from adaptor_simulation.traces.swf_read import read_trace
 from tests.simulation.swf_text import line, trace_of
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "traces"

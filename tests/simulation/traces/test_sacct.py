@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.normalise import normalise
-from adaptor.simulation.traces.sacct import from_sacct
-from adaptor.simulation.traces.swf import Field, Status, format_trace
-from adaptor.simulation.traces.swf_read import parse_trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.normalise import normalise
+from adaptor_simulation.traces.sacct import from_sacct
+from adaptor_simulation.traces.swf import Field, Status, format_trace
+from adaptor_simulation.traces.swf_read import parse_trace
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HEADER = (

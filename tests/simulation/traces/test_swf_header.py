@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.simulation.traces.swf import Header, header_lines, parse_header
+from adaptor_simulation.traces.swf import Header, header_lines, parse_header
 
 
 def test_continuations_may_hold_colons():

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.swf import FIELDS, Field
-from adaptor.simulation.traces.swf_read import parse_trace, read_trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.swf import FIELDS, Field
+from adaptor_simulation.traces.swf_read import parse_trace, read_trace
 from tests.simulation.swf_text import line, trace_of
 
 pytestmark = pytest.mark.compiles

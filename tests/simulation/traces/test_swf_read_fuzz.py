@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.traces.sacct import from_sacct
-from adaptor.simulation.traces.swf_read import parse_trace, read_trace
+from adaptor_simulation.traces.sacct import from_sacct
+from adaptor_simulation.traces.swf_read import parse_trace, read_trace
 from tests.fuzzing import FIXTURES, damaged, fuzz, survives
 
 HEADER = "; Version: 2.2\n; MaxProcs: 128 (all)\n; UnixStartTime: 1795250485\n; Note: a\n;   b: c\n"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.swf import FIELDS, Header, Trace, format_trace, write_trace
-from adaptor.simulation.traces.swf_read import parse_trace, read_trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.swf import FIELDS, Header, Trace, format_trace, write_trace
+from adaptor_simulation.traces.swf_read import parse_trace, read_trace
 from tests.simulation.swf_text import line, trace_of
 
 numbers = st.one_of(st.integers(-1, 10**8).map(float), st.floats(-1, 1e8))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from adaptor.donation import idleness
 from adaptor.donation.idleness import Hazard
 from adaptor.runtimes.learner import ENOUGH
-from adaptor.simulation.kernels import NEVER, Array, kernel
+from adaptor_simulation.kernels import NEVER, Array, kernel
 
 Floats = npt.NDArray[np.float64]
 

@@ -19,13 +19,13 @@ from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.scheduling.workers import HeldLease, Worker
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.tasks import kernels as k
-from adaptor.simulation.tasks.broker_tasks import BrokerTasks, site_terms
-from adaptor.simulation.tasks.protocol import BAG, SITE, Served, Tasks
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import GridTerms
+from adaptor_simulation.kernels import NEVER, Array
+from adaptor_simulation.tasks import kernels as k
+from adaptor_simulation.tasks.broker_tasks import BrokerTasks, site_terms
+from adaptor_simulation.tasks.protocol import BAG, SITE, Served, Tasks
 
 _NO_RULES = DonationRules()
 _SOME_TASK = AttemptKey(BAG, 0, 0)

@@ -9,10 +9,10 @@ from adaptor.crafting.fits import need_of, unit_of, why_no_node_holds
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import PendingJob, QueueState, Request, RunningJob
 from adaptor.resources import Need, Part, TaskSize
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.kernels import RUN_JOB, RUN_PLACE, W_JOB, W_LIMIT, W_NEED, W_PLACE, W_START
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import GridTerms
+from adaptor_simulation.kernels import RUN_JOB, RUN_PLACE, W_JOB, W_LIMIT, W_NEED, W_PLACE, W_START
 
 
 def queue_state(cluster: Cluster, *, shown: bool | None = None) -> QueueState:

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from adaptor.resources import Need, Node
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.kernels import Array
 from adaptor.units import LARGEST, counted, parse_size
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.kernels import Array
 
 MOST_NODES = 20_000
 """Beyond it a long queue does not fit into the memory of a small machine."""

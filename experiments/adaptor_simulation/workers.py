@@ -20,7 +20,7 @@ from adaptor.protocol.messages import AttemptKey, BagContext, Goodbye, Hello, Le
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
-from adaptor.simulation.worker import Attempt, Behaviour, PilotPlace, SimulatedWorker, Started
+from adaptor_simulation.worker import Attempt, Behaviour, PilotPlace, SimulatedWorker, Started
 
 
 class TaskEnded(msgspec.Struct, frozen=True):

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adaptor.simulation.cluster import Policy, cluster_of_processors
-from adaptor.simulation.files import TraceError, naming
-from adaptor.simulation.jobs import Jobs, Seconds
-from adaptor.simulation.traces.normalise import machine_size, normalise
-from adaptor.simulation.traces.repairs import Choices, Repairs
-from adaptor.simulation.traces.swf import MOST_PROCESSORS
-from adaptor.simulation.traces.swf_read import read_trace
+from adaptor_simulation.cluster import Policy, cluster_of_processors
+from adaptor_simulation.files import TraceError, naming
+from adaptor_simulation.jobs import Jobs, Seconds
+from adaptor_simulation.traces.normalise import machine_size, normalise
+from adaptor_simulation.traces.repairs import Choices, Repairs
+from adaptor_simulation.traces.swf import MOST_PROCESSORS
+from adaptor_simulation.traces.swf_read import read_trace
 
 SHORT = 10
 """Seconds below which a run time counts as this much in a bounded slowdown (Feitelson 2005)."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.traces.repairs import EMPTY, Choices, NoUsableJobError, Repairs, Rule
-from adaptor.simulation.traces.swf import MOST_PROCESSORS, MOST_SECONDS, Field, Status, Trace
 from adaptor.units import LARGEST
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.traces.repairs import EMPTY, Choices, NoUsableJobError, Repairs, Rule
+from adaptor_simulation.traces.swf import MOST_PROCESSORS, MOST_SECONDS, Field, Status, Trace
 
 Mask = npt.NDArray[np.bool_]
 Column = npt.NDArray[np.float64]

@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.normalise import machine_size, normalise
-from adaptor.simulation.traces.repairs import NoUsableJobError, Repairs, Rule
-from adaptor.simulation.traces.swf import Field, Status, Trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.normalise import machine_size, normalise
+from adaptor_simulation.traces.repairs import NoUsableJobError, Repairs, Rule
+from adaptor_simulation.traces.swf import Field, Status, Trace
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.files import TraceError, naming
+from adaptor_simulation.files import TraceError, naming
 
 _LABELS = frozenset(
     [

@@ -15,9 +15,9 @@ from adaptor.reports import JobState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
-from adaptor.simulation.scene.site import Change, SimulatedSite
-from adaptor.simulation.worker import Behaviour, PilotPlace
-from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
+from adaptor_simulation.scene.site import Change, SimulatedSite
+from adaptor_simulation.worker import Behaviour, PilotPlace
+from adaptor_simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
 
 PAUSE = 1
 """Seconds between two steps of a site, at least."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 import numpy as np
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.swf import FIELDS, UNKNOWN, Field, Header, Status, Trace
 from adaptor.units import parse_duration
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.swf import FIELDS, UNKNOWN, Field, Header, Status, Trace
 
 COMMAND = (
     "sacct -a -X -P -S 2026-01-01 -E now "

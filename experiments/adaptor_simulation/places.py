@@ -13,8 +13,8 @@ import numpy as np
 
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array, kernel
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array, kernel
 
 _TAKEN = -1
 """In the place of the second in which an idle processor is planned for a job."""

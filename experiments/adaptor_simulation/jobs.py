@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.files import TraceError
+from adaptor_simulation.files import TraceError
 
 Seconds = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.simulation.files import TraceError
+from adaptor_simulation.files import TraceError
 
 
 class Rule(enum.Enum):

@@ -8,8 +8,8 @@ from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
 from adaptor.crafting.situation import EarlierTasks, SiteRules
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.resources import TaskSize
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.kernels import Array
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.kernels import Array
 
 
 class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Drives the steps of simulated sites, as the daemon those of real ones, without its journal.
 
 `SimulatedDriver` answers the steps. `run_grid_job` runs one bag at one site on it (De Rose §4.4);
-`adaptor.simulation.scene` runs several bags at several sites.
+`adaptor_simulation.scene` runs several bags at several sites.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from adaptor.forecast.record import FirstForecast
 from adaptor.model import AttemptOutcome, CraftedRequest
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
-from adaptor.simulation.scene.site import SimulatedSite
+from adaptor_simulation.scene.site import SimulatedSite
 
 Decider = Callable[[Snapshot], Decision]
 """`decide`, or a function that calls it and takes notes."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import AdaptorError
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.swf_read import read_trace
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.swf_read import read_trace
 
 ADDRESS = "https://www.cs.huji.ac.il/labs/parallel/workload"
 TRACES = {

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.kernels import Array
 from adaptor.units import parse_duration
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.kernels import Array
 
 _CALL = re.compile(r"\s*([a-z]+)\s*\((.*)\)\s*", re.DOTALL)
 Draw = Callable[[np.random.Generator, list[float], int], npt.NDArray[np.float64]]

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.grid_job import GridResult, GridTerms
-from adaptor.simulation.grid_run import run_grid_job
-from adaptor.simulation.jobs import Seconds
-from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.yardstick import Yardstick
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.grid_job import GridResult, GridTerms
+from adaptor_simulation.grid_run import run_grid_job
+from adaptor_simulation.jobs import Seconds
+from adaptor_simulation.kernels import NEVER, Array
+from adaptor_simulation.yardstick import Yardstick
 
 EVER = NEVER - 1
 """Until all have started."""

@@ -17,10 +17,10 @@ from adaptor.decisions.snapshot import Snapshot
 from adaptor.donation.hours import DAY
 from adaptor.model import Request
 from adaptor.reports import JobState
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.driver import Decider, SimulatedDriver
-from adaptor.simulation.files import ReplayError
-from adaptor.simulation.grid_job import (
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.driver import Decider, SimulatedDriver
+from adaptor_simulation.files import ReplayError
+from adaptor_simulation.grid_job import (
     INSTANT_WORKERS,
     DonatedTime,
     GridRequest,
@@ -28,12 +28,12 @@ from adaptor.simulation.grid_job import (
     GridTerms,
     check_grid_job,
 )
-from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.pilot_requests import check_place, queue_for
-from adaptor.simulation.places import Places
-from adaptor.simulation.scene.site import Change, ScenePlace, SimulatedSite
-from adaptor.simulation.tasks.kernel_tasks import tasks_of
-from adaptor.simulation.tasks.protocol import SITE, MakeTasks, Served
+from adaptor_simulation.kernels import NEVER, Array
+from adaptor_simulation.pilot_requests import check_place, queue_for
+from adaptor_simulation.places import Places
+from adaptor_simulation.scene.site import Change, ScenePlace, SimulatedSite
+from adaptor_simulation.tasks.kernel_tasks import tasks_of
+from adaptor_simulation.tasks.protocol import SITE, MakeTasks, Served
 
 INTERVAL = 600
 """Seconds after which a site that donates nodes steps again where nothing has happened: those that are idle

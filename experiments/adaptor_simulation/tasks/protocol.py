@@ -9,9 +9,9 @@ import msgspec
 
 from adaptor.runtimes.learner import LearnedRuntimes
 from adaptor.scheduling.broker import Broker
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.kernels import Array
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.grid_job import GridTerms
+from adaptor_simulation.kernels import Array
 
 BAG = 1
 SITE = "site"

@@ -20,11 +20,11 @@ from adaptor.decisions.site_memory import SiteSettings
 from adaptor.model import QueueState, Request
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import TaskSize
-from adaptor.simulation.cluster import Cluster, Policy, cluster_of_processors
-from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.machine import Machine, lay_out
-from adaptor.simulation.pilot_requests import among, queue_state, reshape, submit
-from adaptor.simulation.places import Places, place_of
+from adaptor_simulation.cluster import Cluster, Policy, cluster_of_processors
+from adaptor_simulation.jobs import Jobs
+from adaptor_simulation.machine import Machine, lay_out
+from adaptor_simulation.pilot_requests import among, queue_state, reshape, submit
+from adaptor_simulation.places import Places, place_of
 from backends.partitions import together
 
 Show = Callable[[], QueueState]

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.simulation.files import TraceError
-from adaptor.simulation.traces.swf import (
+from adaptor_simulation.files import TraceError
+from adaptor_simulation.traces.swf import (
     FIELDS,
     MOST_PROCESSORS,
     MOST_SECONDS,
@@ -22,7 +22,7 @@ from adaptor.simulation.traces.swf import (
     Trace,
     parse_header,
 )
-from adaptor.simulation.traces.swf_kernel import LONG, ODD, ROWS, parse_rows
+from adaptor_simulation.traces.swf_kernel import LONG, ODD, ROWS, parse_rows
 
 _LARGEST = 1e15
 """Beyond it a whole number may not be exact, and no field has such values; NaN is not below it either."""

@@ -11,13 +11,13 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.cluster import Cluster
-from adaptor.simulation.grid_job import GridTerms
-from adaptor.simulation.kernels import Array
-from adaptor.simulation.pilot_requests import slots_of
-from adaptor.simulation.tasks.protocol import BAG, SITE, Served
-from adaptor.simulation.worker import Attempt, PilotPlace
-from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
+from adaptor_simulation.cluster import Cluster
+from adaptor_simulation.grid_job import GridTerms
+from adaptor_simulation.kernels import Array
+from adaptor_simulation.pilot_requests import slots_of
+from adaptor_simulation.tasks.protocol import BAG, SITE, Served
+from adaptor_simulation.worker import Attempt, PilotPlace
+from adaptor_simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
 
 _HEARTBEAT = 5.0
 """Seconds between two reports of a worker, at most; none is needed where messages take no time."""

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from adaptor.resources import Need, Part
-from adaptor.simulation import kernels as k
-from adaptor.simulation.jobs import Jobs, check_jobs
-from adaptor.simulation.kernels import Array
-from adaptor.simulation.machine import LaidOut, on_one_node
+from adaptor_simulation import kernels as k
+from adaptor_simulation.jobs import Jobs, check_jobs
+from adaptor_simulation.kernels import Array
+from adaptor_simulation.machine import LaidOut, on_one_node
 
 Policy = Literal["conservative", "easy"]
 
