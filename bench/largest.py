@@ -23,6 +23,7 @@ from typing import Any
 from unittest import mock
 
 from adaptor.config.schema import SiteConfig
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, PlanningView, SiteRules
 from adaptor.model import Limits, QueueState
@@ -125,6 +126,9 @@ def look_and_decide(folder: Path, heuristics: Sequence[str], profiled: bool) -> 
     for heuristic in heuristics:
         view = _view(queue, heuristic)
         _spent(f"decision for a bag, {heuristic}", partial(plan, view), profiled)
+    last, plans = queue.pending[-1].id, list[Availability]()
+    _spent("plan of the queue", lambda: plans.append(Availability(queue, noted=[last])), profiled)
+    _spent("what the last job leaves if it goes", lambda: plans[0].without(last).profile(), profiled)
 
 
 def main() -> None:

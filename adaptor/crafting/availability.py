@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import msgspec
 
@@ -43,10 +44,18 @@ class Schedule(msgspec.Struct, frozen=True):
 class Availability:
     """What the jobs of a queue leave free: planned once, then asked for each unit of requests."""
 
-    def __init__(self, queue: QueueState, nodes: NodeSchedule | None = None) -> None:
-        """`nodes`: the plan of the queue's nodes; None: it is made here, where they are known."""
+    def __init__(
+        self, queue: QueueState, nodes: NodeSchedule | None = None, noted: Collection[str] = ()
+    ) -> None:
+        """
+        Args:
+            nodes: the plan of the queue's nodes; None: it is made here, where they are known.
+            noted: ids of jobs that may leave (`without`): their parts are noted as they are planned.
+        """
         self._queue = queue
-        self.nodes = node_schedule(_plannable(queue)) if nodes is None and queue.nodes else nodes
+        if nodes is None and queue.nodes:
+            nodes = node_schedule(_plannable(queue), noted=noted)
+        self.nodes = nodes
         """The plan of the nodes; None: they are not known."""
         self._profiles: dict[Need | None, Profile] = {}
         self._schedule: Schedule | None = None
@@ -88,8 +97,8 @@ class Availability:
             stay = {id: start for id, start in starts.items() if id != gone and start < math.inf}
             left._schedule = Schedule(profile, stay)
             return left
-        if job.parts:
-            return Availability(queue, holding(self.nodes, job.parts, begin, end, freed=True))
+        if parts := job.parts or self.nodes.noted.get(gone, ()):
+            return Availability(queue, holding(self.nodes, parts, begin, end, freed=True))
         running = tuple(job for job in queue.running if job.id != gone)
         pending = tuple(
             msgspec.structs.replace(job, planned_start=starts[job.id])

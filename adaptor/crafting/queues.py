@@ -61,7 +61,8 @@ def places_of(view: PlanningView, queue: QueueState) -> list[Place]:
             places = _with_submitting(places, pilot)
     if len(places) == 1 and len(view.rules.limits.partitions) < 2:
         return places
-    return [msgspec.structs.replace(place, free=Availability(place.queue)) for place in places]
+    ours = {pilot.queued_as for pilot in view.pilots}
+    return [msgspec.structs.replace(place, free=Availability(place.queue, noted=ours)) for place in places]
 
 
 def _place(view: PlanningView, queue: QueueState, name: str) -> Place:

@@ -92,7 +92,8 @@ class Search:
         pad, pace = self.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
         tasks = self.tasks + self.demand.coming
         self._by_belief = [Progress(belief, tasks, pad, pace) for belief in self.believed]
-        self._free = [place.free or Availability(place.queue) for place in places]
+        ours = {pilot.queued_as for pilot in self.pilots}
+        self._free = [place.free or Availability(place.queue, noted=ours) for place in places]
         self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
         offers = [offer.member for offer in self._offers(self._seen(self._free))]
         for progress in self._by_belief:

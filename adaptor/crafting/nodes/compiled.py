@@ -64,6 +64,11 @@ class CompiledTimelines:
         found: list[float] = starts.tolist()
         return found
 
+    @property
+    def latest(self) -> list[tuple[int, Vector]]:
+        rows: list[list[int]] = self._state.latest[: self._state.used[2]].tolist()
+        return [(node, tuple(taken)) for node, *taken in rows]
+
     def steps(self) -> list[tuple[list[float], list[Vector]]]:
         state = self._state
         return [
@@ -83,7 +88,8 @@ class CompiledTimelines:
                 capacity=self._capacity,
                 instants=np.zeros(0),
                 total=np.zeros((0, 1), np.int64),
-                used=np.ones(2, np.int64),
+                used=np.ones(3, np.int64),
+                latest=np.zeros((nodes, 1 + dimensions), np.int64),
                 least=np.zeros(dimensions, np.int64),
                 taken=np.zeros(dimensions, np.int64),
                 opening=np.zeros(nodes),
@@ -113,7 +119,7 @@ class CompiledTimelines:
         instants, free = np.zeros(room), np.zeros((room, 1), np.int64)
         instants[: len(found)], free[: len(found), 0] = found, total
         return state._replace(
-            instants=instants, total=free, used=np.array([len(found), state.lengths.max(initial=1)])
+            instants=instants, total=free, used=np.array([len(found), state.lengths.max(initial=1), 0])
         )
 
     def _table(self, jobs: Sequence[tuple[Ask, float]]) -> tuple[Ints, Ints, Ints]:

@@ -49,7 +49,9 @@ class State(NamedTuple):
     total: Ints
     """(S, 1): the free processors of all nodes, from each instant on."""
     used: Ints
-    """(2): the instants, and the steps of the node with the most."""
+    """(3): the instants, the steps of the node with the most, and the rows of `latest`."""
+    latest: Ints
+    """(N, 1 + R): of what the last job got, the nodes and what it took of each."""
     least: Ints
     """(R): for the kernels' own use, as is the next."""
     taken: Ints
@@ -283,6 +285,7 @@ def take(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, en
     if state.used[0] + 2 > state.instants.shape[0] or state.used[1] + 2 > state.times.shape[1]:
         return FULL
     left, processors, least, taken = terms[CHUNKS], 0, state.least, state.taken
+    latest, count = state.latest, 0
     for block in range(blocks(terms)):
         if left <= 0 or state.soonest[block] > start:
             continue
@@ -297,9 +300,13 @@ def take(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, en
                 taken_by(chunks, least, state.capacity[node], each, terms, taken)
                 length = hold(state.times[node], state.free[node], state.lengths[node], start, end, taken)
                 state.lengths[node], state.used[1] = length, max(state.used[1], length)
+                latest[count, 0] = node
+                for dimension in range(taken.shape[0]):
+                    latest[count, 1 + dimension] = taken[dimension]
+                count += 1
                 processors += taken[0]
                 left -= chunks
-    taken[0] = processors
+    taken[0], state.used[2] = processors, count
     state.used[0] = hold(state.instants, state.total, state.used[0], start, end, taken[:1])
     return 0
 

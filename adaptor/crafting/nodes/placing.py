@@ -24,7 +24,8 @@ class TimelinesByStart(Timelines):
         for ask, start, end in sorted(jobs, key=itemgetter(1)):
             now.move(start)
             there = (node for node in now.with_free(ask.each[PROCESSORS]) if node in among[ask.among])
-            for node in list(take(self._nodes, self._space, ask, start, end, there)):
+            self.latest = [*take(self._nodes, self._space, ask, start, end, there)]
+            for node, _ in self.latest:
                 now.held(node, start, end)
 
 

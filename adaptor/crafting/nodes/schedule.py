@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from typing import Protocol
@@ -40,6 +40,10 @@ class NodePlan(Protocol):
     def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]: ...
     def steps(self) -> list[tuple[list[float], list[Vector]]]: ...
 
+    @property
+    def latest(self) -> list[tuple[int, Vector]]:
+        """By node, what the last job took that was planned."""
+
 
 class NodeSchedule(msgspec.Struct, frozen=True):
     """The planned schedule of a site's nodes."""
@@ -51,11 +55,15 @@ class NodeSchedule(msgspec.Struct, frozen=True):
     """By id: the planned start of each waiting job (epoch seconds); `math.inf`: it never starts."""
     until: float = math.inf
     """From then on (epoch seconds) the steps are not known, only what is left of all processors together."""
+    noted: dict[str, tuple[Part, ...]] = {}
+    """By id: what noted jobs without a known start get."""
     rest: Profile | None = None
     """Processors left, on whatever nodes; below 0 where more are held. None: `until` is never."""
 
 
-def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSchedule:
+def node_schedule(
+    queue: QueueState, *, compiled: bool | None = None, noted: Collection[str] = ()
+) -> NodeSchedule:
     """Plan a queue on its nodes by conservative backfilling (De Rose §2): a job gets the first hole it fits.
 
     Running jobs hold their parts until their time limit. Waiting jobs with a start planned by the scheduler
@@ -66,6 +74,7 @@ def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSch
 
     Args:
         compiled: whether compiled loops are used; None: where they are worth it, and numba is installed.
+        noted: ids of jobs of which the parts are wanted.
     """
     space = Space(queue.nodes)
     later = [job for job in queue.pending if job.planned_start is None]
@@ -85,21 +94,36 @@ def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSch
             held = [(begin, end, job.processors) for job, begin, end in known]
             rest = Profile.holding(queue.now, queue.processors, held)
     plan.place([(ask, begin, end) for ask, begin, end in loose if begin < until])
-    starts.update(zip((job.id for job in later), _backfill(plan, space, later), strict=True))
-    return NodeSchedule(space, plan.steps(), starts, until, rest)
+    parts: dict[str, tuple[Part, ...]] = {}
+    starts.update(zip((job.id for job in later), _backfill(plan, space, later, noted, parts), strict=True))
+    return NodeSchedule(space, plan.steps(), starts, until, parts, rest)
 
 
-def _backfill(plan: NodePlan, space: Space, jobs: Iterable[PendingJob]) -> Iterator[float]:
-    """Their starts. A job of uneven chunks starts where most of it fits; the rest takes what is left."""
-    for uneven, some in groupby(jobs, key=lambda job: bool(job.need and job.need.others)):
-        if not uneven:
+def _backfill(
+    plan: NodePlan,
+    space: Space,
+    jobs: Iterable[PendingJob],
+    noted: Collection[str],
+    parts: dict[str, tuple[Part, ...]],
+) -> Iterator[float]:
+    """Their starts. A job of uneven chunks starts where most of it fits; the rest takes what is left.
+
+    The parts of the noted ones are added to `parts`.
+    """
+    for alone, some in groupby(jobs, key=lambda job: job.id in noted or bool(job.need and job.need.others)):
+        if not alone:
             yield from plan.backfill([(space.asks(job)[0], job.tr) for job in some])
             continue
         for job in some:
             most, *rest = space.asks(job)
             (start,) = plan.backfill([(most, job.tr)])
             if start < math.inf:
-                plan.place([(ask, start, start + job.tr) for ask in rest])
+                taken = plan.latest
+                for ask in rest:
+                    plan.place([(ask, start, start + job.tr)])
+                    taken += plan.latest
+                if job.id in noted:
+                    parts[job.id] = tuple(_part(space, *held) for held in taken)
             yield start
 
 

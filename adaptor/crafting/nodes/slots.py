@@ -6,11 +6,11 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, partial
-from itertools import pairwise
+from itertools import compress, pairwise
+from operator import ne
 
 from adaptor.crafting.nodes.schedule import NodeSchedule
-from adaptor.crafting.nodes.space import PROCESSORS, Space, chunks_on
+from adaptor.crafting.nodes.space import PROCESSORS, Ask, Space, Vector, chunks_on
 from adaptor.crafting.profile import Profile
 from adaptor.model import FreeSlot
 from adaptor.resources import Need
@@ -70,10 +70,13 @@ class _Nodes:
         first = bisect_right(self._falls, start)
         last = bisect_left(self._falls, end, first)
         for group in dict.fromkeys(self._falling[first:last]):
-            steps, count = self.groups[group], self.counts[group] - drawn.get(group, 0)
-            units -= count * (_least(steps, start, start) - _least(steps, start, end))
-            if units < enough:
-                break
+            times, counts = self.groups[group]
+            begin = max(0, bisect_right(times, start) - 1)
+            if there := counts[begin]:
+                lost = there - min(counts[begin : bisect_left(times, end, begin + 1)])
+                units -= lost * (self.counts[group] - drawn.get(group, 0))
+                if units < enough:
+                    break
         return units
 
 
@@ -203,18 +206,31 @@ class SlotProfile(Profile):
 def slot_profile(schedule: NodeSchedule, unit: Need, now: float) -> SlotProfile:
     """The slots of one chunk of `unit` on all nodes of a schedule."""
     space, ask = schedule.space, schedule.space.of(unit)
-    fitting = cache(partial(chunks_on, ask=ask))  # on most nodes the same is free
+    fitting: dict[Vector, _Fitting] = {}
     nodes, most = [], 0
     for node in space.lists[ask.among]:
         capacity = space.capacity[node]
+        if capacity not in fitting:
+            fitting[capacity] = _Fitting(capacity, ask)
+        chunks = fitting[capacity].__getitem__
         times, free = schedule.steps[node]
-        known = bisect_left(times, schedule.until)
-        counts = [fitting(there, capacity) for there in free[:known]]
-        most += fitting(capacity, capacity)
+        counts = [*map(chunks, free[: bisect_left(times, schedule.until)])]
+        most += chunks(capacity)
         if any(counts):
             nodes.append(_joined(times, counts))
     rest = schedule.rest and _shared(schedule.rest, schedule.until, most, space)
     return SlotProfile(now, nodes, unit.processors, schedule.until, rest)
+
+
+class _Fitting(dict[Vector, int]):
+    """By what is free on nodes of one capacity, most often the same: the chunks that fit."""
+
+    def __init__(self, capacity: Vector, ask: Ask) -> None:
+        self._capacity, self._ask = capacity, ask
+
+    def __missing__(self, free: Vector) -> int:
+        self[free] = count = chunks_on(free, self._capacity, self._ask)
+        return count
 
 
 def _shared(rest: Profile, until: float, most: int, space: Space) -> Profile:
@@ -229,15 +245,14 @@ def _shared(rest: Profile, until: float, most: int, space: Space) -> Profile:
 
 def _joined(times: list[float], counts: list[int]) -> Steps:
     """Adjacent steps with the same count as one step."""
-    changes = [place for place, count in enumerate(counts) if not place or count != counts[place - 1]]
-    return tuple([times[place] for place in changes]), tuple([counts[place] for place in changes])
+    changed = [*map(ne, counts, (None, *counts))]
+    return tuple(compress(times, changed)), tuple(compress(counts, changed))
 
 
 def _least(steps: Steps, start: float, end: float) -> int:
     times, counts = steps
     first = max(0, bisect_right(times, start) - 1)
-    last = bisect_left(times, end, first + 1)
-    return counts[first] if last == first + 1 else min(counts[first:last])
+    return counts[first] and min(counts[first : bisect_left(times, end, first + 1)])
 
 
 def _next(times: list[float], after: float) -> float:

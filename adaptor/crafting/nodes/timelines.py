@@ -63,6 +63,8 @@ class Timelines:
         self._space = space
         self._nodes = [Timeline(start, vector) for vector in space.capacity]
         self._reached: dict[tuple[Ask, float], float] = {}
+        self.latest: list[tuple[int, Vector]] = []
+        """By node, what the last job took that was planned."""
 
     def hold(self, holds: Iterable[tuple[int, float, float, Vector]]) -> None:
         """`(node, begin, end, what is held)`; where they exceed a node, nothing of it is free."""
@@ -107,14 +109,13 @@ class Timelines:
         return left <= 0
 
     def _take(self, ask: Ask, start: float, end: float) -> None:
-        for _ in take(self._nodes, self._space, ask, start, end, self._space.lists[ask.among]):
-            pass
+        self.latest = [*take(self._nodes, self._space, ask, start, end, self._space.lists[ask.among])]
 
 
 def take(
     nodes: Sequence[Timeline], space: Space, ask: Ask, start: float, end: float, among: Iterable[int]
-) -> Iterator[int]:
-    """Hold the first of these nodes that have room, and yield each."""
+) -> Iterator[tuple[int, Vector]]:
+    """Hold the first of these nodes that have room, and yield each with what is taken of it."""
     left = ask.chunks
     for node in among:
         if left <= 0:
@@ -122,6 +123,7 @@ def take(
         least = nodes[node].least(start, end)
         chunks = min(left, chunks_on(least, space.capacity[node], ask))
         if chunks > 0:
-            nodes[node].hold(start, end, taken_by(chunks, least, space.capacity[node], ask))
+            taken = taken_by(chunks, least, space.capacity[node], ask)
+            nodes[node].hold(start, end, taken)
             left -= chunks
-            yield node
+            yield node, taken

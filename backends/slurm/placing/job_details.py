@@ -106,12 +106,38 @@ class _Record(msgspec.Struct, frozen=True, gc=False):
     detail: JobDetail | None
 
 
+class _Run(msgspec.Struct, frozen=True):
+    """Records of waiting jobs in a row: from look to look most are the same, letter by letter."""
+
+    hash: int
+    """Of their text."""
+    length: int
+    records: dict[str, _Record]
+    """By the words with which they begin."""
+
+    def stays(self, text: str, begin: int, rows: Mapping[str, QueueRow]) -> bool:
+        """Whether the same text stands at `begin`, of jobs that are as they were."""
+        if any(rows.get(record.row.id) is not record.row for record in self.records.values()):
+            return False
+        return hash(text[begin : begin + self.length]) == self.hash
+
+    @property
+    def found(self) -> dict[str, JobDetail]:
+        return {record.row.id: record.detail for record in self.records.values() if record.detail is not None}
+
+
+_RUN = 50
+"""Records of a run at most: some 60,000 characters."""
+
+
 class JobRecords:
     """Reads `scontrol show job -a -d -o`. A record that is as it was at the last look is only compared."""
 
     def __init__(self) -> None:
         self._last: dict[str, _Record] = {}
         """By the word with which the record begins."""
+        self._runs: dict[str, _Run] = {}
+        """By the word with which the first record begins."""
 
     def read(self, text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
         """Of the jobs that squeue shows: `rows`, by their ids.
@@ -125,19 +151,33 @@ class JobRecords:
         disputed: set[str] = set()
         unread: set[str] = set()
         last, self._last = self._last, {}
-        begin = 0 if text.startswith("JobId=") else _next(text, 0)
+        runs, self._runs = self._runs, {}
+        start = begin = 0 if text.startswith("JobId=") else _next(text, 0)
+        some: dict[str, _Record] = {}  # those from `start` on that become a run
         while begin >= 0:
             word = text[begin : text.find(" ", begin)]
-            record = last.get(word)
-            end = _end_of(record, text, begin) if record is not None else -1
-            if record is None or end < 0 or rows.get(record.row.id) is not record.row:
-                id, record, end = _record(text, begin, rows)
-            else:
-                id = record.row.id
-            begin = _next(text, end)
+            run = runs.get(word)
+            if run is not None and run.stays(text, begin, rows) and found.keys().isdisjoint(run.found):
+                self._keep(text[start:begin], some)
+                self._last |= run.records
+                self._runs[word] = run
+                found |= run.found
+                start = begin = _next(text, begin + run.length - 1)
+                some = {}
+                continue
+            id, record, end = _known_or_read(last.get(word), text, begin, rows)
+            after = _next(text, end)
             if record is not None:
                 self._last[word] = record
             detail = record.detail if record is not None else None
+            joins = detail is not None and detail.wish is not None and word not in some and id not in found
+            if joins and record is not None:
+                some[word] = record
+            if not joins or len(some) == _RUN or after < 0:
+                stop = begin if not joins else after if after >= 0 else len(text)
+                self._keep(text[start:stop], some)
+                start, some = after, {}
+            begin = after
             if detail is None:
                 unread |= {id} - {""}
             elif found.setdefault(id, detail) is not detail and found[id] != detail:
@@ -145,6 +185,10 @@ class JobRecords:
         for id in disputed:
             del found[id]
         return JobDetails(found, tuple(sorted(disputed)), tuple(sorted(unread - disputed - found.keys())))
+
+    def _keep(self, text: str, run: dict[str, _Record]) -> None:
+        if run:
+            self._runs[next(iter(run))] = _Run(hash(text), len(text), run)
 
 
 def _next(text: str, start: int) -> int:
@@ -159,6 +203,17 @@ def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
     record = _record(text, 0, {row.id: row})[1]
     return record.detail if record is not None else None
+
+
+def _known_or_read(
+    known: _Record | None, text: str, begin: int, rows: Mapping[str, QueueRow]
+) -> tuple[str, _Record | None, int]:
+    """As `_record`; `known`: what stood at the last look where the same word begins a record."""
+    if known is not None and rows.get(known.row.id) is known.row:
+        end = _end_of(known, text, begin)
+        if end >= 0:
+            return known.row.id, known, end
+    return _record(text, begin, rows)
 
 
 def _end_of(record: _Record, text: str, begin: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from adaptor.crafting.availability import Availability
 from adaptor.crafting.nodes.schedule import node_schedule, parts_of
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part
+from tests.crafting.nodes.node_queues import node_queues
 
 NODES = tuple(Node(name=name, processors=4, memory=8, gpus=(("", 2),)) for name in "abcd")
 
@@ -61,6 +64,25 @@ def test_the_plan_beside_a_request_is_that_of_a_queue_with_it(
     room = free.profile(unit).minimum(begin, end) // unit.processors
     assert sum(part.processors for part in parts) == min(chunks, room) * unit.processors
     assert sum(count for part in parts for _, count in part.gpus) == min(chunks, room) * unit.gpus
+
+
+@given(node_queues())
+def test_the_others_keep_their_nodes_where_a_noted_job_leaves(queue: QueueState) -> None:
+    noted = {job.id for job in queue.pending}
+    planned = Availability(queue, noted=noted)
+    assert planned.nodes is not None
+    assert planned.nodes.steps == node_schedule(queue).steps
+    known = tuple(
+        msgspec.structs.replace(
+            job, planned_start=start, parts=job.parts or planned.nodes.noted.get(job.id, ())
+        )
+        for job in queue.pending
+        if (start := planned.starts[job.id]) < math.inf
+    )
+    for gone in planned.nodes.noted:
+        stay = tuple(job for job in known if job.id != gone)
+        anew = Availability(msgspec.structs.replace(queue, pending=stay))
+        assert planned.without(gone).profile().steps() == anew.profile().steps()
 
 
 def test_the_first_nodes_with_room_are_taken() -> None:

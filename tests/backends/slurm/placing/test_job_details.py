@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from unittest import mock
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from adaptor.resources import Part
 from backends.base import SchedulerError
 from backends.slurm import parse, questions
+from backends.slurm.placing import job_details
 from backends.slurm.placing.job_details import JobDetail, JobRecords, JobWish, parse_only_job
 from backends.slurm.questions import Questions, SlurmReading
 from backends.slurm.rows import QueueRow
@@ -239,6 +241,34 @@ def test_no_text_of_a_user_changes_what_is_read_of_any_job(
     unnamed = {id: msgspec.structs.replace(row, name="", account="") for id, row in ROWS[release].items()}
     assert found.found == JobRecords().read(quiet, unnamed).found
     assert found.found.keys() == set(IDS)
+
+
+SEEN = st.lists(
+    st.tuples(st.integers(1, 9), st.sampled_from(["", "MinMemoryCPU=7", "JobState=RUNNING", "Was=2", "\nx"])),
+    max_size=14,
+)
+"""By record: the number of its job, and what is other than usual in it."""
+
+
+@given(st.lists(st.tuples(SEEN, st.sets(st.integers(1, 9), max_size=2)), max_size=4), st.integers(1, 4))
+def test_runs_of_waiting_jobs_are_read_as_one_by_one(
+    looks: list[tuple[list[tuple[int, str]], set[int]]], most: int
+) -> None:
+    """Records change, come, go, and stand there twice; and rows of squeue change."""
+    kind = next(id for id, line in LINES["26.05"].items() if "JobState=PENDING" in line and id.isdigit())
+    row, usual = ROWS["26.05"][kind], re.sub(r"\{\w+\}", "(null)", LINES["26.05"][kind])
+    rows = {str(n): msgspec.structs.replace(row, id=str(n), name="", account="") for n in range(1, 10)}
+    again = JobRecords()
+    with mock.patch.object(job_details, "_RUN", most):
+        for records, changed in looks:
+            rows |= {str(n): msgspec.structs.replace(rows[str(n)], priority=n) for n in changed}
+            text = ""
+            for number, other in records:
+                name, _, value = other.partition("=")
+                line = usual.replace(f"JobId={kind} ", f"JobId={number} ", 1)
+                line = re.sub(rf" {name}=\S*", f" {name}={value}", line) if value else line + other
+                text += f"{line}\n"
+            assert again.read(text, rows) == JobRecords().read(text, rows)
 
 
 @given(TEXTS, TEXTS, TEXTS)
