@@ -27,12 +27,12 @@ bags = st.one_of(
 units = st.sampled_from([1, 60, 3600])
 
 
-def run(tasks: list[float], site: CheckedSite, **wishes: object) -> Outcome:
-    return begun(tasks, site, **wishes).run(longest=100 * 3600)
+def run(tasks: list[float], *sites: CheckedSite, **wishes: object) -> Outcome:
+    return begun(tasks, *sites, **wishes).run(longest=100 * 3600)
 
 
-def begun(tasks: list[float], site: CheckedSite, **wishes: object) -> Submitted:
-    return submitted(tasks, site, order="random", foresees=False, **wishes)  # type: ignore[arg-type]
+def begun(tasks: list[float], *sites: CheckedSite, **wishes: object) -> Submitted:
+    return submitted(tasks, *sites, order="random", foresees=False, **wishes)  # type: ignore[arg-type]
 
 
 @settings(max_examples=12, deadline=None)
@@ -46,6 +46,16 @@ def test_a_fast_bag_is_as_quick_as_one_without_a_wish_and_no_other_preference_is
     )
     assert fast == plain
     assert fast.end <= min(balanced.end, cheap.end) * 1.05
+
+
+@settings(max_examples=6, deadline=None)
+@given(bags, units, st.sampled_from([None, 60.0]))
+def test_a_fast_bag_is_as_quick_as_one_without_a_wish_at_two_sites_too(
+    tasks: list[float], unit: int, time: float | None
+) -> None:
+    plain = run(tasks, *sites_of("two", unit), pays=False)
+    fast = run(tasks, *sites_of("two", unit), prefer="fast", time=time)
+    assert fast.end <= 1.05 * plain.end
 
 
 @settings(max_examples=12, deadline=None)
