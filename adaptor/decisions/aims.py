@@ -19,6 +19,7 @@ from adaptor.budget.provisioning.pacing import (
     needed_for_deadline,
     situation_of,
     terms_for,
+    with_hint,
 )
 from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import cheaper_anew, hosts_within
@@ -158,7 +159,14 @@ def _terms(ledger: Statements, site: SiteFacts, bag: BagFacts) -> HostTerms:
     if charges_whole_units(ledger, site):
         return host_terms(ledger, site)
     sums = RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares)
-    return terms_for(ledger.tariff(site.name).charging_unit, site.rules.pad, sums.residual)
+    lost = with_hint(sums, _hint(site, bag)).residual
+    return terms_for(ledger.tariff(site.name).charging_unit, site.rules.pad, lost)
+
+
+def _hint(site: SiteFacts, bag: BagFacts) -> float | None:
+    """Seconds of a task by its user, or by earlier bags of its kind; None: nothing is known."""
+    earlier = bag.earlier.get(site.name)
+    return bag.spec.expected_at(site.name) or (earlier.mean if earlier else None)
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
@@ -235,7 +243,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         needed: seconds that its waiting tasks are known to need at least.
     """
     site, now = snapshot.here, snapshot.now
-    terms, earlier = snapshot.terms[site.name], bag.earlier.get(site.name)
+    terms = snapshot.terms[site.name]
     there, whole_units = _pilots_of(snapshot, bag), charges_whole_units(snapshot.ledger, site)
     return Course(
         now=now,
@@ -251,13 +259,13 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=_terms(snapshot.ledger, site, bag),
         preset=preset_of(bag.spec.prefer),
-        hint=bag.spec.expected_at(site.name) or (earlier.mean if earlier else None),
+        hint=_hint(site, bag),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,
         deadline=bag.spec.deadline,
         slow=bag.spec.prefer is None,
         whole_units=whole_units,
-        last_request=site.rules.limits.max_pending_requests - len(site.requests) == 1,
+        requests_left=max(0, site.rules.limits.max_pending_requests - len(site.requests)),
     )
 
 

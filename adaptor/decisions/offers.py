@@ -34,6 +34,12 @@ _RUNNING = 200
 """Running tasks of a site that count, at most; evenly spaced among all."""
 
 
+def compared(snapshot: Snapshot) -> set[int]:
+    """The bags whose tasks are divided among places by cost and time."""
+    bags = (_own_bag(snapshot, group) for group in snapshot.groups)
+    return {bag.id for bag in bags if bag is not None}
+
+
 def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list[Question]:
     """For each bag that has pilots of its own, a choice of places, and uncovered tasks.
 

@@ -19,6 +19,7 @@ from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory, MemoryDraft
+from adaptor.decisions.offers import compared
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
@@ -70,7 +71,7 @@ def part_of(
     snapshot: Snapshot, memory: Memory, statuses: dict[str, SiteStatus], demands: Sequence[Demand]
 ) -> SitePart:
     """What the division leaves to this site, by its demands."""
-    parts = divide(statuses, snapshot.groups, targets(memory))
+    parts = divide(statuses, snapshot.groups, targets(memory, compared(snapshot)))
     return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -51,16 +51,20 @@ def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:
     return answer.split.reason if left_out else ""
 
 
-def targets(memory: Memory) -> dict[int, TargetShares]:
-    """By bag, in the words of the division among sites."""
-    return {
-        bag: TargetShares(
-            shares={site: share.tasks for site, share in answer.split.by_site.items()},
-            seconds=answer.split.seconds,
-            reason=answer.split.reason,
-        )
-        for bag, answer in memory.shares.items()
-    }
+def targets(memory: Memory, compared: Iterable[int]) -> dict[int, TargetShares | None]:
+    """By bag that is divided by cost and time, in the words of the division among sites; None: it has no
+    answer."""
+    return {bag: _target(shares_of(memory, bag)) for bag in compared}
+
+
+def _target(split: CostSplit | None) -> TargetShares | None:
+    if split is None:
+        return None
+    return TargetShares(
+        shares={site: share.tasks for site, share in split.by_site.items()},
+        seconds=split.seconds,
+        reason=split.reason,
+    )
 
 
 def _is_due(answer: AnsweredShares | None, question: Question) -> bool:

@@ -14,6 +14,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 from adaptor.decisions.aims import why_paused
 from adaptor_experiments.forecasts.site_run import SITE, CheckedSite, Outcome, Submitted, submitted
+from adaptor_experiments.frontier.campaign import tasks_of
 from adaptor_experiments.frontier.design import site_of, sites_of
 
 _LATER = 1.35
@@ -27,12 +28,12 @@ bags = st.one_of(
 units = st.sampled_from([1, 60, 3600])
 
 
-def run(tasks: list[float], site: CheckedSite, **wishes: object) -> Outcome:
-    return begun(tasks, site, **wishes).run(longest=100 * 3600)
+def run(tasks: list[float], *sites: CheckedSite, **wishes: object) -> Outcome:
+    return begun(tasks, *sites, **wishes).run(longest=100 * 3600)
 
 
-def begun(tasks: list[float], site: CheckedSite, **wishes: object) -> Submitted:
-    return submitted(tasks, site, order="random", foresees=False, **wishes)  # type: ignore[arg-type]
+def begun(tasks: list[float], *sites: CheckedSite, **wishes: object) -> Submitted:
+    return submitted(tasks, *sites, order="random", foresees=False, **wishes)  # type: ignore[arg-type]
 
 
 @settings(max_examples=12, deadline=None)
@@ -46,6 +47,26 @@ def test_a_fast_bag_is_as_quick_as_one_without_a_wish_and_no_other_preference_is
     )
     assert fast == plain
     assert fast.end <= min(balanced.end, cheap.end) * 1.05
+
+
+@settings(max_examples=6, deadline=None)
+@given(bags, units, st.sampled_from([None, 60.0]))
+def test_a_fast_bag_is_as_quick_as_one_without_a_wish_at_two_sites_too(
+    tasks: list[float], unit: int, time: float | None
+) -> None:
+    plain = run(tasks, *sites_of("two", unit), pays=False)
+    fast = run(tasks, *sites_of("two", unit), prefer="fast", time=time)
+    assert fast.end <= 1.05 * plain.end + 60
+
+
+@pytest.mark.parametrize("kind", ["normal", "image", "exponential"])
+def test_a_balanced_bag_of_known_mean_pays_little_for_its_speed(kind: str) -> None:
+    """As many hosts at once as the site has would cost 1.2 to 1.35 times the work."""
+    tasks = tasks_of(kind, 7, 0)
+    plain = run(tasks, site_of(1))
+    found = run(tasks, site_of(1), prefer="balanced", time=math.fsum(tasks) / len(tasks))
+    assert found.cost <= 1.2 * math.fsum(tasks) / 3600
+    assert found.end <= 3 * plain.end
 
 
 @settings(max_examples=12, deadline=None)

@@ -26,6 +26,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     """Those that have a result or may still have one."""
     runtimes: RuntimeSums
+    told: int = 0
+    """Finished tasks among `runtimes` that are none of the bag: for as many a hint counts."""
     hosts: Sequence[Hosts]
     """Those that are paid now, or asked for."""
     terms: HostTerms
@@ -35,7 +37,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def remaining(self) -> int:
         """Tasks without a result, running ones included."""
-        return self.tasks - self.runtimes.finished
+        return self.tasks + self.told - self.runtimes.finished
 
     @property
     def waiting(self) -> int:
@@ -79,7 +81,7 @@ def ratio_after(finished: int, preset: Preset) -> float:
     return 1 - (1 - preset.creation_ratio) * (1 - preset.increase_ratio) ** finished
 
 
-def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, *, corrected: bool) -> Purchase:
+def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, average: float) -> Purchase:
     """What to buy now (2011: Figs 3, 5 and 7, §3.6).
 
     It costs as much as there are groups of hosts, whatever the number of tasks. Tasks must be taken in random
@@ -87,9 +89,9 @@ def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, *, corrected: bo
 
     Args:
         ratio: the part to buy of the hosts that seem necessary.
-        corrected: whether running tasks count that have run longer than the finished ones took (Fig. 7).
+        average: seconds of a task; in a periodic step running tasks count that have run longer than the
+            finished ones took (Fig. 7).
     """
-    average = seen.runtimes.corrected_mean(seen.now) if corrected else seen.runtimes.mean
     if not seen.remaining:
         return Purchase(Advice(0, "all tasks are finished"), grows=False)
     if not average:

@@ -14,6 +14,7 @@ import msgspec
 
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import (
+    Purchase,
     Situation,
     first_hosts,
     hosts_to_buy,
@@ -74,8 +75,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     needed: float = 0.0
     """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
     deadline: float | None = None
-    last_request: bool = False
-    """Whether the site allows one request more and no other."""
+    requests_left: float = math.inf
+    """That the site allows now."""
 
     @property
     def waiting(self) -> int:
@@ -172,7 +173,16 @@ def _decided(course: Course, pace: Pace) -> Pace:
         return pace
     growth = course.preset.increase_ratio
     ratio = 1 - (1 - pace.ratio) * (1 - growth) ** max(0, finished - pace.finished - 1)
-    found = hosts_to_buy(situation_of(course), course.preset, ratio, corrected=periodic)
+    seen = situation_of(course)
+    average = seen.runtimes.corrected_mean(course.now) if periodic else seen.runtimes.mean
+    sparing = course.whole_units and course.preset.certainty is None
+    if sparing and course.requests_left == 1:  # a host too few lasts for another unit
+        average = _mean(course, seen.runtimes) * _deviating(course, seen.runtimes)
+        ratio = 1.0
+    found = hosts_to_buy(seen, course.preset, ratio, average)
+    hosts, enough = found.advice.hosts, seen.there / (1 + course.requests_left)
+    if sparing and course.hint is None and 0 < hosts < enough:  # small steps use up the requests
+        found = Purchase(Advice(0, f"{found.advice.reason}, too few for a request of their own"), found.grows)
     if found.grows and (finished > pace.finished or periodic):
         ratio += (1 - ratio) * growth
     next_look = pace.next_look
@@ -198,10 +208,12 @@ def situation_of(course: Course) -> Situation:
     """The course as A²HA sees it. Paid time after a deadline that is ahead has no use."""
     by = math.inf if course.deadline is None or course.deadline <= course.now else course.deadline
     hosts = [msgspec.structs.replace(host, ends=min(host.ends, by)) for host in course.hosts]
+    hint = course.hint if course.preset.certainty is None else None  # a frugal bag is cheaper without
     return Situation(
         now=course.now,
         tasks=course.tasks,
-        runtimes=course.sums,
+        runtimes=with_hint(course.sums, hint),
+        told=0 if hint is None else _HINTED_TASKS,
         hosts=hosts,
         terms=course.terms,
         needed=course.needed,
@@ -225,12 +237,12 @@ def needed_for_deadline(course: Course) -> float:
     little is learned, and no hosts are requested for a guess.
     """
     assert course.deadline is not None
-    runtimes, time_left = _with_hint(course), course.deadline - course.now
+    runtimes, time_left = with_hint(course.sums, course.hint), course.deadline - course.now
     blind, usable = course.blind, time_left - course.terms.startup
     if not blind:
         mean = _mean(course, runtimes)
         work = course.waiting * mean
-        most = work * work_bound.deviating(runtimes, course.waiting, _CERTAINTY)
+        most = work * _deviating(course, runtimes)
     elif usable < course.assumed:
         return math.inf
     else:
@@ -246,10 +258,15 @@ def needed_for_deadline(course: Course) -> float:
     if missing <= 0 or (blind and missing < course.there):
         return 0
     ends_before = course.whole_units and _AIMED_AT * time_left >= course.terms.unit
-    if course.last_request and not ends_before:  # no request ends that makes room for a correction
+    if course.requests_left == 1 and not ends_before:  # no request ends that makes room for a correction
         cautious = _missing(course, most, min(usable, aimed), min(last, aimed / 2), mean)
         missing = max(missing, cautious if course.hint is not None else course.there)
     return math.ceil(missing)
+
+
+def _deviating(course: Course, runtimes: RuntimeSums) -> float:
+    """The factor by which the work may exceed the expected one."""
+    return work_bound.deviating(runtimes, course.waiting, _CERTAINTY)
 
 
 def _mean(course: Course, runtimes: RuntimeSums) -> float:
@@ -294,9 +311,8 @@ def _missing(course: Course, work: float, usable: float, lost: float, mean: floa
     return (work - there) / max(mean, usable - lost)
 
 
-def _with_hint(course: Course) -> RuntimeSums:
+def with_hint(sums: RuntimeSums, hint: float | None) -> RuntimeSums:
     """The runtimes; what the user or earlier bags say counts as some finished tasks."""
-    hint, sums = course.hint, course.sums
     if hint is None:
         return sums
     return RuntimeSums(

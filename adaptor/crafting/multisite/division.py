@@ -113,7 +113,7 @@ def why_none(portion: SitePortion, view: PlanningView, closed: str) -> str:
 def divide(
     sites: Mapping[str, SiteStatus],
     groups: Sequence[TaskGroup],
-    targets: Mapping[int, TargetShares] | None = None,
+    targets: Mapping[int, TargetShares | None] | None = None,
 ) -> dict[str, SitePart]:
     """The parts of all sites, in one decision.
 
@@ -122,7 +122,8 @@ def divide(
     Args:
         sites: by name.
         groups: the tasks to divide.
-        targets: by bag with its own pilots: its target shares; all other bags are levelled.
+        targets: by bag that is divided by cost or time: its target shares; None: levelled, since there are
+            none. A site that plans by completion plans for all tasks of the other bags.
     """
     covered = joint_coverage({name: site.counted_view for name, site in sites.items()}, groups)
     work = _Work(sites, groups, covered.uncovered, targets or {})
@@ -158,10 +159,13 @@ class _Work:
         sites: Mapping[str, SiteStatus],
         groups: Sequence[TaskGroup],
         uncovered: list[int],
-        targets: Mapping[int, TargetShares],
+        targets: Mapping[int, TargetShares | None],
     ) -> None:
         self._sites = sites
-        self._targets = [_target_of(group, targets) for group in groups]
+        bags = [_bag_of(group) for group in groups]
+        self._targets = [None if bag is None else targets.get(bag) for bag in bags]
+        self._compared = [bag in targets for bag in bags]
+        """By group: whether it is divided by cost or time."""
         self._groups = groups
         self._open = [_open(sites, group) for group in groups]
         """By group: the demand at each site that may get requests for it now."""
@@ -210,14 +214,11 @@ class _Work:
         return math.ceil(self._allowed[name] / turns)
 
     def elsewhere(self, name: str) -> list[Elsewhere | None]:
-        """By group: what the other sites do for it; None: its bag has pilots of its own."""
+        """By group: what the other sites do for it; None: it is divided."""
         if not self._replans(name):
             return [None] * len(self._groups)
         found = elsewhere(self._sites, self._groups, name)
-        return [
-            there if _bag_of(group) is None else None
-            for there, group in zip(found, self._groups, strict=True)
-        ]
+        return [None if compared else there for there, compared in zip(found, self._compared, strict=True)]
 
     def _replans(self, name: str) -> bool:
         return HEURISTICS[self._sites[name].view.heuristic].replans
@@ -251,7 +252,7 @@ class _Work:
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
         pilots = {other: status.counted_view.pilots for other, status in self._sites.items()}
-        if self._replans(name) and all(_bag_of(self._groups[index]) is None for index in mine):
+        if self._replans(name) and not any(self._compared[index] for index in mine):
             return why_all({other: there for other, there in pilots.items() if other != name}, waiting)
         if not uncovered:
             return why_covered(pilots, waiting)
@@ -297,9 +298,3 @@ def _open(sites: Mapping[str, SiteStatus], group: TaskGroup) -> dict[str, Demand
 def _bag_of(group: TaskGroup) -> int | None:
     """The bag whose pilots are its own; None: the tasks share pilots with others."""
     return next((demand.bag for demand in group.at.values()), None)
-
-
-def _target_of(group: TaskGroup, targets: Mapping[int, TargetShares]) -> TargetShares | None:
-    """The target shares of a group: its tasks either share pilots or belong to one bag."""
-    bag = _bag_of(group)
-    return None if bag is None else targets.get(bag)

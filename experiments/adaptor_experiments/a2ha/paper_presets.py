@@ -111,7 +111,8 @@ class PublishedBuyer:
             terms=self._terms,
             hinted=self._hinted,
         )
-        found = hosts_to_buy(situation, self._preset, self._ratio, corrected=periodic)
+        average = self.runtimes.corrected_mean(now) if periodic else self.runtimes.mean
+        found = hosts_to_buy(situation, self._preset, self._ratio, average)
         if found.grows and not (periodic and by_2008(self._preset)):
             self._ratio += (1 - self._ratio) * self._preset.increase_ratio
         return found.advice

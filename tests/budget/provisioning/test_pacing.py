@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
-from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
+from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, situation_of, terms_for
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
     BALANCED,
@@ -164,8 +164,44 @@ def test_the_last_request_that_a_site_allows_doubles_what_is_there() -> None:
     made = msgspec.structs.replace(made, slow=True)
     before = advise(made).pace
     usual = advise(made, before).advice.hosts
-    last = advise(msgspec.structs.replace(made, last_request=True), before).advice.hosts
+    last = advise(msgspec.structs.replace(made, requests_left=1), before).advice.hosts
     assert last == max(usual, 10) if usual else last == 0
+
+
+def by_the_hour(hosts: int, runtimes: list[float], age: float, requests_left: float) -> int:
+    """How many a balanced bag of 256 tasks may buy; its hosts run tasks of this age."""
+    made = course(now=500.0, hosts=hosts, preset=BALANCED, tasks=256)
+    sums = RuntimeSums(running=hosts, starts=hosts * (500.0 - age))
+    before = advise(msgspec.structs.replace(made, sums=sums)).pace
+    for runtime in runtimes:
+        sums.add(runtime)
+    made = msgspec.structs.replace(made, sums=sums, whole_units=True, requests_left=requests_left)
+    return advise(made, before).advice.hosts
+
+
+def test_the_last_request_of_a_balanced_bag_by_the_hour_has_the_hosts_for_all_that_is_left() -> None:
+    """No request ends before an hour that would make room for more; and the first tasks are short ones."""
+    bought = {left: by_the_hour(6, [40.0, 80.0, 120.0] * 3, 150.0, left) for left in (1000, 1)}
+    assert bought[1000] == 0, "six hosts do tasks of 80 s in an hour"
+    assert 4 < bought[1] < 20
+
+
+def test_a_balanced_bag_by_the_hour_spends_none_of_few_requests_on_few_hosts() -> None:
+    bought = {left: by_the_hour(12, [165.0] * 14, 10.0, left) for left in (1000, 2)}
+    assert 0 < bought[1000] < 4
+    assert bought[2] == 0
+
+
+@given(st.floats(30, 1500), st.floats(0.1, 10), st.integers(1, 40))
+def test_the_first_short_task_of_a_known_mean_misleads_a_balanced_bag_by_a_ninth_at_most(
+    hint: float, part: float, hosts: int
+) -> None:
+    """What the user says counts as eight finished tasks."""
+    sums = RuntimeSums(finished=1, total=part * hint, squares=(part * hint) ** 2)
+    made = course(now=600.0, hosts=hosts, preset=BALANCED, tasks=400, hint=hint)
+    seen = situation_of(msgspec.structs.replace(made, sums=sums))
+    assert seen.remaining == 399
+    assert seen.runtimes.mean == pytest.approx(hint * (8 + part) / 9)
 
 
 def hinted(**changes: Any) -> Course:

@@ -21,7 +21,7 @@ def target(**shares: int) -> TargetShares:
 
 
 def shares(
-    sites: dict[str, SiteStatus], targets: dict[int, TargetShares], *groups: TaskGroup
+    sites: dict[str, SiteStatus], targets: dict[int, TargetShares | None], *groups: TaskGroup
 ) -> dict[str, list[int]]:
     return {name: part.uncovered for name, part in divide(sites, groups, targets).items()}
 
