@@ -120,7 +120,8 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     await core.commit()
     for text in earlier.texts(asked, spec):
         core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
-    running.wake_sites()
+    if new.own.total:  # else its first tasks do: a look at the queue now would only put that one off
+        running.wake_sites()
     return api.Submitted(id, refused=len(refused), reasons=reasons_of(new.own, refused))
 
 
@@ -315,6 +316,8 @@ def _impossible(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[
         spec.nodes > 1 or any((needs.nodes or 1) > 1 for needs in own.needs.values())
     ):
         raise UsageError(ONE_NODE)
+    if not own.needs:
+        return {}
     sizes = own_sizes(spec, own)
     check_own_times(spec, own)
     return impossible_tasks(sizes, queues_of(running, spec), largest_request(running, spec))
