@@ -222,7 +222,7 @@ class GetEvents(Question[list[BagEvents]], frozen=True):
     """Whether more answers come as more happens, until one has nothing `after` it."""
 
     def after(self, answer: list[BagEvents]) -> GetEvents | None:
-        """The question that goes on behind an answer; None: all these bags have ended, and all is told."""
+        """The question that goes on behind an answer; None: all bags have ended, and no events are left."""
         if all(told.ended and not told.more for told in answer):
             return None
         return msgspec.structs.replace(self, since={told.bag: told.last for told in answer})

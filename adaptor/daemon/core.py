@@ -172,7 +172,7 @@ class Core:
         return changes, drafts
 
     async def tell(self, changes: Changes, drafts: Mapping[str, Orders]) -> None:
-        """Tell workers and listening clients of what is written; for acknowledgements alone nobody waits.
+        """Tell workers and listening clients of what is written; acknowledgements alone leave last.
 
         Raises JournalError.
         """

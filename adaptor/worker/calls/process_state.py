@@ -145,7 +145,7 @@ class CallMemory:
         return self._peak
 
     def rest(self) -> None:
-        """The answer is sent: look anew, if the last look is old, or the call was long."""
+        """The answer is sent: look again if the last look is old, or the call was long."""
         if time.monotonic() - self._since > _FRESH:
             self._renew()
 
