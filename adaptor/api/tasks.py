@@ -77,6 +77,21 @@ class Append(Question[Appended], frozen=True):
     tasks: list[TaskInput]
 
 
+class AppendCalls(Question[None], frozen=True):
+    """More calls of the program that alone appends to a bag, and so numbers its tasks itself.
+
+    They may start before they are on the disk, for no other task can get their numbers. The answer waits for
+    the disk.
+    """
+
+    writes = True
+
+    bag: TaskNumber
+    first: TaskNumber
+    """The number of the first of them."""
+    calls: list[TaskInput]
+
+
 class JobView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task as a job of `adaptor.shims`."""
 
@@ -205,6 +220,14 @@ class GetEvents(Question[list[BagEvents]], frozen=True):
     """Seconds to wait for an event."""
     most: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
     """Tasks in the answer, at most."""
+    follow: bool = False
+    """Whether more answers come as more happens, until one has nothing `after` it."""
+
+    def after(self, answer: list[BagEvents]) -> GetEvents | None:
+        """The question that goes on behind an answer; None: all bags have ended, and no events are left."""
+        if all(told.ended and not told.more for told in answer):
+            return None
+        return msgspec.structs.replace(self, since={told.bag: told.last for told in answer})
 
 
 class Cancel(Question[int], frozen=True):

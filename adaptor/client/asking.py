@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -40,7 +42,8 @@ SCHEDULERS_TIMEOUT = 120.0
 """The same for a question for which the daemon asks its schedulers first."""
 SETTLING = 5.0
 """Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
-_PART = 2**18
+_PART = 2**16
+"""Bytes received at a time: for more, memory is fetched from the kernel and given back each time."""
 _PAUSE = 0.1
 """Seconds until a connection is tried again that was refused, or closed in its handshake."""
 
@@ -121,6 +124,12 @@ class DaemonConnection:
         self._socket: socket.socket | None = None
         self._channel: Channel | None = None
         self._address = ""
+        self._arrived: deque[bytes] = deque()
+        self._posted: api.Question[Any] | None = None
+        """What was sent ahead of `ask`."""
+        self._unsent = b""
+        self._follows = False
+        """Whether the daemon goes on to answer the last question."""
 
     def ask(self, question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         """The answer; `timeout` is seconds from question to answer.
@@ -133,13 +142,16 @@ class DaemonConnection:
             AdaptorError: it could not serve it; the access file is damaged or open to others.
         """
         try:
-            if self._socket is not None and _is_readable(self._socket):
+            posted, self._posted = self._posted is question, None
+            if not posted and self._socket is not None and _is_readable(self._socket):
                 self.close()  # the daemon has left since the last question
             if self._socket is None or self._channel is None:
                 self._socket, self._channel = self._open()
+                posted = False
             connected, channel = self._socket, self._channel
             may_ask = channel.agreed or question.any_version
-            channel.send(api.encode_question(question if may_ask else api.GetDaemon()))
+            if not posted:
+                channel.send(api.encode_question(question if may_ask else api.GetDaemon()))
             data = self._answer(connected, channel, timeout)
         except BaseException:
             self.close()  # a late answer must not be taken for that to the next question
@@ -151,10 +163,39 @@ class DaemonConnection:
             _agreed.add(self._directory)
         return _decoded(question, data)
 
+    def post(self, question: api.Question[Any]) -> None:
+        """Send ahead, in any thread, what is asked next. What cannot be sent without waiting, `ask` sends."""
+        connected, channel = self._socket, self._channel
+        if connected is None or channel is None or not channel.agreed or _is_readable(connected):
+            return
+        channel.send(api.encode_question(question))
+        self._posted, self._unsent = question, channel.outgoing()
+        connected.settimeout(0.0)
+        with contextlib.suppress(OSError):  # if the connection has broken, `ask` makes another
+            self._unsent = self._unsent[connected.send(self._unsent) :]
+
+    def follow(self, question: api.GetEvents, timeout: float) -> list[api.BagEvents]:
+        """The next answer to a question that follows bags; what `after` it says is asked where the connection
+        is new, and only there. Nothing else can be asked on it. Raises as `ask` does."""
+        if not self._follows:
+            answer = self.ask(question, timeout)
+            self._follows = True
+            return answer
+        assert self._socket is not None
+        assert self._channel is not None
+        try:
+            data = self._answer(self._socket, self._channel, timeout)
+        except BaseException:
+            self.close()
+            raise
+        return _decoded(question, data)
+
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
         self._socket = self._channel = None
+        self._follows, self._posted, self._unsent = False, None, b""
+        self._arrived.clear()
 
     def _open(self) -> tuple[socket.socket, Channel]:
         """Waits for a daemon that is starting or ending.
@@ -231,15 +272,18 @@ class DaemonConnection:
         return True
 
     def _answer(self, connected: socket.socket, channel: Channel, timeout: float) -> bytes:
-        """Send what waits, and receive one message.
+        """Send what waits, and receive one message, if none has arrived before.
 
         Raises:
             NoAnswerError: the daemon did not answer in time, or disconnected.
         """
         until = time.monotonic() + timeout
         try:
-            while not (messages := _exchange(connected, channel, until)):
-                pass
+            if not self._arrived:
+                unsent, self._unsent = self._unsent, b""
+                self._arrived += _exchange(connected, channel, until, unsent)
+            while not self._arrived:
+                self._arrived += _exchange(connected, channel, until)
         except TimeoutError as error:
             raise NoAnswerError(
                 f"the daemon at {self._address} did not answer within {timeout:g} s; is it stopped?"
@@ -248,7 +292,7 @@ class DaemonConnection:
             raise LeavingDaemonError(
                 f"the daemon at {self._address} disconnected before it answered; try again: adaptor status"
             ) from error
-        return messages[0]
+        return self._arrived.popleft()
 
 
 def _decoded(question: api.Question[A], data: bytes) -> A:
@@ -273,15 +317,17 @@ def other_version(daemon: api.DaemonView, *, replaced: bool = False) -> str:
     )
 
 
-def _exchange(connected: socket.socket, channel: Channel, until: float) -> list[bytes]:
-    """Send what the channel has to send, and receive once: the messages that are whole then.
+def _exchange(connected: socket.socket, channel: Channel, until: float, unsent: bytes = b"") -> list[bytes]:
+    """Send what the channel has to send, behind what is `unsent`, and receive once: the messages that are
+    whole then.
 
     Raises:
         TimeoutError: nothing came until this time, monotonic seconds.
         OSError, ChannelError: the peer closed the connection, or is not our daemon.
     """
     connected.settimeout(max(0.001, until - time.monotonic()))
-    connected.sendall(channel.outgoing())
+    if outgoing := unsent + channel.outgoing():
+        connected.sendall(outgoing)
     connected.settimeout(max(0.001, until - time.monotonic()))
     data = connected.recv(_PART)
     if not data:

@@ -18,9 +18,10 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -182,12 +183,15 @@ class Client:
             UsageError: there is no such bag.
             NoDaemonError, NoAnswerError: no daemon answers.
         """
-        while True:
-            (told,) = self.events({bag: since})
-            since = told.last
-            yield told
-            if told.ended and not told.more:
-                return
+        following: api.GetEvents | None = api.GetEvents({bag: since}, LONGEST_POLL, follow=True)
+        connection = DaemonConnection(self.directory)  # on which nothing else is asked meanwhile
+        try:
+            while following is not None:
+                answer = self._patiently(partial(connection.follow, following, LONGEST_POLL + ANSWER_TIMEOUT))
+                yield answer[0]
+                following = following.after(answer)
+        finally:
+            connection.close()
 
     # --- questions -----------------------------------------------------------------------------
 
@@ -205,15 +209,28 @@ class Client:
         """
         if isinstance(question, api.Submit):
             question = cast("api.Question[A]", self._staged(question, timeout))
+        return self._patiently(partial(self._connection.ask, question, timeout))
+
+    def poster(self) -> Callable[[api.Question[Any]], None]:
+        """What sends ahead, in any thread and without waiting, a question that this thread asks next."""
+        return self._connection.post
+
+    @property
+    def _connection(self) -> DaemonConnection:
+        """That of this thread."""
+        connection: DaemonConnection | None = getattr(self._here, "connection", None)
+        if connection is None:
+            connection = self._here.connection = DaemonConnection(self.directory)
+        return connection
+
+    def _patiently(self, ask: Callable[[], A]) -> A:
+        """What `ask` returns, over outages of the daemon. Raises as `Client.ask` does."""
         outage = Outage(self._patience, was_there=self._was_there or self._start is not None, say=self._say)
         while True:
             if self._closed.is_set():
                 raise ClientClosedError("the client was closed")
             try:
-                connection: DaemonConnection | None = getattr(self._here, "connection", None)
-                if connection is None:
-                    connection = self._here.connection = DaemonConnection(self.directory)
-                answer = connection.ask(question, timeout)
+                answer = ask()
                 self._was_there = True
                 return answer
             except NoDaemonError as silence:

@@ -172,11 +172,23 @@ class Core:
         return changes, drafts
 
     async def tell(self, changes: Changes, drafts: Mapping[str, Orders]) -> None:
-        """Tell workers and listening clients of what is written. Raises JournalError."""
-        for worker, draft in drafts.items():
+        """Tell workers and listening clients of what is written; acknowledgements alone leave last.
+
+        Raises JournalError.
+        """
+        waited_for = {worker: draft for worker, draft in drafts.items() if _is_waited_for(draft)}
+        for worker, draft in waited_for.items():
             await self.send(worker, self._complete(worker, draft))
         self._drop_ended()
         self.listeners.tell({bag: tally.events for bag, tally in changes.tallies.items()})
+        if len(waited_for) < len(drafts):
+            others = {worker: draft for worker, draft in drafts.items() if worker not in waited_for}
+            self._acknowledging = asyncio.create_task(self._acknowledge(others))
+
+    async def _acknowledge(self, drafts: Mapping[str, Orders]) -> None:
+        """In the next turn of the loop, behind the listening clients."""
+        for worker, draft in drafts.items():
+            await self.send(worker, self._complete(worker, draft))
 
     def may_have_news(self, since: Mapping[int, int]) -> bool:
         """False if nothing has changed in these bags since these events, so that no journal need be read."""
@@ -234,6 +246,8 @@ class Core:
         known |= new
         draft.bags = [self._context(bag) for bag in sorted(new)]
         draft.ended_bags = sorted(ended)
+        if not draft.leases:
+            return draft
         inputs = self.journal.inputs([lease.key for lease in draft.leases])
         draft.leases = [
             msgspec.structs.replace(
@@ -267,3 +281,8 @@ class Core:
                 limit_memory=spec.on_oom is not None,
             )
         return context
+
+
+def _is_waited_for(orders: Orders) -> bool:
+    """Whether they say more than that results are in the journal."""
+    return orders != Orders(acknowledged=orders.acknowledged)

@@ -142,6 +142,10 @@ class Server:
     async def send_client(self, identity: bytes, data: bytes) -> None:
         self.clients.send(identity, data)
 
+    async def client_reads(self, identity: bytes) -> bool:
+        """Wait until a client has read what was sent; returns whether it is connected."""
+        return await self.clients.reads(identity)
+
 
 class Port:
     """The connections of one port by their peers' identities, and the messages that wait to be heard."""
@@ -194,6 +198,13 @@ class Port:
         if connection is not None:
             connection.send(data)
 
+    async def reads(self, identity: bytes) -> bool:
+        """Wait until a peer has read nearly all that was sent; returns whether it is connected."""
+        connection = self._connections.get(identity)
+        if connection is not None:
+            await connection.reads.wait()
+        return connection is not None and self._connections.get(identity) is connection
+
     # --- what connections report -----------------------------------------------------------------
 
     def enter(self, connection: _Connection) -> None:
@@ -231,8 +242,9 @@ class _Connection(Caller):
         self._channel: Channel | None = None
         """None: the peer has not sent anything."""
         self._unheard = 0
-        self._unread = False
-        """Whether the peer does not read as fast as it is written to."""
+        self.reads = asyncio.Event()
+        """Whether the peer reads as fast as it is written to, or has left."""
+        self.reads.set()
 
     @property
     def key(self) -> str:
@@ -299,18 +311,18 @@ class _Connection(Caller):
             self.transport.write(self._channel.outgoing())
 
     def pause_writing(self) -> None:
-        self._unread = True
+        self.reads.clear()
         self._regulate()
 
     def resume_writing(self) -> None:
-        self._unread = False
+        self.reads.set()
         self._regulate()
 
     def _regulate(self) -> None:
         """Read only what can be handled and answered."""
         if self.transport is None or self.transport.is_closing():
             return
-        if self._unread or self._unheard >= _UNHEARD:
+        if not self.reads.is_set() or self._unheard >= _UNHEARD:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
@@ -318,6 +330,7 @@ class _Connection(Caller):
     def connection_lost(self, error: Exception | None) -> None:
         super().connection_lost(error)
         self._port.left(self)
+        self.reads.set()
 
 
 def write_client_access(

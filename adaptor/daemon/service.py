@@ -143,7 +143,7 @@ class Service:
         self.retention = Retention(self.core, None if keep is None else float(keep))
         self.notifier = Notifier(self.core, config.notify, config.hooks)
         self._meters = Meters(self.core.journal.path)
-        self._clients = ClientEndpoint(self, self._stall, self.server.send_client)
+        self._clients = ClientEndpoint(self, self._stall, self.server.send_client, self.server.client_reads)
         self._stop = asyncio.Event()
         self._stopping = False
         self._stop_pilots = False

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from adaptor.api import TaskEvent, TaskInput
+from adaptor.api import AppendCalls, TaskEvent, TaskInput
 from adaptor.cli.daemon_process import ensure_daemon, find_daemon
 from adaptor.client.bags import Client
 from adaptor.client.environment import captured
@@ -68,9 +68,7 @@ class CallFuture(Future[R]):
     def __init__(self, on_cancel: Callable[[CallFuture[Any]], bool]) -> None:
         super().__init__()
         self.task: int | None = None
-        """The number of its task, once the daemon has it."""
-        self.sending = False
-        """Whether it is on its way to the daemon, or there."""
+        """The number of its task, once it is on its way to the daemon."""
         self.withdrawn = False
         """Whether it was cancelled before it was sent."""
         self._ask_to_cancel = on_cancel
@@ -125,12 +123,14 @@ class Session:
         self._initializer = initializer
         self._news = threading.Condition()
         self._unsent: deque[tuple[CallFuture[Any], TaskInput]] = deque()
-        self._on_the_way: list[CallFuture[Any]] = []
-        """Those in the message that the daemon has not answered yet."""
+        self._batch: AppendCalls | None = None
+        """What the daemon has not answered yet."""
+        self._post: Callable[[AppendCalls], None] | None = None
+        """Sends a batch ahead of the thread that waits for the answer."""
         self._sent: dict[int, tuple[CallFuture[Any], str]] = {}
         """By task: its future, and the file of its call."""
-        self._early: dict[int, TaskEvent] = {}
-        """Ends of tasks that came before the answer that gave the tasks their numbers."""
+        self._next = 0
+        """The number of the next task: no other program appends to the bag."""
         self._closing = False
         self._broken: BaseException | None = None
         self._threads = [
@@ -150,6 +150,9 @@ class Session:
             if self._closing:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._unsent.append((future, task))
+            if self._post is not None and self._batch is None and (batch := self._take()) is not None:
+                self._batch = batch
+                self._post(batch)  # it leaves without a change of threads
             self._news.notify_all()
 
     def cancel(self, future: CallFuture[Any]) -> bool:
@@ -197,16 +200,18 @@ class Session:
 
     def _open_futures(self) -> list[CallFuture[Any]]:
         """All without a result; the caller holds the lock."""
-        return [future for future, _ in (*self._unsent, *self._sent.values())] + self._on_the_way
+        return [future for future, _ in (*self._unsent, *self._sent.values())]
 
     def _withdraw(self, futures: Sequence[CallFuture[Any]]) -> list[int]:
         """Keep those from being sent that are not sent yet; returns the tasks of the others."""
         with self._news:
             for future in futures:
-                future.withdrawn = not future.sending
-            sent = [future for future in futures if future.sending]
-            self._news.wait_for(lambda: self._broken or all(each.task is not None for each in sent))
-        return [future.task for future in sent if future.task is not None]
+                future.withdrawn = future.task is None
+            numbers = [future.task for future in futures if future.task is not None]
+            self._news.wait_for(
+                lambda: self._broken or self._batch is None or max(numbers, default=-1) < self._batch.first
+            )
+        return numbers
 
     def _cancel_waiting(self, tasks: list[int]) -> int:
         """The number of tasks that are cancelled by it."""
@@ -218,49 +223,43 @@ class Session:
     def _send_all(self) -> None:
         try:
             with self._connect() as client:
-                while batch := self._next_batch():
-                    self._number(batch, client.append(self.bag, [task for _, task in batch]))
+                self._post = client.poster()
+                while (batch := self._next_batch()) is not None:
+                    client.ask(batch)
                     del batch  # the next one may be long in coming
+                    with self._news:
+                        self._batch = None
+                        self._news.notify_all()
                 client.close_bag(self.bag)
         except BaseException as error:
             self._break(error)
 
-    def _next_batch(self) -> list[tuple[CallFuture[Any], TaskInput]]:
-        """What has come together by now, once there is something; empty: nothing more will come."""
+    def _next_batch(self) -> AppendCalls | None:
+        """What has come together by now, once there is something; None: nothing more will come."""
         with self._news:
             while True:
-                batch = self._take()
-                if batch or self._closing:
-                    return batch
+                self._batch = self._batch or self._take()
+                if self._batch is not None or self._closing:
+                    return self._batch
                 self._news.wait(_LOOK)
                 if not threading.main_thread().is_alive():  # the program ends when its calls have ended
                     self._closing = True
 
-    def _take(self) -> list[tuple[CallFuture[Any], TaskInput]]:
-        batch: list[tuple[CallFuture[Any], TaskInput]] = []
+    def _take(self) -> AppendCalls | None:
+        """Number what has come together; None: there is nothing."""
+        calls: list[TaskInput] = []
         room = _MOST_BYTES
-        while self._unsent and len(batch) < _MOST and room > 0:
+        while self._unsent and len(calls) < _MOST and room > 0:
             future, task = self._unsent.popleft()
             if not future.withdrawn:
-                future.sending = True
-                batch.append((future, task))
+                future.task = self._next + len(calls)
+                self._sent[future.task] = (future, file_of(task.call))
+                calls.append(task)
                 room -= len(task.call or b"") + sum(map(len, chain(*(task.environment or {}).items())))
             elif file := file_of(task.call):
                 call_files.remove(self.folder, file)
-        self._on_the_way = [future for future, _ in batch]
-        return batch
-
-    def _number(self, batch: list[tuple[CallFuture[Any], TaskInput]], numbers: list[int]) -> None:
-        early: list[TaskEvent] = []
-        with self._news:
-            self._on_the_way = []
-            for (future, task), number in zip(batch, numbers, strict=True):
-                future.task = number
-                self._sent[number] = (future, file_of(task.call))
-                if number in self._early:
-                    early.append(self._early.pop(number))
-            self._news.notify_all()
-        self._settle_all(early)
+        first, self._next = self._next, self._next + len(calls)
+        return AppendCalls(self.bag, first, calls) if calls else None
 
     # --- receiving ------------------------------------------------------------------------------
 
@@ -286,9 +285,8 @@ class Session:
     def _settle(self, event: TaskEvent) -> None:
         with self._news:
             future, file = self._sent.pop(event.task, (None, ""))
-            if future is None:
-                self._early[event.task] = event
-                return
+        if future is None:
+            return
         if file:
             call_files.remove(self.folder, file)
         if event.state == "cancelled":
@@ -309,7 +307,7 @@ class Session:
         with self._news:
             self._broken, self._closing = error, True
             futures = self._open_futures()
-            self._on_the_way = []
+            self._batch = None
             self._unsent.clear()
             self._sent.clear()
             self._news.notify_all()

@@ -151,6 +151,20 @@ def spec_of(db: sqlite3.Connection, bag: int) -> BagSpec:
     return msgspec.msgpack.decode(row[0], type=BagSpec)
 
 
+def open_and_total(db: sqlite3.Connection, bag: int) -> tuple[bool, int]:
+    """Whether a bag takes more tasks, and the number of those that it has. Raises UnknownBagError."""
+    row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
+    if row is None:
+        raise UnknownBagError(bag)
+    return bool(row[0]), row[1]
+
+
+def check_open(bag: int, is_open: bool) -> None:
+    """Raises UsageError: it is not."""
+    if not is_open:
+        raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor submit --open")
+
+
 def numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
     """The numbers of a bag's tasks by their ids; unknown ones are left out."""
     found: dict[str, int] = {}

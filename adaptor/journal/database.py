@@ -203,8 +203,11 @@ def sync(path: Path) -> None:
         JournalError: the disk did not take it.
     """
     try:
-        with path.with_name(f"{path.name}-wal").open("rb") as log:
-            os.fsync(log.fileno())
+        log = os.open(f"{path}-wal", os.O_RDONLY)
+        try:
+            os.fsync(log)
+        finally:
+            os.close(log)
     except FileNotFoundError:  # where WAL is refused, each commit waits for the disk
         return
     except OSError as error:

@@ -14,16 +14,18 @@ from adaptor.api import ExplanationKind, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.futures.run_shares import KEPT, Ran
 from adaptor.donation.idleness import Idleness
-from adaptor.errors import UnknownBagError, UsageError
+from adaptor.errors import UsageError
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.forecast.starts_seen import JudgedStart
 from adaptor.journal.bag_rows import (
     AppendedTasks,
     TaskRows,
+    check_open,
     insert_bag,
     insert_tasks,
     numbers_of,
+    open_and_total,
     spec_of,
     take_staged,
     task_rows,
@@ -170,9 +172,7 @@ class Journal:
             UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
         """
         with self.transaction(durable=True) as db:
-            row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
-            if row is None:
-                raise UnknownBagError(bag)
+            is_open, total = open_and_total(db, bag)
             earlier = db.execute(
                 "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
             ).fetchone()
@@ -183,14 +183,31 @@ class Journal:
                         f" not of {len(tasks)}"
                     )
                 return AppendedTasks(earlier[0], earlier[1], repeated=True)
-            if not row[0]:
-                raise UsageError(
-                    f"bag {bag} is closed and takes no more tasks; open another: adaptor submit --open"
-                )
-            new = task_rows(tasks, row[1], lambda ids: numbers_of(db, bag, ids))
+            check_open(bag, is_open)
+            new = task_rows(tasks, total, lambda ids: numbers_of(db, bag, ids))
             done = insert_tasks(db, bag, new, gated=gated)
             db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
             return done
+
+    def append_calls(
+        self, bag: int, first: int, calls: Sequence[TaskInput], *, gated: bool = False
+    ) -> AppendedTasks:
+        """Write more tasks, whose program has numbered them, once: those that are there stay as they are.
+
+        `gated` as of `add_bag`.
+
+        Raises:
+            UnknownBagError: there is no such bag.
+            UsageError: it is closed, or the number of the first is not the next one.
+        """
+        with self.transaction() as db:
+            is_open, total = open_and_total(db, bag)
+            if first + len(calls) <= total:
+                return AppendedTasks(first, len(calls), repeated=True)
+            check_open(bag, is_open)
+            if first != total:
+                raise UsageError(f"bag {bag} has {total} tasks, so the next one has not the number {first}")
+            return insert_tasks(db, bag, task_rows(calls, first), gated=gated)
 
     def bag_spec(self, bag: int) -> BagSpec:
         """Raises UnknownBagError."""

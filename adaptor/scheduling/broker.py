@@ -59,7 +59,7 @@ class Broker:
         changes, self.state.changes = self.state.changes, Changes()
         touched, self.state.touched = self.state.touched, {}
         changes.tallies = {bag.id: bag.tally() for bag in touched.values()}
-        changes.at_rest = not all(bag.at_work for bag in touched.values())
+        changes.at_rest = any(bag.ended or (bag.guard.paused and not bag.at_work) for bag in touched.values())
         return changes, self.state.orders.drain()
 
     # --- bags ----------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ PATIENCE = 2.0
 """Seconds for which the worker tries one address."""
 _UNSENT = 16 * 2**20
 """Bytes that wait to be sent; from then on no more are taken."""
-_PART = 2**18
+_PART = 2**16
+"""Bytes received at a time: for more, memory is fetched from the kernel and given back each time."""
 _TIMEOUT = 30.0
 """Seconds for the thread that connects."""
 

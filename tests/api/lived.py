@@ -125,7 +125,7 @@ class Running:
 
     def ask(self, question: api.Question[A]) -> A:
         """The answer of the daemon's handlers. Raises UsageError, AdaptorError: it is a failure."""
-        answer = asyncio.run(serve(self, api.encode_question(question)))
+        answer = asyncio.run(serve(self, api.decode_question(api.encode_question(question))))
         return api.decode_answer(question, api.encode_answer(answer))
 
 

@@ -69,19 +69,31 @@ class FakeControl:
         self._thread.start()
 
     def _serve(self) -> None:
+        followers: dict[bytes, api.GetEvents] = {}
         while not self._stop.is_set():
-            if not self._frames.poll(0.02):
-                continue
-            peer, data = self._frames.receive()
-            question = api.decode_question(data)
-            self.questions.append(question)
-            answer = self.answers.get(type(question), api.Failure(f"no answer to {question}"))
-            if callable(answer):
-                answer = answer(question)
-            if answer is not None or isinstance(question, api.Stop):  # whose answer says nothing
-                data = answer if isinstance(answer, bytes) else api.encode_answer(answer)
-                self._frames.send(peer, data)
+            if self._frames.poll(0.02):
+                peer, data = self._frames.receive()
+                question = api.decode_question(data)
+                self.questions.append(question)
+                self._answer(peer, question, followers)
+            for peer, following in list(followers.items()):
+                self._answer(peer, following, followers)
         self._frames.close()
+
+    def _answer(
+        self, peer: bytes, question: api.Question[Any], followers: dict[bytes, api.GetEvents]
+    ) -> None:
+        followers.pop(peer, None)
+        answer = self.answers.get(type(question), api.Failure(f"no answer to {question}"))
+        if callable(answer):
+            answer = answer(question)
+        if answer is not None or isinstance(question, api.Stop):  # whose answer says nothing
+            data = answer if isinstance(answer, bytes) else api.encode_answer(answer)
+            self._frames.send(peer, data)
+        if isinstance(question, api.GetEvents) and question.follow and isinstance(answer, list):
+            following = question.after(answer)
+            if following is not None:
+                followers[peer] = following
 
     def asked(self, kind: type) -> list[Any]:
         return [question for question in self.questions if isinstance(question, kind)]

@@ -151,7 +151,48 @@ def test_a_bag_is_followed_by_its_events(serve: Serve) -> None:
     with Client() as client:
         told = list(client.follow(7))
     assert [[task.task for task in each.tasks] for each in told] == [[0, 1], [], [2], []]
-    assert [each.since for each in server.asked(api.GetEvents)] == [{7: 0}, {7: 2}, {7: 2}, {7: 3}]
+    assert [each.since for each in server.asked(api.GetEvents)] == [{7: 0}], "it is asked once"
+
+
+def test_a_bag_is_followed_on_from_the_last_event_when_the_daemon_comes_back(
+    serve: Serve, state: Path
+) -> None:
+    del state
+    first = serve({})
+    after: list[FakeControl] = []
+    coming = threading.Timer(0.2, lambda: after.append(serve({api.GetEvents: events(4, 2, ended=True)})))
+
+    def tell(question: api.GetEvents) -> list[BagEvents] | None:
+        if not question.since[7]:
+            return events(3, 0, 1)
+        first.leave()
+        coming.start()
+        return None
+
+    first.answers[api.GetEvents] = tell
+    with Client() as client:
+        assert [each.last for each in client.follow(7)] == [3, 4]
+    coming.join()
+    assert [each.since for each in after[0].asked(api.GetEvents)] == [{7: 3}]
+
+
+def test_what_was_posted_is_asked_once_and_again_where_the_connection_broke(serve: Serve) -> None:
+    question = api.AppendCalls(7, 0, [TRUE])
+    first = serve({api.GetSites: [], api.AppendCalls: api.encode_answer(None)})
+    with Client() as client:
+        post = client.poster()
+        post(question)  # there is no connection yet
+        client.ask(question)
+        post(question)
+        while len(first.asked(api.AppendCalls)) < 2:
+            threading.Event().wait(0.01)
+        client.ask(question)
+        assert len(first.asked(api.AppendCalls)) == 2
+        first.close()
+        second = serve({api.AppendCalls: api.encode_answer(None)})
+        post(question)
+        client.ask(question)
+        assert second.asked(api.AppendCalls) == [question]
 
 
 def test_a_closed_client_ends_the_waiting_of_other_threads(serve: Serve) -> None:

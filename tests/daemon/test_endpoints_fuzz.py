@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import msgspec
 import pytest
@@ -141,7 +141,7 @@ def test_every_question_has_an_answer(said: list[bytes]) -> None:
         async def send(identity: bytes, data: bytes) -> None:
             answers.append(msgspec.msgpack.decode(data))
 
-        endpoint = ClientEndpoint(running, Mock(), send)
+        endpoint = ClientEndpoint(running, Mock(), send, AsyncMock(return_value=False))
 
         async def ask() -> None:
             await endpoint.receive([(b"me", data) for data in said])

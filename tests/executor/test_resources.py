@@ -17,6 +17,7 @@ from adaptor.executor.executor import Executor
 from adaptor.executor.resources import CallTerms
 from adaptor.executor.session import Session
 from adaptor.resources import OwnNeeds, TaskSize
+from tests.e2e.lab import until
 from tests.executor.test_session import SOON, FakeBag
 
 
@@ -79,10 +80,13 @@ def test_the_end_of_a_view_is_not_that_of_its_executor(bag: FakeBag, executor: E
 
 
 def test_a_view_cancels_its_own_calls_alone(bag: FakeBag, executor: Executor) -> None:
+    bag.may_append.clear()
     view = executor.with_resources(cpus=2)
-    mine, other = view.submit(abs, -1), executor.submit(abs, -2)
+    other, mine = executor.submit(abs, -2), view.submit(abs, -1)
+    until(lambda: bag.appended, "the first is on its way, and keeps the other back", pause=0.01)
     view.shutdown(cancel_futures=True)
     assert mine.cancelled()
+    bag.may_append.set()
     bag.may_end.set()
     assert other.result(SOON) == 2
 

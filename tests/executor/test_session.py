@@ -6,7 +6,7 @@ import contextlib
 import pickle
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, wait
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 import adaptor
-from adaptor.api import BagEvents, TaskEvent, TaskInput
+from adaptor.api import AppendCalls, BagEvents, TaskEvent, TaskInput
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.executor.pickling import CallError, task_of
@@ -34,6 +34,7 @@ class FakeBag:
         self.may_append, self.may_end = threading.Event(), threading.Event()
         self.heard_end = threading.Event()
         self.appended: list[TaskInput] = []
+        self.posted: list[AppendCalls] = []
         self.cancelled: set[int] = set()
         self.started: set[int] = set()
         self.cancelled_whole = False
@@ -50,15 +51,17 @@ class FakeBag:
     def __exit__(self, *_: object) -> None:
         return
 
-    def append(self, bag: int, tasks: Sequence[TaskInput]) -> list[int]:
+    def poster(self) -> Callable[[AppendCalls], None]:
+        return self.posted.append
+
+    def ask(self, question: AppendCalls) -> None:
         if self.gone or self.refuses:
             raise NoDaemonError("it has gone")
         with self._news:
-            first = len(self.appended)
-            self.appended += tasks
+            assert question.first == len(self.appended)
+            self.appended += question.calls
             self._news.notify_all()
         assert self.may_append.wait(SOON)
-        return list(range(first, first + len(tasks)))
 
     def cancel(self, bag: int, tasks: Sequence[int] | None = None, *, unstarted: bool = False) -> int:
         if tasks is None:
@@ -130,13 +133,21 @@ def submit(session: Session, *call: Any) -> CallFuture[Any]:
     return future
 
 
-def test_an_end_that_is_told_before_the_number_counts(bag: FakeBag, session: Session) -> None:
+def test_a_result_counts_before_its_call_is_written_down_for_good(bag: FakeBag, session: Session) -> None:
     future = submit(session, abs, -7)
     bag.may_end.set()
-    assert bag.heard_end.wait(SOON)
-    assert not future.done()
-    bag.may_append.set()
     assert future.result(SOON) == 7
+    assert not bag.may_append.is_set()
+
+
+def test_a_call_alone_leaves_at_once_and_others_together(bag: FakeBag, session: Session) -> None:
+    until(lambda: session._post is not None, "its thread is there", pause=0.01)
+    for _ in range(4):
+        submit(session, int)
+    assert [len(question.calls) for question in bag.posted] == [1]
+    bag.may_append.set()
+    until(lambda: len(bag.appended) == 4, "the others have left too", pause=0.01)
+    bag.may_end.set()
 
 
 def test_each_future_gets_its_own_result(bag: FakeBag, session: Session) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from adaptor import api
+from adaptor.api import TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.admission import told_of
 from adaptor.daemon.client.credits import budget_writer, check_deadline
@@ -25,7 +27,7 @@ from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.core import Core
 from adaptor.decisions.new_bags import check_can_run, check_sites, check_times, impossible_tasks
 from adaptor.errors import UsageError
-from adaptor.journal.bag_rows import bag_of_key, end_of_bag
+from adaptor.journal.bag_rows import AppendedTasks, bag_of_key, end_of_bag
 from adaptor.journal.recovery import load_bag
 from adaptor.journal.staging import StagedTasks, left_to_run
 from adaptor.journal.views import events
@@ -118,7 +120,8 @@ async def _new_bag(running: RunningDaemon, question: api.Submit) -> api.Submitte
     await core.commit()
     for text in earlier.texts(asked, spec):
         core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
-    running.wake_sites()
+    if new.own.total:  # else its first tasks do: a look at the queue now would only put that one off
+        running.wake_sites()
     return api.Submitted(id, refused=len(refused), reasons=reasons_of(new.own, refused))
 
 
@@ -144,23 +147,61 @@ async def append(running: RunningDaemon, question: api.Append) -> api.Appended:
     """More tasks of an open bag; those that were appended before are not appended again.
 
     Raises:
-        UsageError: there is no such bag, it is closed, the key stands for other tasks, or the needs of a task
-            contradict each other.
+        UsageError: there is no such bag, it is closed, the key stands for other tasks, it has the calls of a
+            program, or the needs of a task contradict each other.
         JournalError: they are not written down.
     """
-    core, tasks = running.core, question.tasks
-    known = core.broker.state.bags.get(question.bag)
-    gated = known is not None and known.gated
+    id, tasks, journal = question.bag, question.tasks, running.core.journal
+    if _has_calls(running, id):
+        raise UsageError(f"bag {id} has the calls of a program: no other tasks can be appended to it")
+    write = partial(journal.append, id, question.key, tasks)
+    return await _append(running, id, tasks, write, durable=True)  # with their first leases: one wait
+
+
+@answers(api.AppendCalls)
+async def append_calls(running: RunningDaemon, question: api.AppendCalls) -> None:
+    """More calls of the program whose bag it is. Workers may get them at once (see `AppendCalls`).
+
+    Raises:
+        UsageError: there is no such bag, it has no calls, it is closed, calls before these are missing, or
+            the needs of a call contradict each other.
+        JournalError: they are not written down.
+    """
+    id, calls, journal = question.bag, question.calls, running.core.journal
+    if not _has_calls(running, id, unless=True):
+        raise UsageError(f"bag {id} has tasks, and no calls of a program")
+    write = partial(journal.append_calls, id, question.first, calls)
+    await _append(running, id, calls, write, durable=False)
+    journal.sync()  # while the first of them run
+
+
+def _has_calls(running: RunningDaemon, id: int, *, unless: bool = False) -> bool:
+    """Whether a bag is one of calls; `unless`: the answer if it has ended, or there is none."""
+    bag = running.core.broker.state.bags.get(id)
+    return unless if bag is None else bag.spec.interpreter is not None
+
+
+async def _append(
+    running: RunningDaemon,
+    id: int,
+    tasks: Sequence[TaskInput],
+    write: Callable[..., AppendedTasks],
+    *,
+    durable: bool,
+) -> api.Appended:
+    """`write`: writes the tasks into the journal."""
+    core = running.core
+    known = core.broker.state.bags.get(id)
     own = own_needs(tasks)
     refused = {} if known is None else _impossible(running, known.spec, own)
-    with core.journal.transaction(durable=True):  # one wait for the disk: the tasks with their first leases
-        done = core.journal.append(question.bag, question.key, tasks, gated=gated)
+    with core.journal.transaction(durable=durable):
+        done = write(gated=known is not None and known.gated)
         if done.repeated or not done.tasks:
             return api.Appended(done.first, done.tasks)
-        bag = core.broker.state.bags[question.bag]
+        bag = core.broker.state.bags[id]
         waiting, sizes, refilled = bag.count(TaskState.WAITING), len(bag.lines), bag.expected > 0
         core.broker.append(
-            question.bag,
+            id,
             done.tasks,
             core.now(),
             links=done.links,
@@ -275,6 +316,8 @@ def _impossible(running: RunningDaemon, spec: BagSpec, own: OwnNeedsOf) -> dict[
         spec.nodes > 1 or any((needs.nodes or 1) > 1 for needs in own.needs.values())
     ):
         raise UsageError(ONE_NODE)
+    if not own.needs:
+        return {}
     sizes = own_sizes(spec, own)
     check_own_times(spec, own)
     return impossible_tasks(sizes, queues_of(running, spec), largest_request(running, spec))

@@ -6,7 +6,8 @@ import asyncio
 import inspect
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, cast
 
 import msgspec
 
@@ -25,8 +26,6 @@ from adaptor.journal.views import Live
 
 HANDLING = (bags, credits, keys, pictures, plans, site_views, starts, steering)
 """Whose functions answer what the journal does not."""
-_LONGEST_QUICK_LOOK = 25_000
-"""Bytes; more than GetEvents can have."""
 _LARGE = 250_000
 """Bytes that take some 10 ms to decode."""
 _AT_ONCE = 8
@@ -34,39 +33,29 @@ _AT_ONCE = 8
 USER = ClientIdentity()
 
 
-def takes_time(data: bytes, *, same: bool = True) -> bool:
-    """Whether a question is one that schedulers are asked or queues are planned for, or that waits.
-
-    A large one, which has a new bag, is not read: it takes time.
-    """
-    if len(data) > _LONGEST_QUICK_LOOK:
-        return True
+def understood(data: bytes, *, same: bool = True) -> api.Question[Any] | api.Failure:
+    """The question that a client has sent; `same` as of `ClientIdentity`."""
     try:
-        return decode_question(data, same=same).takes_time
-    except msgspec.DecodeError:
-        return False
+        return decode_question(data, same=same)
+    except msgspec.DecodeError as error:
+        if same:
+            return api.Failure(f"the daemon does not understand this question: {error}", usage=True)
+        return api.Failure(
+            f"the daemon has version {__version__}, and this command another one: use the adaptor of that"
+            " version, or end the daemon: adaptor daemon stop"
+        )
 
 
 async def serve(
-    running: RunningDaemon, data: bytes, who: ClientIdentity = USER, admission: Admission | None = None
+    running: RunningDaemon,
+    question: api.Question[Any],
+    who: ClientIdentity = USER,
+    admission: Admission | None = None,
 ) -> object:
     """The answer to one question, or its Failure. Raises JournalError.
 
     `admission` of clients with a grant; None: there are none.
     """
-    same = who.same
-    try:
-        if same and len(data) > _LARGE:
-            question = await asyncio.to_thread(decode_question, data)
-        else:
-            question = decode_question(data, same=same)
-    except msgspec.DecodeError as error:
-        if not same:
-            return api.Failure(
-                f"the daemon has version {__version__}, and this command another one: use the adaptor of that"
-                " version, or end the daemon: adaptor daemon stop"
-            )
-        return api.Failure(f"the daemon does not understand this question: {error}", usage=True)
     try:
         if not who.key:
             if isinstance(question, api.Submit):
@@ -193,10 +182,13 @@ class ClientEndpoint:
         running: RunningDaemon,
         stall: Callable[[JournalError], None],
         send: Callable[[bytes, bytes], Awaitable[None]],
+        reads: Callable[[bytes], Awaitable[bool]],
     ) -> None:
+        """`reads`: waits until a client has read what was sent; returns whether it is connected."""
         self._running = running
         self._stall = stall
         self._send = send
+        self._reads = reads
         self._background: set[asyncio.Task[None]] = set()
         self._admission = Admission(running.core)
         self._at_once: Counter[str] = Counter()
@@ -205,28 +197,64 @@ class ClientEndpoint:
     async def receive(self, batch: list[PeerMessage]) -> None:
         for identity, data in batch:
             who = ClientIdentity.of(identity)
-            if takes_time(data, same=who.same):
-                task = asyncio.create_task(self._answer(identity, who, data))
-                self._background.add(task)
-                task.add_done_callback(self._background.discard)
+            if len(data) > _LARGE:  # a new bag
+                self._beside(self._take_in(identity, who, data))
+                continue
+            question = understood(data, same=who.same)
+            if isinstance(question, api.Failure):
+                await self._tell(identity, question)
+            elif question.takes_time:
+                self._beside(self._answer(identity, who, question))
             else:
-                await self._answer(identity, who, data)
+                await self._answer(identity, who, question)
 
-    async def _answer(self, identity: bytes, who: ClientIdentity, data: bytes) -> None:
-        """Any failure is an answer too."""
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have it done while other questions are answered."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _take_in(self, identity: bytes, who: ClientIdentity, data: bytes) -> None:
+        question = await asyncio.to_thread(understood, data, same=who.same)
+        if isinstance(question, api.Failure):
+            await self._tell(identity, question)
+        else:
+            await self._answer(identity, who, question)
+
+    async def _answer(self, identity: bytes, who: ClientIdentity, question: api.Question[Any]) -> None:
         self._at_once[who.key] += 1
+        following: api.Question[Any] | None = question
+        try:
+            while following is not None:
+                answer = await self._attempt(who, following)
+                await self._tell(identity, answer)
+                following = await self._following(identity, following, answer)
+        finally:
+            self._at_once[who.key] -= 1
+
+    async def _attempt(self, who: ClientIdentity, question: api.Question[Any]) -> object:
+        """The answer; any failure is one too."""
         try:
             if who.key and self._at_once[who.key] > _AT_ONCE:
                 raise AdaptorError(f"this key has asked {_AT_ONCE} questions that are not answered yet")
-            answer: object = await serve(self._running, data, who, self._admission)
+            return await serve(self._running, question, who, self._admission)
         except JournalError as error:
             self._stall(error)
-            answer = api.Failure(str(error))
+            return api.Failure(str(error))
         except AdaptorError as error:
-            answer = api.Failure(str(error))
+            return api.Failure(str(error))
         except Exception as error:
             log.exception("a question could not be served")
-            answer = api.Failure(f"internal error in the daemon: {error!r}; see daemon.log")
-        finally:
-            self._at_once[who.key] -= 1
+            return api.Failure(f"internal error in the daemon: {error!r}; see daemon.log")
+
+    async def _following(
+        self, identity: bytes, question: api.Question[Any], answer: object
+    ) -> api.Question[Any] | None:
+        """What a client that follows bags asks next, once it has read the answer; None: nothing."""
+        if not (isinstance(question, api.GetEvents) and question.follow) or isinstance(answer, api.Failure):
+            return None
+        following = question.after(cast("list[api.BagEvents]", answer))
+        return following if following is not None and await self._reads(identity) else None
+
+    async def _tell(self, identity: bytes, answer: object) -> None:
         await self._send(identity, api.encode_answer(answer))

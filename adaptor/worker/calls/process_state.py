@@ -16,6 +16,8 @@ from typing import Any
 
 _SHORT = 0.005
 """Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
+_FRESH = 0.1
+"""Seconds for which a look at the memory serves short calls."""
 
 
 class CallFiles:
@@ -127,28 +129,29 @@ class Variables:
 
 
 class CallMemory:
-    """The peak of the resident memory of each call; short calls in a row share one."""
+    """The peak of the resident memory of each call; of a short one, what the process held before."""
 
     def __init__(self) -> None:
-        self._reset = self._began = float("-inf")
-        self._peak = 0
+        self._renew()
 
     def begin(self) -> None:
         """A call begins."""
         self._began = time.monotonic()
-        if self._began - self._reset > _SHORT:
-            self._reset = self._began
-            _reset_peak()
-            self._peak = 0
 
     def peak(self) -> int:
         """Bytes, of the call that has ended."""
-        long = time.monotonic() - self._began > _SHORT
-        if long or not self._peak:
-            self._peak = _peak()
-        if long:
-            self._reset = float("-inf")
+        if time.monotonic() - self._began > _SHORT:
+            self._peak, self._since = _peak(), float("-inf")
         return self._peak
+
+    def rest(self) -> None:
+        """The answer is sent: look again if the last look is old, or the call was long."""
+        if time.monotonic() - self._since > _FRESH:
+            self._renew()
+
+    def _renew(self) -> None:
+        _reset_peak()
+        self._peak, self._since = _peak(), time.monotonic()
 
 
 def _reset_peak() -> None:
@@ -163,10 +166,13 @@ def _reset_peak() -> None:
 
 def _peak() -> int:
     """Bytes."""
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
-        for line in file:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        handle = os.open("/proc/self/status", os.O_RDONLY)
+        try:
+            _, _, rest = os.read(handle, 4096).partition(b"VmHWM:")
+        finally:
+            os.close(handle)
+        return int(rest.split(None, 1)[0]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -91,6 +91,7 @@ def serve(connection: socket.socket) -> None:
             reaped=reaped,
             kept=kept,
         )
+        memory.rest()
 
 
 def _prepare(terms: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ class Daemon:
             stalled="",
             wake_sites=wake,
         )
-        return await serve(running, api.encode_question(question))  # type: ignore[arg-type]
+        return await serve(running, api.decode_question(api.encode_question(question)))  # type: ignore[arg-type]
 
     async def failure(self, question: api.Question[Any]) -> api.Failure:
         answer = await self.serve(question)
@@ -301,10 +301,10 @@ def test_cancelling_some_tasks_leaves_a_bag_open_and_cancelling_all_closes_it(da
 def test_sites_are_woken_when_work_comes_and_not_for_every_task(daemon: Daemon) -> None:
     async def scene() -> None:
         bag = await daemon.open()
-        before = daemon.woken
+        assert not daemon.woken, "the look would put off that for its first tasks"
         for number in range(64):
             await daemon.append(bag, f"k{number}")
-        assert 1 <= daemon.woken - before <= 10
+        assert 1 <= daemon.woken <= 10
 
     play(scene)
 

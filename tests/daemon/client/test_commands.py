@@ -24,7 +24,7 @@ from tests.daemon.lived_bags import begin, hear, leased, live
 
 def asked(site: FakeSite, question: api.Question[Any]) -> Any:
     running = SimpleNamespace(core=site.state.core, sites={"here": site.state})
-    return asyncio.run(serve(running, api.encode_question(question)))  # type: ignore[arg-type]
+    return asyncio.run(serve(running, api.decode_question(api.encode_question(question))))  # type: ignore[arg-type]
 
 
 def test_a_task_runs_when_its_worker_has_said_so(site: FakeSite) -> None:
@@ -69,7 +69,7 @@ def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, 
     async def send(_identity: bytes, data: bytes) -> None:
         answers.append(data)
 
-    endpoint = ClientEndpoint(running, Mock(), send)
+    endpoint = ClientEndpoint(running, Mock(), send, Mock())
     questions: list[api.Question[Any]] = [api.GetDaemon(), api.Cancel([bag]), api.Stop()]
     asyncio.run(endpoint.receive([(identity, api.encode_question(each)) for each in questions]))
     assert api.decode_answer(api.GetDaemon(), answers[0]).pid == 7

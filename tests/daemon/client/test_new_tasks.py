@@ -17,7 +17,6 @@ from adaptor import api
 from adaptor.api import BagInput, TaskInput
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client import new_tasks
-from adaptor.daemon.client.commands import takes_time
 from adaptor.journal.bag_rows import end_of_bag
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
@@ -74,11 +73,6 @@ def test_a_new_bag_in_memory_is_as_the_journal_has_it(daemon: Daemon) -> None:
         assert daemon.core.journal.read(end_of_bag, told.bag) is TaskState.DONE
 
     play(scene)
-
-
-def test_a_large_question_is_answered_beside_others() -> None:
-    assert takes_time(api.encode_question(api.Submit(BagInput(spec=SPEC, tasks=MANY))))
-    assert not takes_time(api.encode_question(api.Submit(BagInput(spec=SPEC, tasks=MANY[:1]))))
 
 
 async def in_parts(daemon: Daemon, question: api.Submit, part: int) -> api.Submit:
