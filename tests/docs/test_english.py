@@ -7,7 +7,6 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import click
@@ -183,32 +182,24 @@ def test_no_message_names_a_page_that_a_wheel_lacks() -> None:
     assert {path: texts for path, texts in found.items() if texts} == {}
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def messages(path: Path) -> tuple[str, ...]:
+def messages(path: Path) -> Iterator[str]:
     """The texts of a module with two words or more, docstrings and comments aside."""
-    nodes = [*ast.walk(parsed(path))]
-    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    found = []
-    for node in nodes:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = (str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
-            found.append("".join(parts))
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            found.append(node.value if " " in node.value else "")
-    return tuple(found)
+            yield node.value if " " in node.value else ""
 
 
 def remarks(path: Path) -> Iterator[str]:
     """The docstrings and comments of a module; without what they quote."""
-    for node in ast.walk(parsed(path)):
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield re.sub(r'"[^"]*"', "", str(node.value.value))
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adaptor.protocol.messages import Ending, Lease, Orders, Welcome
 from adaptor.resources import TaskSize
 from tests.worker.fake_daemon import Harness, key, task, wait_for
@@ -51,33 +49,6 @@ def test_an_access_file_with_damaged_keys(harness: Harness) -> None:
     worker = harness.start(ADAPTOR_REACH_TIMEOUT=0.5)
     assert harness.exit_code(worker) == 75
     assert "certificate or its key is damaged" in (harness.pilot / "unreachable-n1.txt").read_text()
-
-
-@pytest.mark.parametrize("same_port", [True, False])
-def test_tasks_go_on_while_the_daemon_is_away(harness: Harness, same_port: bool) -> None:
-    harness.daemon.welcome = QUICK
-    harness.started()
-    go = harness.folder / "go"
-    harness.lease(
-        task(1, wait_for(go)),
-        task(2, wait_for(go)),
-        task(3, "true"),
-        task(4, "sleep 300"),
-        task(5, "sleep 300"),
-    )
-    harness.running(key(1), key(2))
-    harness.daemon.close()
-    go.touch()
-    harness.daemon.until(harness.is_alone)
-    harness.daemon.hellos.clear()
-    harness.daemon.open(harness.daemon.port if same_port else 0)
-    harness.daemon.until(lambda: harness.daemon.hellos)
-    for n in (1, 2, 3):
-        assert harness.result(key(n)).exit_code == 0
-    hello = harness.daemon.hellos[0]
-    told = [*hello.holding, *(result.key for result in hello.unacknowledged)]
-    assert sorted(each.task for each in told) == [1, 2, 3, 4, 5]
-    assert set(hello.started) <= set(hello.holding)
 
 
 def test_a_daemon_that_does_not_know_it_is_told_what_it_holds(harness: Harness) -> None:

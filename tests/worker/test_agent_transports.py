@@ -48,7 +48,8 @@ def test_orders_come_in_the_order_in_which_they_were_given(harness: Harness) -> 
     assert order.read_text().split() == [str(n) for n in range(30)]
 
 
-def test_tasks_go_on_while_the_daemon_is_away_and_it_hears_of_them(harness: Harness) -> None:
+@pytest.mark.parametrize("same_port", [True, False])
+def test_tasks_go_on_while_the_daemon_is_away_and_it_hears_of_them(harness: Harness, same_port: bool) -> None:
     harness.daemon.welcome = QUICK
     harness.started()
     go = harness.folder / "go"
@@ -64,13 +65,14 @@ def test_tasks_go_on_while_the_daemon_is_away_and_it_hears_of_them(harness: Harn
     go.touch()
     harness.daemon.until(harness.is_alone)
     harness.daemon.hellos.clear()
-    harness.daemon.open()
+    harness.daemon.open(harness.daemon.port if same_port else 0)
     harness.daemon.until(lambda: harness.daemon.hellos)
     for n in (1, 2, 3):
         assert harness.result(key(n)).exit_code == 0
     hello = harness.daemon.hellos[-1]
     told = [*hello.holding, *(result.key for result in hello.unacknowledged)]
     assert sorted(each.task for each in told) == [1, 2, 3, 4, 5]
+    assert set(hello.started) <= set(hello.holding)
 
 
 def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
