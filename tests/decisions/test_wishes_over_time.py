@@ -54,7 +54,7 @@ def test_a_fast_bag_is_as_quick_as_one_without_a_wish_and_no_other_preference_is
 def test_a_fast_bag_is_as_quick_as_one_without_a_wish_at_two_sites_too(
     tasks: list[float], unit: int, time: float | None
 ) -> None:
-    plain = run(tasks, *sites_of("two", unit), pays=False)
+    plain = run(tasks, *sites_of("two", unit), pays=False, time=time)
     fast = run(tasks, *sites_of("two", unit), prefer="fast", time=time)
     assert fast.end <= 1.05 * plain.end + 60
 

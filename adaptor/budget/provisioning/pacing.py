@@ -254,7 +254,9 @@ def needed_for_deadline(course: Course) -> float:
     residual, aimed = mean if blind else runtimes.residual, max(_aimed_at(course, time_left), mean)
     work, most = work + runtimes.running * residual, most + runtimes.running * residual
     expected = _missing(course, work, aimed, residual, mean)
-    missing = max(expected, _missing(course, most, usable, last, mean))
+    lasting = [msgspec.structs.replace(host, ends=math.inf) for host in course.until_requests_end]
+    renewed = msgspec.structs.replace(course, lasting=lasting)  # other hosts may follow those that end
+    missing = max(expected, _missing(renewed, most, usable, last, mean))
     if missing <= 0 or (blind and missing < course.there):
         return 0
     ends_before = course.whole_units and _AIMED_AT * time_left >= course.terms.unit

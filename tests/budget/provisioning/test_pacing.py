@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
-from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, situation_of, terms_for
+from adaptor.budget.provisioning.pacing import (
+    CORRECTION_PERIOD,
+    Course,
+    advise,
+    needed_for_deadline,
+    situation_of,
+    terms_for,
+)
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
     BALANCED,
@@ -221,6 +228,17 @@ def test_the_first_short_task_outweighs_no_time_that_the_user_said() -> None:
     there = [Hosts(first, 30.0, 6500.0)]
     made = hinted(now=110.0, hosts=there, sums=sums)
     assert advise(made, advise(made).pace).advice.hosts <= 2
+
+
+@pytest.mark.parametrize("mean", [100.0, 220.0, 400.0])
+def test_for_a_far_deadline_no_more_is_bought_while_no_task_has_finished(mean: float) -> None:
+    """The requests end before it, and others may follow them, should the tasks take longer."""
+    first = advise(hinted(deadline=20_400.0, hint=mean)).advice.hosts
+    sums = RuntimeSums(running=first, starts=30.0 * first)
+    made = hinted(
+        now=60.0, deadline=20_400.0, hint=mean, hosts=[Hosts(first, 30.0, 7200.0)], sums=sums, requests_left=3
+    )
+    assert needed_for_deadline(made) == 0
 
 
 def test_a_bag_of_long_tasks_with_a_deadline_pays_for_as_many_units_as_they_take() -> None:
