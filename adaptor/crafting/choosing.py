@@ -39,7 +39,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that the site allows in the system."""
     pilots: tuple[PilotView, ...] = ()
     """Those in the system that serve the demand."""
-    elsewhere: Elsewhere | None = Elsewhere()
+    elsewhere: Elsewhere | None = {}
     """What other sites do for the same tasks; None: the tasks were divided by cost or time, and those that
     remain are this site's part."""
 

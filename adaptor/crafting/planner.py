@@ -26,7 +26,6 @@ from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
     Decision,
     Demand,
-    Elsewhere,
     Issue,
     PilotView,
     PlanningView,
@@ -164,7 +163,7 @@ def _requests(
             allowed=math.ceil(allowed / peers),
             limit=view.rules.limits.max_pending_requests,
             pilots=tuple(serving[index]),
-            elsewhere=part.elsewhere[index] if part else Elsewhere(),
+            elsewhere=part.elsewhere[index] if part else {},
         )
         made = planned(view, places, wanted)
         decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]

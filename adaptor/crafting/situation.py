@@ -222,13 +222,8 @@ class Member(NamedTuple):
     """Mean seconds for which its present tasks have run; 0: none runs in it yet."""
 
 
-class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
-    """What other sites do for the tasks of a demand."""
-
-    running: int = 0
-    """Tasks that run there."""
-    members: Mapping[int, Member] = {}
-    """By pilot."""
+Elsewhere = Mapping[int, Member]
+"""By pilot of the other sites: what it does for the tasks of a demand."""
 
 
 class TaskGroup(msgspec.Struct, frozen=True):

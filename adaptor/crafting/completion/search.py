@@ -17,7 +17,7 @@ from adaptor.crafting.fits import TINY, RequestShape
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
 from adaptor.crafting.serving import member_of
-from adaptor.crafting.situation import Elsewhere, Member, PilotView, PlanningView
+from adaptor.crafting.situation import Member, PilotView, PlanningView
 from adaptor.model import PilotState, Request
 from adaptor.units import round_up
 
@@ -83,9 +83,9 @@ class Search:
             (place.rules for place in self.places if place.usable), key=lambda rules: rules.limits.max_tr
         )
         """Of the usable place with the longest requests."""
-        self.pilots, elsewhere = wanted.pilots, wanted.elsewhere or Elsewhere()
-        self._elsewhere = list(elsewhere.members.values())
-        self.tasks = self.demand.running + self.demand.waiting + elsewhere.running
+        self.pilots = wanted.pilots
+        self._elsewhere = list((wanted.elsewhere or {}).values())
+        self.tasks = self.demand.running + self.demand.waiting
         """Those that there are; a request is no wider."""
         self.one_at_a_time = wanted.limit == 1
         self.believed = beliefs(self.demand.times, view.now, self.demand.running, self.rules)

@@ -143,7 +143,7 @@ def divide(
 def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: Sequence[Demand]) -> SitePart:
     """The part with its tasks summed up by the site's own demands instead of by group."""
     place = {demand.shape: index for index, demand in enumerate(demands)}
-    uncovered, beside = [0] * len(demands), list[Elsewhere | None]([Elsewhere()] * len(demands))
+    uncovered, beside = [0] * len(demands), list[Elsewhere | None]([{}] * len(demands))
     for group, tasks, there in zip(groups, part.uncovered, part.elsewhere, strict=True):
         if site in group.at and (index := place.get(group.at[site].shape)) is not None:
             uncovered[index] += tasks

@@ -13,27 +13,21 @@ from adaptor.crafting.situation import Demand, Elsewhere, Member, TaskGroup
 
 
 def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> list[Elsewhere]:
-    """By group: the tasks that run at the other sites, and the pilots there that serve it."""
-    members: list[dict[int, Member]] = [{} for _ in groups]
+    """By group."""
+    found: list[dict[int, Member]] = [{} for _ in groups]
     for name, site in sites.items():
         if name != here:
             for index, pilot, member in _members(site, name, groups):
                 if here in groups[index].at:
-                    members[index][pilot] = _seen_from(groups[index].at[here], groups[index].at[name], member)
-    return [
-        Elsewhere(
-            running=sum(demand.running for name, demand in group.at.items() if name != here),
-            members=there,
-        )
-        for group, there in zip(groups, members, strict=True)
-    ]
+                    found[index][pilot] = _seen_from(groups[index].at[here], groups[index].at[name], member)
+    return list(found)
 
 
 def together(one: Elsewhere | None, other: Elsewhere | None) -> Elsewhere | None:
     """Of tasks that are of one shape here: a pilot counts once."""
     if one is None or other is None:
         return None
-    return Elsewhere(running=one.running + other.running, members={**one.members, **other.members})
+    return {**one, **other}
 
 
 def _members(site: SiteStatus, name: str, groups: Sequence[TaskGroup]) -> Iterator[tuple[int, int, Member]]:

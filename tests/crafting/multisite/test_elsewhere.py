@@ -24,13 +24,11 @@ from tests.examples import examples
 from .division_sites import NOW, bag, of_bag, site, situations
 
 
-def known(group: TaskGroup, **at: int) -> TaskGroup:
-    """Tasks that have run for their estimate, so many of them now at each site."""
+def known(group: TaskGroup) -> TaskGroup:
+    """Tasks that have run for their estimate."""
     demands = {
         name: msgspec.structs.replace(
-            demand,
-            running=at.get(name, 0),
-            times=TaskTimes(finished=64, mean=demand.runtime, longest=demand.runtime),
+            demand, times=TaskTimes(finished=64, mean=demand.runtime, longest=demand.runtime)
         )
         for name, demand in group.at.items()
     }
@@ -41,20 +39,19 @@ def two(far: SiteStatus) -> dict[str, SiteStatus]:
     return {"near": site(heuristic="completion"), "far": far}
 
 
-def test_pilots_and_running_tasks_of_other_sites_count() -> None:
+def test_pilots_of_other_sites_count() -> None:
     sites = two(site(pilots=(running(1, 8, left=600.0),)))
-    (near,) = elsewhere(sites, [known(bag(100), near=2, far=8)], "near")
-    assert near.running == 8
-    (member,) = near.members.values()
+    (near,) = elsewhere(sites, [known(bag(100))], "near")
+    (member,) = near.values()
     assert (member.start, member.length, member.slots) == (0.0, 600.0, 8)
-    (far,) = elsewhere(sites, [known(bag(100), near=2, far=8)], "far")
-    assert (far.running, dict(far.members)) == (2, {})
+    (far,) = elsewhere(sites, [known(bag(100))], "far")
+    assert far == {}
 
 
 def test_a_slower_site_has_fewer_slots_of_this_speed() -> None:
     sites = two(site(pilots=(running(1, 8, left=600.0),)))
     (near,) = elsewhere(sites, [bag(100, {"near": 60.0, "far": 120.0})], "near")
-    assert [member.slots for member in near.members.values()] == [4.0]
+    assert [member.slots for member in near.values()] == [4.0]
 
 
 def test_a_queued_pilot_waits_for_its_planned_start_and_as_late_as_others_there() -> None:
@@ -64,14 +61,14 @@ def test_a_queued_pilot_waits_for_its_planned_start_and_as_late_as_others_there(
     waits.started(8, 50.0, NOW)
     for status, wait in ((far, 100.0), (msgspec.structs.replace(far, waits=waits), 150.0)):
         (near,) = elsewhere(two(status), [bag(100)], "near")
-        (member,) = near.members.values()
+        (member,) = near.values()
         assert (member.start, member.length) == (pytest.approx(SOONER * wait), 600.0)
 
 
 def test_of_a_site_that_is_lost_only_workers_that_still_send_messages_count() -> None:
     pilots = (queued(1, 8, 600), running(2, 8, left=600.0), running(3, 8, left=600.0, workers=4))
     (near,) = elsewhere(two(site(pilots=pilots, lost=True)), [bag(100)], "near")
-    assert {id: member.slots for id, member in near.members.items()} == {3: 4}
+    assert {id: member.slots for id, member in near.items()} == {3: 4}
 
 
 def test_a_site_plans_for_all_tasks_beside_the_others_pilots_and_says_so() -> None:
@@ -112,7 +109,7 @@ def test_a_bag_with_pilots_of_its_own_that_no_cost_divides_is_planned_by_all_sit
     assert parts["near"].reason == "plans for 16 waiting tasks besides the pilots of other sites (1 at far)"
     (there,) = parts["near"].elsewhere
     assert there is not None
-    assert list(there.members) == [1]
+    assert list(there) == [1]
 
 
 def test_a_pilot_counts_once_for_tasks_of_one_shape() -> None:
@@ -123,7 +120,7 @@ def test_a_pilot_counts_once_for_tasks_of_one_shape() -> None:
     part = by_demand(divide(sites, groups)["near"], "near", groups, demands)
     (there,) = part.elsewhere
     assert there is not None
-    assert list(there.members) == [1]
+    assert list(there) == [1]
 
 
 @examples(100)
@@ -134,22 +131,23 @@ def test_every_pilot_elsewhere_serves_one_group_at_most(
     sites, groups = situation
     for here in sites:
         found = elsewhere(sites, groups, here)
-        ids = [id for there in found for id in there.members]
+        ids = [id for there in found for id in there]
         others = [pilot.id for name, status in sites.items() if name != here for pilot in status.view.pilots]
         assert len(ids) == len(set(ids))
         assert set(ids) <= set(others)
         for there in found:
-            for member in there.members.values():
+            for member in there.values():
                 assert member.start >= 0
                 assert member.length >= 0
                 assert member.slots >= 0
 
 
-def test_a_search_counts_the_tasks_that_run_elsewhere() -> None:
+def test_tasks_that_run_elsewhere_count_once() -> None:
+    """The demand for requests of a site has those of all sites (`scheduling.demand`)."""
+    far, near = (msgspec.structs.replace(known(bag(100)).at[name], running=8) for name in ("far", "near"))
     sites = two(site(pilots=(running(1, 8, left=600.0),)))
-    group = known(bag(100), near=0, far=8)
-    (there,) = elsewhere(sites, [group], "near")
-    view, demand = sites["near"].view, group.at["near"]
+    (there,) = elsewhere(sites, [TaskGroup(waiting=100, at={"near": near, "far": far})], "near")
+    view = sites["near"].view
     assert view.queue is not None
-    wanted = Wanted(demand=demand, remaining=100, allowed=4, limit=4, elsewhere=there)
+    wanted = Wanted(demand=near, remaining=100, allowed=4, limit=4, elsewhere=there)
     assert Search(view, places_of(view, view.queue), wanted).tasks == 108
