@@ -392,8 +392,8 @@ def within_together(snapshot: Snapshot, demand: Demand) -> Demand:
     if demand.most is not None and demand.most <= most:
         return demand
     why = (
-        f"max-running: {counted(demand.together, 'task')} may run at the same time, and requests in the "
-        f"system have {counted(there, 'slot')}"
+        f"{counted(demand.together, 'task')} may run at the same time (max-running, canary), and requests in "
+        f"the system have {counted(there, 'slot')}"
     )
     return msgspec.structs.replace(demand, most=most, why_most=why)
 

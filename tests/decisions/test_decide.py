@@ -137,14 +137,17 @@ def test_no_more_slots_are_asked_for_than_tasks_may_run_together() -> None:
     some = msgspec.structs.replace(tasks(300), together=5)
     (submit,) = decide(snapshot_of(site(some))).submits
     assert submit.crafted.request.p == 5
-    assert "max-running: 5 tasks may run at the same time" in submit.crafted.reason
+    assert "5 tasks may run at the same time (max-running, canary)" in submit.crafted.reason
     there = msgspec.structs.replace(queued(1, 3, tr=630), shape=some.shape)
     (submit,) = decide(snapshot_of(site(some, pilots=(there,)))).submits
     assert submit.crafted.request.p == 2, "beside the pilot that is in the system"
     there = msgspec.structs.replace(queued(1, 5, tr=630), shape=some.shape)
     (withheld,) = decide(snapshot_of(site(some, pilots=(there,)))).actions
     assert isinstance(withheld, Withhold)
-    assert "5 tasks may run at the same time, and requests in the system have 5 slots" in withheld.reason
+    assert (
+        "5 tasks may run at the same time (max-running, canary), and requests in the system have 5 slots"
+        in withheld.reason
+    )
 
 
 def test_slots_of_pilots_that_end_too_soon_do_not_keep_tasks_from_requests() -> None:
