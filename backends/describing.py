@@ -61,12 +61,14 @@ def described(
 ) -> str:
     """The text of a configuration: the first entry as a site, the others as comments.
 
+    The limits stay within the policy of this machine.
+
     Args:
         of: the scheduler that answers, with its release.
         against: what a check compares the text with.
         word: what the scheduler calls partitions, in the plural.
         names: of those that could be one site.
-        more: lines below the first entry. The limits stay within the policy of this machine.
+        more: lines below the first entry.
     """
     allowed = read_policy()
     first, *others = (_site_lines(site, allowed) for site in sites)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -42,6 +43,15 @@ _OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED, E
 """Ends that say something of the task; how all others came about, the pilot's own end has said."""
 
 
+class Background(set["asyncio.Task[None]"]):
+    """Work that was started and has not ended. The loop holds its tasks weakly, so they are held here."""
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self.add(task)
+        task.add_done_callback(self.discard)
+
+
 class Core:
     def __init__(
         self,
@@ -62,6 +72,7 @@ class Core:
         self.server = server
         self.terms = terms
         self.earlier = Earlier(journal, terms)
+        self._acknowledging = Background()
         self._read_journal()
         self.sites: dict[str, SiteMemory] = {}
         """All sites, by name: they share the broker, so each decides with an eye on the others."""
@@ -183,7 +194,7 @@ class Core:
         self.listeners.tell({bag: tally.events for bag, tally in changes.tallies.items()})
         if len(waited_for) < len(drafts):
             others = {worker: draft for worker, draft in drafts.items() if worker not in waited_for}
-            self._acknowledging = asyncio.create_task(self._acknowledge(others))
+            self._acknowledging.start(self._acknowledge(others))
 
     async def _acknowledge(self, drafts: Mapping[str, Orders]) -> None:
         """In the next turn of the loop, behind the listening clients."""

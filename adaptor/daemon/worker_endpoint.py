@@ -11,7 +11,7 @@ import msgspec
 from adaptor import __version__
 from adaptor.crafting.completion.beliefs import ALIKE
 from adaptor.daemon.acting import release_node
-from adaptor.daemon.core import Core
+from adaptor.daemon.core import Background, Core
 from adaptor.daemon.server import PeerMessage
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Arrival, Pilot
@@ -54,7 +54,7 @@ class WorkerEndpoint:
         self._core = core
         self._sites = sites
         self._stall = stall
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = Background()
         self._estimates: dict[tuple[int, str], float] = {}
         """By bag and site: the estimated runtime for which the site was woken last."""
 
@@ -198,9 +198,7 @@ class WorkerEndpoint:
                     loop.call_later(seconds, site.wake.set)
         told = goodbye.why is Leaving.TOLD and self._core.broker.has_work_in(worker.pilot, worker.site)
         if goodbye.why is Leaving.IDLE or told:
-            task = asyncio.create_task(self._release(site, worker))
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            self._background.start(self._release(site, worker))
 
     async def _release(self, site: Site, worker: Worker) -> None:
         try:

@@ -179,10 +179,10 @@ class Jobs:
 
     def of(self, wanted: Sequence[Named]) -> list[Job]:
         """These jobs, without those that are not there, each once."""
-        by_bag: dict[int, dict[int, Named]] = {}
-        for named in wanted:
-            bag, task = place_of(named.number)
-            by_bag.setdefault(bag, {})[task] = named
+        by_bag: dict[int, set[int]] = {}
+        for each in wanted:
+            bag, task = place_of(each.number)
+            by_bag.setdefault(bag, set()).add(task)
         heads = {job.number: job for bag, tasks in by_bag.items() for job in self._named(bag, sorted(tasks))}
         found: dict[tuple[int, int], Job] = {}
         for each in wanted:
@@ -191,11 +191,8 @@ class Jobs:
         return list(found.values())
 
     def _named(self, bag: int, tasks: list[int]) -> Iterator[Job]:
-        try:
-            for first in range(0, len(tasks), _PAGE):
-                yield from self._jobs(api.GetTasks(bag, limit=_PAGE, numbers=tasks[first : first + _PAGE]))
-        except UsageError:  # there is no such bag
-            return
+        for first in range(0, len(tasks), _PAGE):
+            yield from self._jobs(api.GetTasks(bag, limit=_PAGE, numbers=tasks[first : first + _PAGE]))
 
     def _one(self, wanted: Named, head: Job) -> Iterator[Job]:
         """The job of this number, or the elements of its array."""
@@ -212,7 +209,11 @@ class Jobs:
             after = page[-1].task
 
     def _jobs(self, question: api.GetTasks) -> Iterator[Job]:
-        return filter(None, (job_of(view, self.now) for view in self._reader.get(question)))
+        try:
+            views = self._reader.get(question)
+        except UsageError:  # there is no such bag
+            return iter(())
+        return filter(None, (job_of(view, self.now) for view in views))
 
     def all(self, *, ended: bool) -> Iterator[Job]:
         """All jobs. `ended`: those that have ended, too."""

@@ -12,7 +12,7 @@ from adaptor.crafting.serving import member_of, pilots_by_demand
 from adaptor.crafting.situation import Demand, Elsewhere, Member, TaskGroup
 
 
-def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> list[Elsewhere]:
+def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> Sequence[Elsewhere]:
     """By group."""
     found: list[dict[int, Member]] = [{} for _ in groups]
     for name, site in sites.items():
@@ -20,7 +20,7 @@ def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here
             for index, pilot, member in _members(site, name, groups):
                 if here in groups[index].at:
                     found[index][pilot] = _seen_from(groups[index].at[here], groups[index].at[name], member)
-    return list(found)
+    return found
 
 
 def together(one: Elsewhere | None, other: Elsewhere | None) -> Elsewhere | None:

@@ -168,17 +168,17 @@ async def append_calls(running: RunningDaemon, question: api.AppendCalls) -> Non
         JournalError: they are not written down.
     """
     id, calls, journal = question.bag, question.calls, running.core.journal
-    if not _has_calls(running, id, unless=True):
+    if _has_calls(running, id) is False:
         raise UsageError(f"bag {id} has tasks, and no calls of a program")
     write = partial(journal.append_calls, id, question.first, calls)
     await _append(running, id, calls, write, durable=False)
     journal.sync()  # while the first of them run
 
 
-def _has_calls(running: RunningDaemon, id: int, *, unless: bool = False) -> bool:
-    """Whether a bag is one of calls; `unless`: the answer if it has ended, or there is none."""
+def _has_calls(running: RunningDaemon, id: int) -> bool | None:
+    """Whether a bag is one of calls; None: it has ended, or there is none."""
     bag = running.core.broker.state.bags.get(id)
-    return unless if bag is None else bag.spec.interpreter is not None
+    return None if bag is None else bag.spec.interpreter is not None
 
 
 async def _append(

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -18,6 +18,7 @@ from adaptor.daemon.client import bags, credits, keys, pictures, plans, site_vie
 from adaptor.daemon.client.admission import Admission
 from adaptor.daemon.client.credits import forecast_view, why_paused
 from adaptor.daemon.client.running import RunningDaemon, answers
+from adaptor.daemon.core import Background
 from adaptor.daemon.removed_sites import removed_pilots, view_of
 from adaptor.daemon.server import ClientIdentity, PeerMessage
 from adaptor.errors import AdaptorError, JournalError, UsageError
@@ -189,7 +190,8 @@ class ClientEndpoint:
         self._stall = stall
         self._send = send
         self._reads = reads
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = Background()
+        """Questions that are answered while others are."""
         self._admission = Admission(running.core)
         self._at_once: Counter[str] = Counter()
         """By key with a grant: its questions that are not answered yet."""
@@ -198,21 +200,15 @@ class ClientEndpoint:
         for identity, data in batch:
             who = ClientIdentity.of(identity)
             if len(data) > _LARGE:  # a new bag
-                self._beside(self._take_in(identity, who, data))
+                self._background.start(self._take_in(identity, who, data))
                 continue
             question = understood(data, same=who.same)
             if isinstance(question, api.Failure):
                 await self._tell(identity, question)
             elif question.takes_time:
-                self._beside(self._answer(identity, who, question))
+                self._background.start(self._answer(identity, who, question))
             else:
                 await self._answer(identity, who, question)
-
-    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have it done while other questions are answered."""
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
 
     async def _take_in(self, identity: bytes, who: ClientIdentity, data: bytes) -> None:
         question = await asyncio.to_thread(understood, data, same=who.same)
