@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 from adaptor.budget.accounting.entries import Budgeted, Reserved, Settled
@@ -27,18 +28,24 @@ def check_credits(journal: Path, records: Iterable[Held]) -> list[Finding]:
 def charged(db: _Journal) -> Iterator[Finding]:
     """Each pilot is charged once, by its own tariff, for the time for which it held its processors."""
     written = entries(db)
-    reserved = {entry.pilot: entry for entry in written if isinstance(entry, Reserved)}
+    reserved: dict[int, list[Reserved]] = defaultdict(list)
     settled: dict[int, list[Settled]] = defaultdict(list)
     for entry in written:
         if isinstance(entry, Settled):
             settled[entry.pilot].append(entry)
+        if isinstance(entry, Reserved):
+            reserved[entry.pilot].append(entry)
     for pilot, state, started, ended in db.execute("SELECT id, state, started, ended FROM pilot"):
         if pilot not in reserved or len(settled[pilot]) != 1:
             yield Finding(Wrong.CHARGED, f"pilot {pilot} ({state}) is settled {len(settled[pilot])} times")
             continue
-        order, (charge,) = reserved[pilot], settled[pilot]
+        order, (charge,) = reserved[pilot][-1], settled[pilot]
         seconds = max(0.0, ended - started) if started is not None else 0.0
-        due = order.tariff.charge(order.kind, order.p, seconds)
+        area = order.held * order.tariff.charged_seconds(seconds)
+        for before, after in pairwise(reserved[pilot]):
+            if after.freed > before.freed:  # given back while it ran
+                area += (after.freed - before.freed) * order.tariff.charged_seconds(after.at - started)
+        due = order.tariff.charge_of_area(order.kind, area)
         # Beyond its reservation a pilot costs no more than the budgets can bear.
         if not min(due, order.amount) <= charge.amount <= due:
             yield Finding(

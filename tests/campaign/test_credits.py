@@ -46,6 +46,17 @@ def test_a_right_charge_is_not_complained_of(tmp_path: Path, entries: list[Entry
     assert check_credits(journal(tmp_path, entries), []) == []
 
 
+@pytest.mark.parametrize(("seconds", "right"), [(12.0, True), (21.0, False)])
+def test_processors_that_were_given_back_are_charged_until_then(
+    tmp_path: Path, entries: list[Entry], seconds: float, right: bool
+) -> None:
+    ledger = Ledger(entries[:3])
+    given_back = ledger.give_back(1, 4, seconds, 112.0)
+    whole = [*entries[:3], given_back, ledger.settle(1, 100.0, 133.0, {}, 140.0)]
+    with closing(sqlite3.connect(journal(tmp_path, whole))) as db:
+        assert (list(charged(db)) == []) is right
+
+
 @pytest.mark.parametrize(
     ("kept", "ended", "told"),
     [
