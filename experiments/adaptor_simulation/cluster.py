@@ -66,23 +66,22 @@ class Cluster:
         trace[:, k.CHUNKS], trace[:, k.EACH :] = laid_out.chunks, laid_out.each
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[[k.POLICY, k.NEXT_START]] = POLICIES[policy], k.NEVER
-        scalars[[k.STEPS, k.SPARE_ROWS, k.SPARE_PLACES]] = 1, 4 * _SMALL - 1, _SMALL
+        scalars[[k.STEPS, k.SPARE_PLACES]] = 1, _SMALL
+        steps = np.zeros((3, 4 * _SMALL), np.int64)
+        steps[k.TOTAL, 0], steps[k.ROW] = machine.processors, np.arange(4 * _SMALL)
         self._state = k.State(
             s=scalars,
             trace=trace,
             starts=np.full(len(jobs), -1, np.int64),
             outside=np.zeros((4, k.EACH + dimensions), np.int64),
             live=np.zeros((_SMALL, k.EACH + dimensions), np.int64),
-            times=np.zeros(4 * _SMALL, np.int64),
-            total=np.full(4 * _SMALL, machine.processors, np.int64),
-            row=np.zeros(4 * _SMALL, np.int64),
+            steps=steps,
             free=np.tile(capacity, (4 * _SMALL, 1, 1)),
             running=np.zeros((_SMALL, k.RUNNING_COLUMNS), np.int64),
             waiting=np.zeros((_SMALL, k.WAITING_COLUMNS), np.int64),
             nodes=np.zeros((_SMALL, nodes), np.int64),
             chunks=np.zeros((_SMALL, nodes), np.int64),
             held=np.zeros(_SMALL, np.int64),
-            spare_rows=np.append(np.arange(1, 4 * _SMALL), 0),
             spare_places=np.arange(_SMALL),
             counts=np.zeros((2, nodes), np.int64),
         )
@@ -235,9 +234,9 @@ class Cluster:
         Under conservative backfilling the reservations of waiting jobs are in it, under EASY only what
         runs.
         """
-        k.roll(self._state)
-        steps = int(self._state.s[k.STEPS])
-        times, free = self._state.times[:steps], self._state.total[:steps]
+        t = self._state
+        k.roll(t.s, t.steps, t.free)
+        times, free = t.steps[: k.ROW, : t.s[k.STEPS]]
         differs = np.concatenate(([True], free[1:] != free[:-1]))
         return times[differs], free[differs]
 
@@ -281,7 +280,7 @@ class Cluster:
         if not len(rows):
             return {}
         job, place = rows[0, [k.W_JOB, k.W_PLACE]].tolist()
-        k.roll(self._state)
+        k.roll(self._state.s, self._state.steps, self._state.free)
         start = k.earliest(self._state, place, k.NEVER)
         k.settle(self._state, place)
         parts = self.parts(job, place)
@@ -334,17 +333,15 @@ class Cluster:
     def _grow(self) -> None:
         """Twice as many steps and places."""
         t = self._state
-        steps, places = len(t.times), len(t.held)
-        kept = ("s", "trace", "starts", "outside", "counts")
+        steps, places = t.steps.shape[1], len(t.held)
+        kept = ("s", "trace", "starts", "outside", "steps", "counts")
         grown = {name: _doubled(getattr(t, name)) for name in k.State._fields if name not in kept}
+        grown["steps"] = _doubled(t.steps.T).T.copy()
+        grown["steps"][k.ROW, steps:] = np.arange(steps, 2 * steps)
+        free = int(t.s[k.SPARE_PLACES])
+        grown["spare_places"][free : free + places] = np.arange(places, 2 * places)
+        t.s[k.SPARE_PLACES] += places
         self._state = t._replace(**grown)
-        for spare, count, old in (
-            ("spare_rows", k.SPARE_ROWS, steps),
-            ("spare_places", k.SPARE_PLACES, places),
-        ):
-            free = int(t.s[count])
-            getattr(self._state, spare)[free : free + old] = np.arange(old, 2 * old)
-            t.s[count] += old
 
 
 def cluster_of_processors(jobs: Jobs, processors: int, policy: Policy) -> Cluster:
