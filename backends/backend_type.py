@@ -60,8 +60,7 @@ class BackendType(Traits, abc.ABC):
             state: the daemon's state directory.
             machine: where the scheduler's commands run and the pilots' files lie.
 
-        Raises:
-            AdaptorError: the backend cannot be made.
+        Raises AdaptorError: the backend cannot be made.
         """
 
     def make_each(
@@ -73,11 +72,9 @@ class BackendType(Traits, abc.ABC):
     ) -> dict[str, Backend]:
         """The backends of a site's partitions, by the names of these. They may share what they read.
 
-        Args:
-            sites: by partition, the configuration of a site that has only this one.
+        `sites`: by partition, the configuration of a site that has only this one.
 
-        Raises:
-            AdaptorError: a backend cannot be made.
+        Raises AdaptorError: a backend cannot be made.
         """
         return {partition: self.make(name, site, state, machine) for partition, site in sites.items()}
 
@@ -97,8 +94,7 @@ class BackendType(Traits, abc.ABC):
 
         None where the type cannot describe its clusters.
 
-        Raises:
-            SchedulerError: no scheduler of this type answers here.
+        Raises SchedulerError: no scheduler of this type answers here.
         """
         return None
 

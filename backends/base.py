@@ -126,8 +126,7 @@ class Backend(Traits, Protocol):
     def ceilings(self, partition: str = "") -> Ceilings | None:  # noqa: ARG002
         """The most that the scheduler lets a request have, polite or not; None: it does not say.
 
-        Args:
-            partition: as of `PilotOrder`.
+        `partition`: as of `PilotOrder`.
         """
         return None
 

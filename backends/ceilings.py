@@ -56,8 +56,7 @@ def within_policy(known: Ceilings, policy: Policy) -> Ceilings:
 def limits_of(known: Ceilings, requests: int | None = None) -> Limits:
     """Limits that keep within the ceilings, and are polite where there are none.
 
-    Args:
-        requests: `max_pending_requests`, where it is configured.
+    `requests`: `max_pending_requests`, where it is configured.
     """
     pending = int(min(known.requests.value, requests or POLITE))
     return Limits(

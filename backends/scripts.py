@@ -140,11 +140,9 @@ def with_prologue(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """The command and the environment of an order's worker; writes the script that it may need.
 
-    Args:
-        write: how a 0600 file is written where the pilot's folder lies.
+    `write`: how a 0600 file is written where the pilot's folder lies.
 
-    Raises:
-        OSError: the pilot's folder cannot be written; or what `write` raises.
+    Raises OSError: the pilot's folder cannot be written; or what `write` raises.
     """
     if not prologue.strip():
         return order.worker, order.environment

@@ -175,8 +175,7 @@ def encode_answer(answer: object) -> bytes:
 def decode_question(data: bytes, *, same: bool = True) -> Question[Any]:
     """The question; `same`: whether the client speaks the same `PROTOCOL`, so that it may ask anything.
 
-    Raises:
-        msgspec.DecodeError: it is anything else.
+    Raises msgspec.DecodeError: it is anything else.
     """
     return decoded((_questions() if same else _of_any_version()).decode, data)
 

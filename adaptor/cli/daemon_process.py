@@ -93,8 +93,7 @@ def ensure_daemon(
 def find_daemon() -> DaemonView | None:
     """The daemon, whatever its version; None: none runs. One that is starting or ending is waited for.
 
-    Raises:
-        NoAnswerError: one lives, and does not answer.
+    Raises NoAnswerError: one lives, and does not answer.
     """
     settling, starting = Outage(SETTLING), Outage(say=partial(click.echo, err=True))
     while True:
@@ -110,8 +109,7 @@ def find_daemon() -> DaemonView | None:
 def ask_daemon(question: api.Question[A], config: str | None, timeout: float = ANSWER_TIMEOUT) -> A:
     """As `ask`; where no daemon runs, starts one that stays, and says so.
 
-    Raises:
-        AdaptorError: none could be started, or the question could not be served.
+    Raises AdaptorError: none could be started, or the question could not be served.
     """
     answer, started = ask_starting(question, config, timeout)
     if started:
@@ -147,8 +145,7 @@ def reload_daemon(config: str | None = None) -> api.Reloading | None:
 
     None: no daemon of this version runs, it has another file than `config`, or its file was not edited.
 
-    Raises:
-        AdaptorError: the configuration cannot be used; the daemon keeps the old one.
+    Raises AdaptorError: the configuration cannot be used; the daemon keeps the old one.
     """
     daemon = None
     with contextlib.suppress(AccessError, OtherVersionError):
@@ -201,8 +198,7 @@ def stop_daemon(pilots: bool) -> int | None:
 
     Returns its process id; None: none runs.
 
-    Raises:
-        AdaptorError: it does not answer, or does not end.
+    Raises AdaptorError: it does not answer, or does not end.
     """
     try:
         daemon = find_daemon()
@@ -237,9 +233,8 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
 
     Returns whether one was running.
 
-    Raises:
-        AdaptorError: the configuration cannot be used, so that the daemon goes on; the daemon runs on another
-            machine, or does not end; none can be started.
+    Raises AdaptorError: the configuration cannot be used, so that the daemon goes on; the daemon runs on
+    another machine, or does not end; none can be started.
     """
     from adaptor.config.loading import config_path, load_config
 
@@ -282,8 +277,7 @@ def end_daemon(*, force: bool) -> int | None:
     By SIGTERM; `force`: then by SIGKILL. Pilots and tasks go on, and the next daemon continues from the
     journal.
 
-    Raises:
-        AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
+    Raises AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
     """
     from adaptor.daemon.lock import holder_of  # loads psutil
     from adaptor.processes.trees import send, wait_for_death

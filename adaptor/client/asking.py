@@ -274,8 +274,7 @@ class DaemonConnection:
     def _answer(self, connected: socket.socket, channel: Channel, timeout: float) -> bytes:
         """Send what waits, and receive one message, if none has arrived before.
 
-        Raises:
-            NoAnswerError: the daemon did not answer in time, or disconnected.
+        Raises NoAnswerError: the daemon did not answer in time, or disconnected.
         """
         until = time.monotonic() + timeout
         try:

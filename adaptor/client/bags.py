@@ -140,8 +140,7 @@ class Client:
             tasks: None for all of them, and then the bag takes no more.
             unstarted: only those that have not started.
 
-        Raises:
-            NoDaemonError, NoAnswerError: no daemon answers.
+        Raises NoDaemonError, NoAnswerError: no daemon answers.
         """
         numbers = None if tasks is None else list(tasks)
         return self.ask(api.Cancel([bag], numbers, unstarted))

@@ -77,8 +77,7 @@ async def use_nodes(site: Site, submits: Sequence[SubmitRequest]) -> str:
 
     Returns why one could not be used; empty: all could.
 
-    Raises:
-        JournalError: one could not be written down.
+    Raises JournalError: one could not be written down.
     """
     donation = site.memory.settings.donation
     nodes = _NodeSubmits(site, is_preemptible=donation is not None and donation.preemptible)
@@ -112,8 +111,7 @@ class _NodeSubmits:
 async def release_node(site: Site, worker: Worker) -> None:
     """A worker has left its node and its pilot goes on: give the node back where that can be done.
 
-    Raises:
-        JournalError: it was given back, and that could not be written down.
+    Raises JournalError: it was given back, and that could not be written down.
     """
     pilot = site.pilots.get(worker.pilot)
     others = any(other.node != worker.node for other in site.core.broker.of_pilot(worker.pilot))

@@ -57,8 +57,7 @@ def continued(directory: Path, option: str | None) -> Path | None:
 
     Without it the work would go on at other sites, next to the pilots that the last daemon submitted.
 
-    Args:
-        option: the value of `--config`.
+    `option`: the value of `--config`.
 
     Raises:
         ConfigError: the file is gone.
@@ -123,8 +122,7 @@ def check_removed(
         pilots: those in the system, and their sites.
         bags: the unfinished ones, and the sites that they may use; none: all.
 
-    Raises:
-        VanishedSitesError: something does.
+    Raises VanishedSitesError: something does.
     """
     now = set(given.config.sites)
     gone = set(before) - now
@@ -149,8 +147,7 @@ def check_removed(
 def checked_anew(before: Configured, directory: Path, instance: str) -> Configured:
     """The file as it is now, checked as a start would; it may take as long as the schedulers do.
 
-    Raises:
-        AdaptorError: it cannot be used.
+    Raises AdaptorError: it cannot be used.
     """
     path = config_path(before.option)
     if path is None and before.path is not None:

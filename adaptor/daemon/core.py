@@ -145,8 +145,7 @@ class Core:
     async def commit(self) -> Changes:
         """Write what the broker has changed, then tell the workers.
 
-        Raises:
-            JournalError: it could not be written; the workers got no message.
+        Raises JournalError: it could not be written; the workers got no message.
         """
         changes, drafts = self.write()
         await self.tell(changes, drafts)

@@ -106,8 +106,7 @@ class Server:
             loopback: listen on 127.0.0.1 only, because no worker runs elsewhere.
             worker_port: 0, or a port that is taken if it is free.
 
-        Raises:
-            AdaptorError: no port can be bound.
+        Raises AdaptorError: no port can be bound.
         """
         interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (only proven peers are heard)
         self.other_transports: list[Callable[[bytes, bytes], bool]] = []

@@ -84,8 +84,7 @@ class Service:
             started: when this process began to serve, epoch seconds; None: now.
             problem: why the configuration is not the one that was asked for.
 
-        Raises:
-            AdaptorError: something cannot be opened, or no scheduler answers.
+        Raises AdaptorError: something cannot be opened, or no scheduler answers.
         """
         system_clock.adopt()
         self.directory = directory

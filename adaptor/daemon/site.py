@@ -79,8 +79,7 @@ class Site:
             limits_known: False where `limits` only stand for some that could not be asked yet.
             poll: seconds between two looks at the queue.
 
-        Raises:
-            JournalError: what was learned before cannot be read.
+        Raises JournalError: what was learned before cannot be read.
         """
         self.name = name
         self.config = config
@@ -142,9 +141,8 @@ class Site:
     async def ask(self, question: Callable[[], T], *, patient: bool = True) -> T | None:
         """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why.
 
-        Args:
-            patient: whether it is asked even if it did not answer the question before this one, for which
-                this one has waited: a person need not wait for two.
+        `patient`: whether it is asked even if it did not answer the question before this one, for which this
+        one has waited: a person need not wait for two.
         """
         memory, unanswered = self.memory, self._unanswered_questions
         async with self._one_question:

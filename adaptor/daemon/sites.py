@@ -64,8 +64,7 @@ def stays_inside(config: SiteConfig) -> bool:
 def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, Limits]:
     """Of the sites whose limits are known at the start; the others are asked again (`late_limits`).
 
-    Raises:
-        SchedulerError: no site's limits are known.
+    Raises SchedulerError: no site's limits are known.
     """
     known: dict[str, Limits] = {}
     problems: list[str] = []
@@ -82,8 +81,7 @@ def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, L
 def limits_of(config: SiteConfig, backend: Backend) -> Limits:
     """The configured limits; what is left out is asked of the scheduler, and kept within the policy.
 
-    Raises:
-        SchedulerError: something has to be asked, and the scheduler does not answer.
+    Raises SchedulerError: something has to be asked, and the scheduler does not answer.
     """
     given = {name: site.limits for name, site in sites_of(config).items()}
     advertised = Limits(max_pending_requests=0, max_proc=0, max_tr=0)

@@ -56,8 +56,7 @@ def latency_of(config: SiteConfig) -> float:
 def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Spool:
     """A site's spool, in a folder of its own: several daemons and sites may share the parent.
 
-    Raises:
-        AdaptorError: it is a folder of this machine and cannot be used.
+    Raises AdaptorError: it is a folder of this machine and cannot be used.
     """
     spool = Spool(Path(f"{spool_of(config)}/{instance}.{name}"), files)
     try:

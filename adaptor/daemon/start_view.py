@@ -101,8 +101,7 @@ def check_question(asked: GetStart) -> None:
 def told(asked: GetStart, found: Sequence[StartView]) -> list[StartView]:
     """The earliest first, those without a start last; of a job, where it is known.
 
-    Raises:
-        UsageError: no place can ever hold the request, or none knows the job.
+    Raises UsageError: no place can ever hold the request, or none knows the job.
     """
     refused = {view.place: view.never or view.reason for view in found if _is_refused(view)}
     if found and len(refused) == len(found):
@@ -266,8 +265,7 @@ def record_of_starts(waits: Iterable[PilotWait], starts: StartsSeen | None = Non
 def read_start(name: str, config: SiteConfig, asked: GetStart) -> list[StartView]:
     """The forecasts of a site whose queue is read now; one that does not answer has a problem instead.
 
-    Raises:
-        UsageError: it has no such partition, or no request is like this.
+    Raises UsageError: it has no such partition, or no request is like this.
     """
     try:
         backend = make_backend(name, config, private_directory(state_directory()))

@@ -43,8 +43,7 @@ async def run(site: Site, may_step: Callable[[], bool]) -> None:
     `poll_interval` says, and no more. On this machine no scheduler is asked. Where an operator sets the least
     time between two looks, that is kept also in bursts.
 
-    Raises:
-        JournalError: a step could not be written down.
+    Raises JournalError: a step could not be written down.
     """
     kind, clock = backend_type(site.config.backend), asyncio.get_running_loop().time
     floor = policy_of(site.config).keys.poll_interval
@@ -142,8 +141,7 @@ _BEYOND_GRACE = 5.0
 async def end_pilots(core: Core, sites: Collection[Site]) -> None:
     """Cancel all pilots and observe their ends, for the longest grace time at most.
 
-    Raises:
-        JournalError: an end could not be written down.
+    Raises JournalError: an end could not be written down.
     """
     if not sites:
         return

@@ -133,8 +133,7 @@ class Treasury:
     def write_off(self, pilot: int, started: float | None, ended: float, end_reason: str) -> int:
         """End a pilot of which nothing more will be heard; the millionths of a credit that it is charged.
 
-        Raises:
-            JournalError: nothing is written.
+        Raises JournalError: nothing is written.
         """
         with self._journal.transaction() as db:
             write_off(db, pilot, started, ended, end_reason)
@@ -175,8 +174,7 @@ class Treasury:
     def give(self, db: sqlite3.Connection, bag: int, amount: int) -> None:
         """Set the budget of a bag, in millionths of a credit, in a transaction of the journal.
 
-        Raises:
-            BudgetError: it is below what is used and reserved already.
+        Raises BudgetError: it is below what is used and reserved already.
         """
         write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), self._clock()))
 

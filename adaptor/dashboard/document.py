@@ -98,8 +98,7 @@ _WHY = 200
 def report_page(ask: Asker, bag: int, now: float) -> Page:
     """What is known of a bag at `now` (epoch seconds).
 
-    Raises:
-        AdaptorError: neither the daemon nor the journal answers.
+    Raises AdaptorError: neither the daemon nor the journal answers.
     """
     report = ask(api.GetReport(bag))
     started = [request.id for request in report.requests if request.started is not None]

@@ -115,8 +115,7 @@ _LONGEST = 107
 def socket_path(directory: Path, runtime: str | None) -> Path:
     """In the state directory, which is private; where its name is too long, in `$XDG_RUNTIME_DIR`.
 
-    Raises:
-        AdaptorError: neither will do.
+    Raises AdaptorError: neither will do.
     """
     path = directory / SOCKET_FILE
     if len(os.fsencode(path)) <= _LONGEST:
@@ -133,8 +132,7 @@ def bind_socket(path: Path) -> socket.socket:
 
     The folder has to be private: systems differ in whether the mode of a socket's file keeps others out.
 
-    Raises:
-        AdaptorError: the folder is open to others, or another page listens there, or it cannot be made.
+    Raises AdaptorError: the folder is open to others, or another page listens there, or it cannot be made.
     """
     private_directory(path.parent)
     if len(os.fsencode(path)) > _LONGEST:

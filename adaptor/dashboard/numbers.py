@@ -84,11 +84,7 @@ class NumbersReader:
         self.ended = EndedPilots()
 
     def read(self) -> Numbers:
-        """The daemon's numbers, or the journal's where none runs.
-
-        Raises:
-            AdaptorError: neither answers.
-        """
+        """The daemon's numbers, or the journal's where none runs. Raises AdaptorError: neither answers."""
         with self._one:
             try:
                 return self._read(self._source.live, live=True)

@@ -63,8 +63,7 @@ def task_of(name: str, call: Call, folder: Path, terms: CallTerms) -> TaskInput:
 
     `name`: what people see of it.
 
-    Raises:
-        Exception: what pickling raised; OSError: the file of a large call cannot be written.
+    Raises Exception: what pickling raised; OSError: the file of a large call cannot be written.
     """
     data, file = pickled(call), ""
     if len(data) >= LARGE:

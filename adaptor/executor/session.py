@@ -26,8 +26,7 @@ _starting = threading.Lock()
 def ensure(sites: Collection[str] | None = None) -> None:
     """Start a daemon where none runs.
 
-    Args:
-        sites: those of a bag that will be opened; None: no bag will be.
+    `sites`: those of a bag that will be opened; None: no bag will be.
 
     Raises:
         LoginNodeError: calls would run on a login node, and no site is named.

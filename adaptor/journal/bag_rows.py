@@ -41,8 +41,7 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
 
     `first` and `known` as of `task_links.resolved`.
 
-    Raises:
-        UsageError: a task names a parent that cannot be, or an id that is taken.
+    Raises UsageError: a task names a parent that cannot be, or an id that is taken.
     """
     try:
         tasks = resolved(tasks, first, known)

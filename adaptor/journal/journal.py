@@ -136,8 +136,7 @@ class Journal:
             gated: all tasks are blocked, because the bag runs after others.
             taken: ids that it does not get.
 
-        Raises:
-            UsageError: a task names a parent that cannot be, or an id that is taken.
+        Raises UsageError: a task names a parent that cannot be, or an id that is taken.
         """
         new = tasks if isinstance(tasks, TaskRows | StagedTasks) else task_rows(tasks)
         with self.transaction(durable=True) as db:

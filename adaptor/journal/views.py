@@ -302,8 +302,7 @@ _MOST_BYTES = 8 * 1024 * 1024
 def events(db: sqlite3.Connection, question: api.GetEvents) -> list[BagEvents]:
     """By bag what has changed; of all bags together at most as many tasks as are asked for.
 
-    Raises:
-        UnknownBagError: there is no such bag.
+    Raises UnknownBagError: there is no such bag.
     """
     found, left = [], question.most
     for bag, since in sorted(question.since.items()):

@@ -18,8 +18,7 @@ _PLACES = "/usr/sbin:/usr/lib:/usr/bin"
 def sendmail() -> list[str]:
     """The command that sends a message from its standard input to the user who runs this process.
 
-    Raises:
-        UsageError: there is no `sendmail`.
+    Raises UsageError: there is no `sendmail`.
     """
     program = shutil.which("sendmail", path=_PLACES)
     if program is None:
@@ -50,8 +49,7 @@ _MOST = 64 * 1024
 def read_urls(path: Path) -> list[str]:
     """The URLs of a private file, one a line; `#` begins a comment.
 
-    Raises:
-        UsageError: it cannot be read, is not ours, is open to others, or has no URL.
+    Raises UsageError: it cannot be read, is not ours, is open to others, or has no URL.
     """
     try:
         with os.fdopen(open_ours(path, links=True, closed=True), "rb") as file:

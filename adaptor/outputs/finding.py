@@ -107,11 +107,9 @@ class Outputs:
 def open_place(place: OutputPlace, *, ours: bool = False) -> BinaryIO:
     """Open a file at its first byte. A fifo that was put in its place is not waited for.
 
-    Args:
-        ours: whether it must be a file of this user's, and no link.
+    `ours`: whether it must be a file of this user's, and no link.
 
-    Raises:
-        OSError: it is not there, cannot be read, or is no plain file.
+    Raises OSError: it is not there, cannot be read, or is no plain file.
     """
     handle = os.open(place.path, _READ | os.O_NOFOLLOW if ours else _READ)
     status = os.fstat(handle)

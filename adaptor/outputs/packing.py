@@ -99,8 +99,7 @@ class Packer:
     def pack(self, names: Sequence[str], folder: int) -> None:
         """Move outputs from an open folder into the archive; other files than plain ones of ours stay.
 
-        Raises:
-            OSError: the archive cannot be written; every output is still a file.
+        Raises OSError: the archive cannot be written; every output is still a file.
         """
         found = [output for name in names if (output := _read(name, folder)) is not None]
         if not found:

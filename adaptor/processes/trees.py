@@ -151,9 +151,8 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
     All are stopped before any is killed: a stopped process starts nothing, and stays the parent by which
     its unmarked children are found.
 
-    Args:
-        until: monotonic seconds up to which the call looks, and waits for their deaths; None: it looks until
-            there are no more, and does not wait.
+    `until`: monotonic seconds up to which the call looks, and waits for their deaths; None: it looks until
+    there are no more, and does not wait.
     """
     stopped: dict[int, Process] = {}
     # A look may miss a process whose parent ends at that very moment; the second look does not.

@@ -47,8 +47,7 @@ class Party:
             peer: the one certificate (PEM) that the other side may show.
             protocol: which messages it understands, for `Channel.agreed`; empty: it does not say.
 
-        Raises:
-            ChannelError: a certificate or the key is damaged.
+        Raises ChannelError: a certificate or the key is damaged.
         """
         self._server = server
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
@@ -128,8 +127,7 @@ class Channel:
     def receive(self, data: bytes) -> list[bytes]:
         """The messages that are whole with these bytes.
 
-        Raises:
-            ChannelError: the connection must be closed; `outgoing` may say why to the peer.
+        Raises ChannelError: the connection must be closed; `outgoing` may say why to the peer.
         """
         if not self.proven:
             data = self._receive_unproven(data)

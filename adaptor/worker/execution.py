@@ -53,8 +53,7 @@ def execute(
 ) -> Child:
     """Start an attempt. Changes this process's current folder.
 
-    Args:
-        script: the file to run in place of the first word of the command.
+    `script`: the file to run in place of the first word of the command.
 
     Raises:
         CannotStartError: it cannot be executed as it stands.

@@ -168,8 +168,7 @@ class OutputFolder:
     def ended(self, key: AttemptKey, *, alone: bool) -> None:
         """Take back the files into which an attempt has written nothing.
 
-        Args:
-            alone: whether no process holds its files open: then others may have them, or they are packed.
+        `alone`: whether no process holds its files open: then others may have them, or they are packed.
         """
         if not self._kept:
             return

@@ -36,8 +36,7 @@ def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNod
     Several processors of a task, and whole nodes, are of one host only with `$pe_slots` or with a fixed
     number of slots on each host. Others take slots wherever they are, which starts soonest.
 
-    Raises:
-        SubmitRefused: the queue has no environment that gives the request its slots in this way.
+    Raises SubmitRefused: the queue has no environment that gives the request its slots in this way.
     """
     p, each = order.request.p, order.task.processors
     if order.task.gpus:

@@ -73,8 +73,7 @@ def usable_processors() -> int:
 def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None = None) -> LocalMachine:
     """This machine, with as many processors as the user says; None: as many as we may run on.
 
-    Args:
-        gpus: see `devices`.
+    `gpus`: see `devices`.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return LocalMachine(processors or usable_processors(), memory, devices(gpus))
@@ -83,8 +82,7 @@ def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None 
 def admit(order: PilotOrder, machine: LocalMachine) -> Admission:
     """What the order's tasks need together.
 
-    Raises:
-        SubmitRefused: the request is larger than the machine, or no request at all.
+    Raises SubmitRefused: the request is larger than the machine, or no request at all.
     """
     p, tr, task = order.request.p, order.request.tr, order.task
     if p < 1 or tr < 1:

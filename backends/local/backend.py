@@ -45,8 +45,7 @@ class LocalBackend(Backend):
     def __init__(self, site: SiteConfig, directory: Path, kill_wait: float | None = None) -> None:
         """`kill_wait`: seconds from SIGTERM to SIGKILL at the end of a job; None: the site's `grace_time`.
 
-        Raises:
-            SchedulerError: the directory cannot be made.
+        Raises SchedulerError: the directory cannot be made.
         """
         self._site = site
         self._directory = directory.absolute()
@@ -160,8 +159,7 @@ def launch(job: Job, note: Path, lock: int, patience: float, devices: Sequence[s
         patience: the seconds that this may take.
         devices: the GPUs that the job holds; None: the site has none.
 
-    Raises:
-        SchedulerError: it has not been claimed; it stays in the queue.
+    Raises SchedulerError: it has not been claimed; it stays in the queue.
     """
     held = [] if devices is None else [",".join(devices)]
     command = [sys.executable, "-m", "backends.local.supervisor", str(note), str(lock), *held]
@@ -190,8 +188,7 @@ _SLACK = 60.0
 def end_lost(entries: list[JobEntry], store: Store, now: float) -> bool:
     """Write down the end of lost jobs and end what they left behind; whether there were any.
 
-    Raises:
-        SchedulerError: an end cannot be written down.
+    Raises SchedulerError: an end cannot be written down.
     """
     lost = [(entry, why) for entry in entries if (why := _why_lost(entry, now))]
     for entry, why in lost:

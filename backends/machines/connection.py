@@ -114,8 +114,7 @@ class _Login(SshMachine):
             control: the socket through which the others go.
             started: is given the process of the connection before it stands.
 
-        Raises:
-            SchedulerError: it cannot.
+        Raises SchedulerError: it cannot.
         """
         self._started = started
         self._options = config.options
@@ -181,8 +180,7 @@ class SshConnection:
     def ensure(self) -> int:
         """Connect where there is no connection; its number.
 
-        Raises:
-            SchedulerError: the machine is not reached, or it is not yet time to try again.
+        Raises SchedulerError: the machine is not reached, or it is not yet time to try again.
         """
         with self._lock:
             if not self.alive():
@@ -199,8 +197,7 @@ class SshConnection:
     def control(self, order: Sequence[str], timeout: float) -> str:
         """An order to the connection itself (ssh(1), `-O`), such as a forwarding; what it prints.
 
-        Raises:
-            SchedulerError: it is refused, or there is no connection.
+        Raises SchedulerError: it is refused, or there is no connection.
         """
         process = self._popen((), ["-F", os.devnull, "-o", "ControlMaster=no", *order], subprocess.PIPE)
         try:

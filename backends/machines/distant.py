@@ -74,8 +74,7 @@ def command_lines(
 ) -> list[str]:
     """A command with exactly the wanted variables, ended with its children after `timeout` seconds.
 
-    Args:
-        present: the variables that the shell has from the start.
+    `present`: the variables that the shell has from the start.
     """
     lines = ["limit=$(command -v timeout) || { echo 'timeout: not found' >&2; exit 127; }"]
     removed = [name for name in present if name not in wanted and name not in _SHELLS_OWN]
@@ -171,8 +170,7 @@ class Distant(WithFiles):
     def forward(self, port: int) -> int:
         """A port of the other side's loopback that leads to our loopback's `port`, as long as the connection.
 
-        Raises:
-            SchedulerError: the machine is not reached, or its sshd does not allow that.
+        Raises SchedulerError: the machine is not reached, or its sshd does not allow that.
         """
         number = self.connection.ensure()
         if (number, port) not in self._forwards:

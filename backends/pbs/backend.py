@@ -46,9 +46,8 @@ class PbsBackend(BatchBackend[SharedServer]):
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`.
 
-        Raises:
-            SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
-                from it at the moment.
+        Raises SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
+        from it at the moment.
         """
         seen = self._look("nodes")
         nodes = donatable(seen, donation_terms(self._site).partition)
@@ -111,8 +110,7 @@ class PbsBackend(BatchBackend[SharedServer]):
     def release(self, id: str, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
 
-        Raises:
-            SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
+        Raises SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
         """
         hosts, leaving = {node.name: node.host for node in self._known_terms().nodes}, set(map(_short, nodes))
         held = [name for job in self._dialect().own_jobs([id]) if job.id == id for name in job.nodes]

@@ -96,8 +96,7 @@ def openpbs_traits(
 ) -> dict[str, str]:
     """Resources and their values, of `gpu_type=a100&bigmem` and a node.
 
-    Raises:
-        SchedulerError: OpenPBS cannot be asked for that.
+    Raises SchedulerError: OpenPBS cannot be asked for that.
     """
     found = _host(nodelist)
     for word in _words(constraint):
@@ -112,8 +111,7 @@ def torque_traits(
 ) -> dict[str, str]:
     """A property of the nodes, of `fast`, and a node.
 
-    Raises:
-        SchedulerError: Torque cannot be asked for that.
+    Raises SchedulerError: Torque cannot be asked for that.
     """
     found = _host(nodelist)
     words = [_plain("constraint", word) for word in _words(constraint)]
@@ -128,8 +126,7 @@ def torque_traits(
 def site_traits(dialect: str, site: SiteConfig) -> dict[str, str]:
     """What each chunk of a site's requests asks of its node.
 
-    Raises:
-        SchedulerError: this dialect of PBS cannot be asked for that.
+    Raises SchedulerError: this dialect of PBS cannot be asked for that.
     """
     traits = torque_traits if dialect == "Torque" else openpbs_traits
     return traits(site.constraint, site.nodelist, site.exclude)

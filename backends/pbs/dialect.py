@@ -45,8 +45,7 @@ class PbsDialect(Traits, Protocol):
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
         """All users' jobs that wait, run or are about to end; the running jobs of an array one by one.
 
-        Args:
-            nodes: asked for just before.
+        `nodes`: asked for just before.
         """
 
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
@@ -79,15 +78,13 @@ class PbsDialect(Traits, Protocol):
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         """All arguments of `qsub` for an order whose script lies at `script`.
 
-        Raises:
-            SubmitRefused: a pilot on a donated node could not yield.
+        Raises SubmitRefused: a pilot on a donated node could not yield.
         """
 
     def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:  # noqa: ARG002
         """The arguments of `qalter` for a queued job that is to ask for an order, without its id.
 
-        Raises:
-            ChangeRefused: there is no `can_reshape`.
+        Raises ChangeRefused: there is no `can_reshape`.
         """
         raise ChangeRefused(f"requests are not changed on {self.name}")
 

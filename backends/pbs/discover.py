@@ -34,8 +34,7 @@ def describe_sites(timeout: float = 30.0) -> str:
 
     The default queue (or else the first) is a site, the others that take jobs stand there as comments.
 
-    Raises:
-        SchedulerError: no PBS answers here within `timeout` seconds per command.
+    Raises SchedulerError: no PBS answers here within `timeout` seconds per command.
     """
     dialect = choose(SiteConfig(backend="pbs"), Commands(asking_environment, timeout))
     answers = ask(dialect)

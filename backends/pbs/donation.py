@@ -20,11 +20,9 @@ from backends.pbs.state.queue import job_row
 def donatable(terms: PbsTerms, yielding: str | None) -> list[PbsNode]:
     """The (v)nodes of machines that both requests of the site and pilots on donated nodes may have wholly.
 
-    Args:
-        yielding: the queue of pilots on donated nodes, where it is not the site's own.
+    `yielding`: the queue of pilots on donated nodes, where it is not the site's own.
 
-    Raises:
-        SchedulerError: there is no such queue, it takes or starts no jobs, or none on the site's nodes.
+    Raises SchedulerError: there is no such queue, it takes or starts no jobs, or none on the site's nodes.
     """
     own = _used_wholly(terms.site.queue, terms)
     if yielding is None or yielding == terms.site.queue.name:

@@ -63,11 +63,9 @@ class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
     def terms(self, name: str | None, wants: Mapping[str, str] = {}) -> PbsTerms:
         """Those of a queue, or of the default one where none is named.
 
-        Args:
-            wants: what the site's requests ask of their nodes (`backends.pbs.constraints`).
+        `wants`: what the site's requests ask of their nodes (`backends.pbs.constraints`).
 
-        Raises:
-            SchedulerError: there is no such queue.
+        Raises SchedulerError: there is no such queue.
         """
         named = name or self.server.default_queue
         site = find_site(self.nodes, self.queues, named, self.reservations, wants)

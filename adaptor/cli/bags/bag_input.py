@@ -60,11 +60,9 @@ class TaskSource(msgspec.Struct, frozen=True):
 def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[str, str]) -> BagInput:
     """The bag, with all paths absolute.
 
-    Args:
-        options: of the command line, by field; they win over those of the file.
+    `options`: of the command line, by field; they win over those of the file.
 
-    Raises:
-        UsageError: no source or two of them, bad tasks, a folder that is not there.
+    Raises UsageError: no source or two of them, bad tasks, a folder that is not there.
     """
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
@@ -102,8 +100,7 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
 def more_tasks(source: TaskSource) -> list[TaskInput]:
     """Tasks for a bag that is there already, with all paths absolute.
 
-    Raises:
-        UsageError: no source or two of them, bad tasks, options of a bag.
+    Raises UsageError: no source or two of them, bad tasks, options of a bag.
     """
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:

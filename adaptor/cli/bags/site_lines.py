@@ -14,11 +14,7 @@ from adaptor.units import format_duration
 
 
 def configured_sites(config: str | None) -> list[api.SiteView]:
-    """Values that only the scheduler knows are None.
-
-    Raises:
-        ConfigError: the configuration is at fault.
-    """
+    """Values that only the scheduler knows are None. Raises ConfigError: the configuration is at fault."""
     return [
         api.SiteView(
             name=name,

@@ -36,8 +36,7 @@ def tell_submitted(
 ) -> None:
     """The number of the new bag and of its tasks, and what earlier bags have of what was asked.
 
-    Args:
-        err: whether it goes to stderr, since stdout has what the tasks write.
+    `err`: whether it goes to stderr, since stdout has what the tasks write.
     """
     known = sum(each.done + each.to_run for each in answer.taken_over)
     new, spec = len(question.bag.tasks) - known, question.bag.spec

@@ -143,8 +143,7 @@ def _print_whole(place: OutputPlace, name: str, tag: str) -> None:
 def follow_output(look: Callable[[], api.TaskView], outputs: Outputs, stream: Stream) -> api.TaskView:
     """Print what a task writes until it has ended; a new attempt begins with a line on stderr.
 
-    Args:
-        look: asks for the task as it is now.
+    `look`: asks for the task as it is now.
 
     Returns:
         The task when it has ended.

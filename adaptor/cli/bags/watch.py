@@ -57,11 +57,9 @@ def watch_bags(
 ) -> int:
     """Show the progress of bags until their last snapshot; the exit code of their tasks.
 
-    Args:
-        err: whether the progress goes to stderr, since stdout has what the tasks write.
+    `err`: whether the progress goes to stderr, since stdout has what the tasks write.
 
-    Raises:
-        NoDaemonError: none runs and the bags have not ended.
+    Raises NoDaemonError: none runs and the bags have not ended.
     """
     last: Overview | None = None
     if quiet or as_json:

@@ -50,8 +50,7 @@ def service_name() -> str:
 def this_service(config: str | None) -> ServiceUnit:
     """The daemon of this state directory, with this configuration, on this machine.
 
-    Raises:
-        UsageError: a path or a variable cannot be written into a unit or a crontab.
+    Raises UsageError: a path or a variable cannot be written into a unit or a crontab.
     """
     environment = {"ADAPTOR_DIR": str(state_directory())}
     environment |= {name: os.environ[name] for name in _INHERITED if os.environ.get(name)}

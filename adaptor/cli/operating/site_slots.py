@@ -47,8 +47,7 @@ def slots(names: tuple[str, ...], config: str | None, as_json: bool, **sizes: An
 def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
     """By the daemon, or as it would.
 
-    Raises:
-        ConfigError: the configuration is at fault; UsageError: it has no such site.
+    Raises ConfigError: the configuration is at fault; UsageError: it has no such site.
     """
     try:
         return ask(api.GetSlots(list(names), task), timeout=SCHEDULERS_TIMEOUT)

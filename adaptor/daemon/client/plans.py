@@ -47,8 +47,7 @@ async def _plan(running: RunningDaemon, question: api.GetPlan) -> PlanView:
 async def read_plan(core: Core, sites: Mapping[str, Site], asked: api.GetPlan) -> PlanView:
     """By the running daemon: with its pilots and its other bags.
 
-    Raises:
-        UsageError: there is no such site, or no site could ever run the bag.
+    Raises UsageError: there is no such site, or no site could ever run the bag.
     """
     names = _allowed(asked.spec, sites)
     earlier = core.earlier.of(asked.spec)
@@ -79,8 +78,7 @@ def _beside(broker: Broker, asked: api.GetPlan) -> tuple[int, ...]:
 def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
     """By one look at the schedulers, where no daemon runs.
 
-    Raises:
-        UsageError: there is no such site, or no site could ever run the bag.
+    Raises UsageError: there is no such site, or no site could ever run the bag.
     """
     names = _allowed(asked.spec, configs)
     now = system_clock()

@@ -98,8 +98,7 @@ async def read_slots(
 
     Where an operator sets the least time between two looks, an earlier look serves until that has passed.
 
-    Raises:
-        UsageError: there is no such site.
+    Raises UsageError: there is no such site.
     """
     check_sites(names, sites)
     found = await asyncio.gather(*(_read(sites[name], task) for name in names or sites))

@@ -32,8 +32,7 @@ async def _start(running: RunningDaemon, asked: api.GetStart) -> list[StartView]
 async def read_starts(sites: Mapping[str, Site], asked: api.GetStart) -> list[StartView]:
     """The forecast at each place whose queue is read now, the earliest first.
 
-    Raises:
-        UsageError: there is no such site, partition or job, or no place can ever hold the request.
+    Raises UsageError: there is no such site, partition or job, or no place can ever hold the request.
     """
     check_sites(filter(None, [asked.site]), sites)
     check_question(asked)

@@ -112,10 +112,7 @@ def _parts(tasks: Sequence[int]) -> Iterator[Sequence[int]]:
 
 @answers(api.Cancel)
 async def cancel(running: RunningDaemon, question: api.Cancel) -> int:
-    """Cancel unfinished tasks; their number.
-
-    Raises JournalError: not all of them are cancelled.
-    """
+    """Cancel unfinished tasks; their number. Raises JournalError: not all of them are cancelled."""
     cancelled = 0
     for bag in question.bags:
         cancelled += await _cancel(running.core, bag, question)

@@ -35,8 +35,7 @@ class Route:
     async def open(self, folder: Path) -> tuple[str, ...]:  # noqa: ARG002
         """The addresses for the workers, the likeliest first; the site's folder there is absolute.
 
-        Raises:
-            AdaptorError: the route cannot be opened now.
+        Raises AdaptorError: the route cannot be opened now.
         """
         return await self._addresses()
 

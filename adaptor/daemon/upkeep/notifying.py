@@ -188,8 +188,7 @@ async def run_program(
 ) -> None:
     """Run a program in a session of its own, with `content` as its input, for `limit` seconds at most.
 
-    Raises:
-        AdaptorError: it cannot be started, fails, or was ended with all that it had started.
+    Raises AdaptorError: it cannot be started, fails, or was ended with all that it had started.
     """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(content)

@@ -71,8 +71,7 @@ class CallFiles:
     def give(self, names: list[str]) -> None:
         """The files are those of this call for good.
 
-        Raises:
-            OSError: they cannot be named, and there is something in them.
+        Raises OSError: they cannot be named, and there is something in them.
         """
         try:
             for handle, unused, name in zip(self._handles[1:3], self._names, names, strict=False):

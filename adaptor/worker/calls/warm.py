@@ -107,8 +107,7 @@ class WarmProcess:
             environment: what is its own among its variables.
             files: what it starts with; None: what the process has kept.
 
-        Raises:
-            CannotStartError: the process does not take it.
+        Raises CannotStartError: the process does not take it.
         """
         key = held.key
         call: dict[str, object] = {

@@ -53,8 +53,7 @@ def queues_of(
 ) -> list[PbsQueue]:
     """Of `qstat -Q -f`, with the limits for this user.
 
-    Args:
-        groups: all of the user's; None: not known, and not judged.
+    `groups`: all of the user's; None: not known, and not judged.
     """
     return [record_understood("queue", record, lambda each: _queue(each, user, groups)) for record in records]
 

@@ -25,8 +25,7 @@ _UNCERTAIN = frozenset({162, 163, 183, 208, 255})
 def must_be_rerunnable(preemption: Preemption | None) -> bool:
     """Whether a pilot on a donated node yields only by being put back into its queue.
 
-    Raises:
-        SubmitRefused: it would not yield at all.
+    Raises SubmitRefused: it would not yield at all.
     """
     order = "" if preemption is None else preemption.order
     if not order or "D" in order or "S" in order:
@@ -52,8 +51,7 @@ def arguments_of(
 ) -> list[str]:
     """All arguments of qsub.
 
-    Args:
-        type_resource: by which the nodes name the type of their GPUs.
+    `type_resource`: by which the nodes name the type of their GPUs.
 
     bash is the job's program itself, not a script: PBS would hand that to a login shell, which the
     SIGTERM before the end of the job kills, and PBS takes the end of that shell for the end of the job.

@@ -21,8 +21,7 @@ def machines_of(nodes: Iterable[PbsNode], ours: Collection[str] | None = None) -
 
     While some vnodes of a machine are out of service it is as large as the rest.
 
-    Args:
-        ours: the machines that the site's requests may use; None: all.
+    `ours`: the machines that the site's requests may use; None: all.
     """
     machines: dict[str, list[PbsNode]] = {}
     for node in nodes:
@@ -56,8 +55,7 @@ def _gpus(vnodes: Iterable[PbsNode]) -> Gpus:
 def misfit(shape: PbsShape, machines: Iterable[Node], queue: str) -> str:
     """Why a request of this shape would never start, even with all nodes idle; empty where it would.
 
-    Args:
-        machines: of `queue`; without any, nothing is known.
+    `machines`: of `queue`; without any, nothing is known.
     """
     ours = [node for node in machines if node.ours]
     if not ours or shape.node:
@@ -107,11 +105,9 @@ def find_site(
 
     A reservation's queue uses what is set aside for it.
 
-    Args:
-        wants: what the site's own requests ask of their nodes (`backends.pbs.constraints`).
+    `wants`: what the site's own requests ask of their nodes (`backends.pbs.constraints`).
 
-    Raises:
-        SchedulerError: there is no such queue.
+    Raises SchedulerError: there is no such queue.
     """
     queue = find_queue(queues, name)
     reserved = any(each.queue == queue.name for each in reservations)
@@ -221,8 +217,7 @@ def execution_queues(queue: PbsQueue, queues: Mapping[str, PbsQueue]) -> list[Pb
 def serves(node: PbsNode, queue: PbsQueue, owners: Collection[str]) -> bool:
     """Whether jobs of an execution queue may run on a node.
 
-    Args:
-        owners: the queues that have nodes of their own, and use no others.
+    `owners`: the queues that have nodes of their own, and use no others.
     """
     if node.queue is not None or queue.name in owners:
         return node.queue == queue.name

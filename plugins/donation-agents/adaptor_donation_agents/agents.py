@@ -88,10 +88,7 @@ class Agents:
         return agent_id(order.node, order.tag)
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """The agents with these ids, and all whose tag starts with `tag_prefix`.
-
-        Raises SchedulerError.
-        """
+        """The agents with these ids, and all whose tag starts with `tag_prefix`. Raises SchedulerError."""
         wanted = set(ids)
         chosen = [each for each in self._all() if each.id in wanted or each.tag.startswith(tag_prefix)]
         ended = {each.tag: each.id for each in chosen if each.end is not None}
@@ -176,9 +173,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 def command_on(launcher: Sequence[str], node: str, words: Sequence[str]) -> list[str]:
     """`words` behind the site's launcher; themselves where it has none.
 
-    Raises:
-        SchedulerError: the node has no name that we trust in a command, or a word would mean something
-            else to the shell of a node (ssh hands all words to one).
+    Raises SchedulerError: the node has no name that we trust in a command, or a word would mean something
+    else to the shell of a node (ssh hands all words to one).
     """
     try:
         check_name(node)

@@ -74,8 +74,7 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
 
     `began`: monotonic seconds.
 
-    Raises:
-        UnsafeError, OSError: the runtime folder cannot be read.
+    Raises UnsafeError, OSError: the runtime folder cannot be read.
     """
     node = wanted.node
     limits = EndTimes(began + _SOFT * timeout, began + _HARD * timeout)

@@ -43,8 +43,7 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
 
     Asks the keeper first. If it is gone, stopped or slow, finds and kills all processes of the use.
 
-    Args:
-        sign: the marker of its processes.
+    `sign`: the marker of its processes.
     """
     use, recorded = _recorded(folder, node)
     if request["tag"] and (use is None or use["tag"] != request["tag"]):

@@ -60,11 +60,7 @@ class HookOptions(NamedTuple):
 
 
 def make_hooks(site: SiteConfig, wanted: HookOptions) -> Hooks:
-    """The hooks of the site's scheduler.
-
-    Raises:
-        UsageError: there are none for it.
-    """
+    """The hooks of the site's scheduler. Raises UsageError: there are none for it."""
     if site.backend == "slurm":
         return _shell_hooks(_SLURM, wanted)
     if site.backend == "pbs":

@@ -179,8 +179,7 @@ _ASIDE = {"site-packages", "dist-packages", "test"}
 def changeable_by_others(interpreter: str) -> list[str]:
     """What of an interpreter, its libraries and this package not only root can change, a phrase each.
 
-    Raises:
-        AdaptorError: it does not run, or does not have this package.
+    Raises AdaptorError: it does not run, or does not have this package.
     """
     found = _problems([interpreter])
     if not (found and os.geteuid() == 0):  # else root would already run here what it is warned of

@@ -48,8 +48,7 @@ def taken_by(runtime: RuntimeFolder, own: UserFolder, node: str) -> str:
 def take_node(path: str, node: str, job: str, users: Sequence[int]) -> list[str]:
     """Mark the node as taken by a local job. Returns what went wrong, in sentences.
 
-    Args:
-        users: who may use the node; root makes their folders in a runtime folder of its own.
+    `users`: who may use the node; root makes their folders in a runtime folder of its own.
     """
     try:
         runtime, folder = _folder(path)
@@ -66,8 +65,7 @@ def take_node(path: str, node: str, job: str, users: Sequence[int]) -> list[str]
 def offer_node(path: str, node: str, job: str) -> None:
     """Remove this user's mark of a job, or all its marks if `job` is empty.
 
-    Raises:
-        UnsafeError, OSError: the marks cannot be read or removed.
+    Raises UnsafeError, OSError: the marks cannot be read or removed.
     """
     with contextlib.suppress(FileNotFoundError), open_runtime(path) as runtime:
         folder = runtime.user_folder(os.geteuid())

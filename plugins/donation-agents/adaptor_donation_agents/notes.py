@@ -130,8 +130,7 @@ _ENDINGS = (_JOB, f".{START}.json", f".{END}.json")
 def report(entry: AgentNotes, lost: AgentEnd | None, now: float) -> JobReport | None:
     """None: it has not started, and perhaps never will.
 
-    Args:
-        lost: how it ended, by what is known without a note of its keeper.
+    `lost`: how it ended, by what is known without a note of its keeper.
     """
     ordered, end = entry.ordered, entry.end or lost or _overdue(entry, now)
     if entry.start is None and end is None:

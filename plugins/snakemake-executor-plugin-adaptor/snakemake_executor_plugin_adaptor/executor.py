@@ -49,8 +49,7 @@ def key_of(job: JobExecutorInterface) -> BagKey:
 def spec_of(key: BagKey, common: BagSpec) -> BagSpec:
     """The bag of such jobs; `common`: what all bags of a workflow share.
 
-    Raises:
-        ValueError: the resources are none that a task can have.
+    Raises ValueError: the resources are none that a task can have.
     """
     resources = dict(key.resources)
     # `gpu` as Snakemake's own plugins name it, or `gpus`.

@@ -33,11 +33,7 @@ _SAID_NO = ("submit error", "administratively rejected", "illegal", "usage:", "c
 def arguments_of(
     order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path, per_node: int
 ) -> list[str]:
-    """All arguments of qsub.
-
-    Args:
-        per_node: chunks that the usual node holds.
-    """
+    """All arguments of qsub. `per_node`: chunks that the usual node holds."""
     options = [
         *("-N", short_name(order.tag)),
         *("-S", "/bin/bash"),  # not whatever the user's login shell is
