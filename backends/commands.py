@@ -12,8 +12,7 @@ from backends.machines.here import HERE
 
 __all__ = ["CommandAnswer", "CommandHung", "Commands"]
 
-_NOT_RUNNABLE = (126, 127)
-"""How `env` ends where it cannot execute, or cannot find, the program."""
+_NOT_RUNNABLE = (126, 127)  # how `env` ends where it cannot execute, or cannot find, the program
 
 
 class _Tally:
@@ -80,8 +79,7 @@ class Commands:
         return answer.output
 
 
-CHUNK = 200
-"""Ids in one command line: short enough for every system, and for a scheduler's patience."""
+CHUNK = 200  # ids in one command line: short enough for every system, and for a scheduler's patience
 
 
 def chunks(ids: Collection[str]) -> Iterator[list[str]]:

@@ -86,16 +86,12 @@ class Submitter(msgspec.Struct, frozen=True, kw_only=True):
     """A scheduler's submit command, and how to read its answers."""
 
     program: str
-    scheduler: str
-    """Its name for people."""
-    id_in: Callable[[str], str | None]
-    """The id of a job in what the command printed; None: there is none."""
+    scheduler: str  # its name for people
+    id_in: Callable[[str], str | None]  # the id of a job in what the command printed; None: there is none
     refused: Callable[[CommandAnswer], bool]
     """Whether an answer of failure says that the scheduler does not take the request."""
-    never_arrived: tuple[str, ...]
-    """Words of an answer after which the request is certainly not queued."""
-    no_answer: tuple[str, ...] = ()
-    """Words after which it may be, whatever else is said."""
+    never_arrived: tuple[str, ...]  # words of an answer after which the request is certainly not queued
+    no_answer: tuple[str, ...] = ()  # words after which it may be, whatever else is said
     hint: str = ""
 
     def accepted_id(self, answer: CommandAnswer) -> str:

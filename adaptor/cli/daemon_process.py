@@ -136,8 +136,7 @@ def ask_starting(
         return client.ask(question, timeout), started
 
 
-RELOAD_TIMEOUT = 180.0
-"""Seconds for all schedulers to answer, and then for the daemon to be back."""
+RELOAD_TIMEOUT = 180.0  # seconds for all schedulers to answer, and then for the daemon to be back
 
 
 def reload_daemon(config: str | None = None) -> api.Reloading | None:
@@ -189,8 +188,7 @@ def tell_started() -> None:
     click.echo("adaptor: started a daemon (stop it with: adaptor daemon stop)", err=True)
 
 
-STOP_TIMEOUT = 60.0
-"""Seconds for a daemon to end; a slow scheduler may take long to cancel its pilots."""
+STOP_TIMEOUT = 60.0  # seconds for a daemon to end; a slow scheduler may take long to cancel its pilots
 
 
 def stop_daemon(pilots: bool) -> int | None:
@@ -267,8 +265,7 @@ def _process_runs(pid: int) -> bool:
     return True
 
 
-FORCED_GRACE = 10.0
-"""Seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either."""
+FORCED_GRACE = 10.0  # seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either
 
 
 def end_daemon(*, force: bool) -> int | None:

@@ -64,8 +64,7 @@ ALIASES = {
 """Names of other tools for the same."""
 
 
-_NARROWEST, _WIDEST = 30, 100
-"""Columns of help."""
+_NARROWEST, _WIDEST = 30, 100  # columns of help
 
 
 class Program(LazyGroup):

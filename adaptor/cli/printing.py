@@ -155,17 +155,13 @@ class _Column(msgspec.Struct):
 
     place: int
     width: int
-    kinds: frozenset[type]
-    """Of its cells."""
-    empty: bool
-    """Whether no cell says anything."""
+    kinds: frozenset[type]  # of its cells
+    empty: bool  # whether no cell says anything
 
 
-_NOTHING = frozenset(("-", "0", "any", ""))
-"""Cells that say nothing."""
+_NOTHING = frozenset(("-", "0", "any", ""))  # cells that say nothing
 _GAP, _MORE = "  ", "…"
-_SHORTEST = 12
-"""Characters that a text keeps at least when a table is fitted to a terminal."""
+_SHORTEST = 12  # characters that a text keeps at least when a table is fitted to a terminal
 
 
 def terminal_width() -> int | None:

@@ -57,8 +57,7 @@ def used_words(donation: api.DonationView) -> str:
     return f"{words} in {donation.latency:.2f} s (at most {donation.slowest:.2f} s)"
 
 
-_COARSE = 600.0
-"""Seconds of an interval from which on its ends are shown in minutes."""
+_COARSE = 600.0  # seconds of an interval from which on its ends are shown in minutes
 
 
 def forecast_line(ahead: api.ForecastView) -> str:

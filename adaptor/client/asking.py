@@ -30,22 +30,15 @@ from adaptor.protocol.state_directory import state_directory
 if TYPE_CHECKING:
     from adaptor.daemon.lock import Holder
 
-CONNECT_TIMEOUT = 1.0
-"""Seconds for one address to accept a connection."""
-HANDSHAKE_TIMEOUT = 5.0
-"""Seconds for the listener to prove that it is our daemon."""
-BUSY_TIMEOUT = 25.0
-"""Seconds more if our daemon lives on this machine and is not stopped: it is busy."""
-ANSWER_TIMEOUT = 30.0
-"""Seconds from a question to its answer."""
-SCHEDULERS_TIMEOUT = 120.0
-"""The same for a question for which the daemon asks its schedulers first."""
-SETTLING = 5.0
-"""Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
+CONNECT_TIMEOUT = 1.0  # seconds for one address to accept a connection
+HANDSHAKE_TIMEOUT = 5.0  # seconds for the listener to prove that it is our daemon
+BUSY_TIMEOUT = 25.0  # seconds more if our daemon lives on this machine and is not stopped: it is busy
+ANSWER_TIMEOUT = 30.0  # seconds from a question to its answer
+SCHEDULERS_TIMEOUT = 120.0  # the same for a question for which the daemon asks its schedulers first
+SETTLING = 5.0  # seconds that a daemon may take to start to answer, or to end, before it counts as hung
 _PART = 2**16
 """Bytes received at a time: for more, memory is fetched from the kernel and given back each time."""
-_PAUSE = 0.1
-"""Seconds until a connection is tried again that was refused, or closed in its handshake."""
+_PAUSE = 0.1  # seconds until a connection is tried again that was refused, or closed in its handshake
 
 
 TAKE_OVER = (
@@ -55,8 +48,7 @@ TAKE_OVER = (
 """What can be done about a daemon of another version."""
 
 
-_agreed: set[Path] = set()
-"""State directories whose daemon has answered this program in its own `PROTOCOL`."""
+_agreed: set[Path] = set()  # state directories whose daemon has answered this program in its own `PROTOCOL`
 
 
 class NoAnswerError(AdaptorError):
@@ -125,11 +117,9 @@ class DaemonConnection:
         self._channel: Channel | None = None
         self._address = ""
         self._arrived: deque[bytes] = deque()
-        self._posted: api.Question[Any] | None = None
-        """What was sent ahead of `ask`."""
+        self._posted: api.Question[Any] | None = None  # what was sent ahead of `ask`
         self._unsent = b""
-        self._follows = False
-        """Whether the daemon goes on to answer the last question."""
+        self._follows = False  # whether the daemon goes on to answer the last question
 
     def ask(self, question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         """The answer; `timeout` is seconds from question to answer.
@@ -382,10 +372,8 @@ def _holder(directory: Path) -> Holder | None:
 
 T = TypeVar("T")
 
-PATIENCE = 60.0
-"""Seconds to wait for a daemon that has answered before."""
-NOTICE = 2.0
-"""Seconds without an answer after which the user gets a message."""
+PATIENCE = 60.0  # seconds to wait for a daemon that has answered before
+NOTICE = 2.0  # seconds without an answer after which the user gets a message
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
@@ -407,8 +395,7 @@ class Outage:
         self._patience = PATIENCE if patience is None else patience
         self._was_there = was_there
         self._say = say
-        self._since: float | None = None
-        """When it began (monotonic); None: the daemon answers."""
+        self._since: float | None = None  # when it began (monotonic); None: the daemon answers
         self._pause = _FIRST_PAUSE
         self._told = False
 

@@ -12,10 +12,8 @@ from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, Outage, ask
 from adaptor.errors import JournalError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
-PAGE_TIMEOUT = 10.0
-"""Seconds for an answer of the daemon to the live page, or for the metrics."""
-PAGE = 2_000
-"""Tasks that are asked for at a time."""
+PAGE_TIMEOUT = 10.0  # seconds for an answer of the daemon to the live page, or for the metrics
+PAGE = 2_000  # tasks that are asked for at a time
 _HELD = {"waiting", "running"}
 
 

@@ -25,22 +25,17 @@ from adaptor.journal.database import FILE, OWNERS_PATIENCE
 from adaptor.journal.queries import answer_offline
 from adaptor.model import Limits
 
-_MOST_BAGS = 1000
-"""Unfinished bags that are looked at."""
-_SHOWN = 3
-"""Pilots and bags that are named in one message."""
+_MOST_BAGS = 1000  # unfinished bags that are looked at
+_SHOWN = 3  # pilots and bags that are named in one message
 
 
 class Configured(msgspec.Struct, frozen=True):
     """A configuration and where it came from."""
 
-    option: str | None
-    """The value of `--config`."""
-    path: Path | None
-    """The file; None: there is none, and this machine is the only site."""
+    option: str | None  # the value of `--config`
+    path: Path | None  # the file; None: there is none, and this machine is the only site
     config: Config
-    digest: str
-    """Of the file's content; empty: there is none."""
+    digest: str  # of the file's content; empty: there is none
     limits: Mapping[str, Limits] | None = None
     """By site, as its scheduler said when the configuration was checked; None: it was not."""
 

@@ -64,8 +64,7 @@ class Core:
         notable: NotableEvents | None = None,
     ) -> None:
         self.now = clock
-        self.notable = notable or NotableEvents()
-        """Writes the notices of events."""
+        self.notable = notable or NotableEvents()  # writes the notices of events
         self._costs = costs or {}
         self.directory = directory
         self.journal = journal
@@ -76,18 +75,14 @@ class Core:
         self._read_journal()
         self.sites: dict[str, SiteMemory] = {}
         """All sites, by name: they share the broker, so each decides with an eye on the others."""
-        self.wakes: dict[str, asyncio.Event] = {}
-        """By site: set, and it steps soon."""
-        self.decided = Memory()
-        """What the last decision of any site leaves for the next one."""
+        self.wakes: dict[str, asyncio.Event] = {}  # by site: set, and it steps soon
+        self.decided = Memory()  # what the last decision of any site leaves for the next one
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
-        self.results = 0
-        """Attempts that ended since this process began."""
-        self.listeners = Listeners()
-        """Clients that wait for events of bags."""
+        self.results = 0  # attempts that ended since this process began
+        self.listeners = Listeners()  # clients that wait for events of bags
         self._sent_bags: dict[str, set[int]] = {}
         self._contexts: dict[int, BagContext] = {}
 
@@ -105,8 +100,7 @@ class Core:
             self.earlier.recall(self.broker)
             self.grants = Grants(self.journal)
             self.treasury = self._open_treasury()
-            self.forecast_kept = self.journal.read(bags_with_forecast)
-            """Bags whose first forecast is kept."""
+            self.forecast_kept = self.journal.read(bags_with_forecast)  # bags whose first forecast is kept
             self._scores: dict[Kind, list[float]] | None = self.journal.read(past_scores)
             """None: bags have ended since they were read."""
 

@@ -19,20 +19,16 @@ from adaptor.units import counted, format_duration
 _FIRST, _AGAIN = 8, 4
 """Finished tasks at which the record of a running bag is first written, and the factor between later writes.
 Bags that are submitted meanwhile start from it."""
-_SHORTEST = 1e-3
-"""Seconds, of a mean."""
-_COMPARED = 3
-"""Finished tasks whose mean is held against that of earlier bags."""
+_SHORTEST = 1e-3  # seconds, of a mean
+_COMPARED = 3  # finished tasks whose mean is held against that of earlier bags
 
 
 class Earlier:
     def __init__(self, journal: Journal, terms: Mapping[str, SiteTerms]) -> None:
         """Forgets what was kept of sites that are no longer to remember. Raises JournalError."""
         self._journal, self._terms = journal, terms
-        self._shown: dict[int, int] = {}
-        """By bag at work: its finished tasks when they were last kept."""
-        self._compared: set[int] = set()
-        """Bags at work of which it is known whether their kinds have changed."""
+        self._shown: dict[int, int] = {}  # by bag at work: its finished tasks when they were last kept
+        self._compared: set[int] = set()  # bags at work of which it is known whether their kinds have changed
         with journal.transaction() as db:
             forget_sites(db, [name for name, each in terms.items() if not each.remember])
 

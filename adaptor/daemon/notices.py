@@ -102,8 +102,7 @@ def variables(bag: BagView) -> dict[str, str]:
     }
 
 
-_WITHOUT_ROOM = 1.0
-"""Seconds."""
+_WITHOUT_ROOM = 1.0  # seconds
 
 
 class Listeners:

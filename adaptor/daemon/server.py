@@ -30,12 +30,9 @@ from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, C
 from adaptor.protocol.keys import Keys
 from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresses, listen
 
-_OWN = 48
-"""Descriptors of the journal, the log, the loop and the sockets themselves."""
-_OF_A_SITE = 20
-"""Those of commands under way, and of links to its machine."""
-_SILENT, _BEGUN = 128, 512
-"""Of the workers' port, at most."""
+_OWN = 48  # descriptors of the journal, the log, the loop and the sockets themselves
+_OF_A_SITE = 20  # those of commands under way, and of links to its machine
+_SILENT, _BEGUN = 128, 512  # of the workers' port, at most
 _FEW = 8
 _FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
 """Programs that append tasks and follow bags stay connected, with a connection for each of their threads."""
@@ -61,33 +58,25 @@ def port_limits(descriptors: int, sites: int) -> PortLimits:
     return PortLimits(ConnectionRoom(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
 
 
-_BATCH = 200
-"""Messages handled before what they cause is written and sent."""
+_BATCH = 200  # messages handled before what they cause is written and sent
 _UNHEARD = 32
 """Messages of one peer that wait to be heard; from then on its connection is not read. Workers repeat what is
 not acknowledged, so a daemon that falls behind would otherwise take ever more memory."""
 _UNREAD = 64 * 2**20
 """Bytes that wait for one peer to read them; one that reads nothing then loses its connection."""
-_LONGEST_NAME = 1000
-"""Bytes."""
-_LINGER = 1.0
-"""Seconds for the last messages when the daemon ends."""
+_LONGEST_NAME = 1000  # bytes
+_LINGER = 1.0  # seconds for the last messages when the daemon ends
 
-PeerMessage = tuple[bytes, bytes]
-"""The peer's identity, and what it sent."""
-FOREIGN = b"foreign-"
-"""Begins the identities of clients that do not speak our `PROTOCOL`."""
-_KEY_CONNECTIONS = 16
-"""Of one key with a grant: with another one, its oldest is closed."""
+PeerMessage = tuple[bytes, bytes]  # the peer's identity, and what it sent
+FOREIGN = b"foreign-"  # begins the identities of clients that do not speak our `PROTOCOL`
+_KEY_CONNECTIONS = 16  # of one key with a grant: with another one, its oldest is closed
 
 
 class ClientIdentity(msgspec.Struct, frozen=True):
     """What the identity of a client says of it."""
 
-    same: bool = True
-    """Whether it speaks our `PROTOCOL`."""
-    key: str = ""
-    """The fingerprint of its key, if that has a grant; empty: the user's own key."""
+    same: bool = True  # whether it speaks our `PROTOCOL`
+    key: str = ""  # the fingerprint of its key, if that has a grant; empty: the user's own key
 
     @classmethod
     def of(cls, identity: bytes) -> ClientIdentity:
@@ -235,14 +224,11 @@ class Port:
 class _Connection(Caller):
     def __init__(self, listener: Listener, port: Port) -> None:
         super().__init__(listener)
-        self.identity = b""
-        """Empty until the peer is proven and has said it."""
+        self.identity = b""  # empty until the peer is proven and has said it
         self._port = port
-        self._channel: Channel | None = None
-        """None: the peer has not sent anything."""
+        self._channel: Channel | None = None  # None: the peer has not sent anything
         self._unheard = 0
-        self.reads = asyncio.Event()
-        """Whether the peer reads as fast as it is written to, or has left."""
+        self.reads = asyncio.Event()  # whether the peer reads as fast as it is written to, or has left
         self.reads.set()
 
     @property

@@ -63,10 +63,8 @@ from backends.registry import backend_type
 
 log = logging.getLogger(__name__)
 
-_LOOK = 1.0
-"""Seconds between two looks whether the time of day was set, and whether the folder is there."""
-LINGER = 3.0
-"""Seconds that a private daemon stays after the last bag, so that its user sees the end."""
+_LOOK = 1.0  # seconds between two looks whether the time of day was set, and whether the folder is there
+LINGER = 3.0  # seconds that a private daemon stays after the last bag, so that its user sees the end
 
 
 class Service:
@@ -94,8 +92,7 @@ class Service:
         self.next: Configured | None = None
         """What another service goes on with when this one has ended; None: nothing."""
         self._problem = problem
-        self.stalled = ""
-        """Why nothing can be written down now; empty: it can."""
+        self.stalled = ""  # why nothing can be written down now; empty: it can
         self._damaged = False
         private_directory(directory / "pilots")
         self._keys = load_or_make_keys(directory)

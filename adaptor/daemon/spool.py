@@ -91,10 +91,8 @@ def check_spool(site: SiteConfig) -> list[Finding]:
 
 log = logging.getLogger(__name__)
 
-_SLOWEST_ALONE = 5.0
-"""Seconds between two looks, at most, while no worker is known."""
-_SWEEP = 30.0
-"""Seconds between two sweeps."""
+_SLOWEST_ALONE = 5.0  # seconds between two looks, at most, while no worker is known
+_SWEEP = 30.0  # seconds between two sweeps
 
 
 class SpoolChannel:
@@ -102,10 +100,8 @@ class SpoolChannel:
 
     def __init__(self, connection: SpoolConnection, outgoing: Outgoing) -> None:
         self.connection = connection
-        self.worker = b""
-        """The worker's name, known from its first file on."""
-        self.last = 0
-        """The number of the worker's file that was taken last."""
+        self.worker = b""  # the worker's name, known from its first file on
+        self.last = 0  # the number of the worker's file that was taken last
         self.outgoing = outgoing
 
 
@@ -136,10 +132,8 @@ class SpoolEndpoint:
         self._complain = complain
         self._run = secrets.token_hex(4)
         self._channels: dict[SpoolConnection, SpoolChannel] = {}
-        self._current: dict[bytes, SpoolChannel] = {}
-        """By worker: the channel of its newest connection."""
-        self._taken: list[bytes] = []
-        """Worker files that the next exchange removes."""
+        self._current: dict[bytes, SpoolChannel] = {}  # by worker: the channel of its newest connection
+        self._taken: list[bytes] = []  # worker files that the next exchange removes
         self._pace = LookPace(_SLOWEST_ALONE)
         self._problem = ""
         self._failures = Backoff(first=2, most=30)

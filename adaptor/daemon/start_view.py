@@ -36,12 +36,9 @@ from backends.ceilings import Ceilings
 from backends.observed.state import hidden_processors
 from backends.traits import Traits
 
-NEAR = 600.0
-"""Seconds between a start and its plan that do not matter."""
-FEWEST = 5
-"""Starts from which the record of a site is shown."""
-_BY_NO_TAG = f"{TAG_START}nothing."
-"""No job's tag begins so: a job is asked for by its id alone."""
+NEAR = 600.0  # seconds between a start and its plan that do not matter
+FEWEST = 5  # starts from which the record of a site is shown
+_BY_NO_TAG = f"{TAG_START}nothing."  # no job's tag begins so: a job is asked for by its id alone
 
 
 class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,22 +47,16 @@ class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     queue: QueueState
     shares: RunShares
-    look: float
-    """Seconds that the scheduler may take to start what can start."""
+    look: float  # seconds that the scheduler may take to start what can start
     slot_margin: float = 0.0
-    node: int = 1
-    """Processors of a node where only whole nodes are given."""
-    own: Collection[str] = ()
-    """Jobs of ours."""
-    waits: Sequence[PilotWait] = ()
-    """Of our earlier requests."""
+    node: int = 1  # processors of a node where only whole nodes are given
+    own: Collection[str] = ()  # jobs of ours
+    waits: Sequence[PilotWait] = ()  # of our earlier requests
     starts: StartsSeen | None = None
     """The record of the daemon, which this look goes on with; None: none runs."""
     wait_shares: tuple[float, ...] = ()
-    ceilings: Mapping[str, Ceilings] = {}
-    """By partition: what the scheduler allows."""
-    report: JobReport | None = None
-    """Of the job that is asked for, where it is one of our user's."""
+    ceilings: Mapping[str, Ceilings] = {}  # by partition: what the scheduler allows
+    report: JobReport | None = None  # of the job that is asked for, where it is one of our user's
 
     @property
     def places(self) -> dict[str, QueueState]:

@@ -32,8 +32,7 @@ from adaptor.decisions.step import (
 )
 from backends.registry import backend_type
 
-BURST = 20
-"""Looks at a queue that may follow each other at once: those of a bag that begins and ends."""
+BURST = 20  # looks at a queue that may follow each other at once: those of a bag that begins and ends
 
 
 async def run(site: Site, may_step: Callable[[], bool]) -> None:
@@ -134,8 +133,7 @@ async def _decision(site: Site) -> Decision:
         return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
 
 
-_BEYOND_GRACE = 5.0
-"""Seconds that schedulers have beyond the grace time of workers."""
+_BEYOND_GRACE = 5.0  # seconds that schedulers have beyond the grace time of workers
 
 
 async def end_pilots(core: Core, sites: Collection[Site]) -> None:

@@ -33,8 +33,7 @@ class Costs(msgspec.Struct, frozen=True):
     budget: Budget | None = None
 
 
-DEFAULT = Costs(Tariff(price_explicit=1.0, price_donated=1.0))
-"""A credit is a processor-hour."""
+DEFAULT = Costs(Tariff(price_explicit=1.0, price_donated=1.0))  # a credit is a processor-hour
 
 
 def costs_of(configs: Mapping[str, SiteConfig]) -> dict[str, Costs]:

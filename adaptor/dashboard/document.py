@@ -30,8 +30,7 @@ _SCRIPTS = (
     "sections.js",
     "page.js",
 )
-COMMON_STYLE = "style.css"
-"""Of the experiments' pages too; it stands in `adaptor_experiments.figures`."""
+COMMON_STYLE = "style.css"  # of the experiments' pages too; it stands in `adaptor_experiments.figures`
 ASSETS = frozenset({*_STYLES, *_SCRIPTS, COMMON_STYLE, "icon.svg"})
 
 

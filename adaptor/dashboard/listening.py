@@ -108,8 +108,7 @@ async def _events(feed: Feed) -> AsyncIterator[bytes]:
 
 
 SOCKET_FILE = "dashboard.sock"
-_LONGEST = 107
-"""Bytes of a socket's name that Linux takes."""
+_LONGEST = 107  # bytes of a socket's name that Linux takes
 
 
 def socket_path(directory: Path, runtime: str | None) -> Path:

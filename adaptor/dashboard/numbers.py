@@ -38,8 +38,7 @@ class EndedPilots:
         words = "Sum of the real less the predicted starts; a histogram with negative values has none."
         name = "adaptor_start_lateness_sum_seconds"
         self.all_late = Gauge(name, words, ["site"], unit="seconds", registry=None)
-        self.since = 0.0
-        """From when on ended pilots are to be asked for, epoch seconds."""
+        self.since = 0.0  # from when on ended pilots are to be asked for, epoch seconds
         self._counted: dict[int, float] = {}
 
     def add(self, pilots: Iterable[api.PilotRecord], now: float) -> None:
@@ -61,17 +60,14 @@ class EndedPilots:
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
-    live: bool
-    """Whether the daemon answered."""
+    live: bool  # whether the daemon answered
     bags: list[api.BagView]
     record: Record | None
-    pilots: list[api.PilotRecord]
-    """Those in the system."""
+    pilots: list[api.PilotRecord]  # those in the system
     sites: list[api.SiteView]
     queues: list[QueuePicture]
     credits: api.CreditsView
-    forecasts: dict[int, api.FirstForecastView]
-    """The first forecasts of the last bags that have ended."""
+    forecasts: dict[int, api.FirstForecastView]  # the first forecasts of the last bags that have ended
 
 
 class NumbersReader:

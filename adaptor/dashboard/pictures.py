@@ -104,8 +104,7 @@ def _neighbours(free: Sequence[int], count: int) -> int | None:
     return None
 
 
-PAST = 3600.0
-"""Seconds of the past that are drawn at most."""
+PAST = 3600.0  # seconds of the past that are drawn at most
 LEAST_AHEAD, MOST_AHEAD = 1800.0, 2 * 86400.0
 """Seconds of the future that are drawn at least, and at most beyond the own pilots."""
 _MOST_NOTED = 400

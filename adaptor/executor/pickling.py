@@ -40,8 +40,7 @@ class RemoteTraceback(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-LARGE = 64 * 1024
-"""Bytes of a pickled call from which on it goes by a file instead of over the link."""
+LARGE = 64 * 1024  # bytes of a pickled call from which on it goes by a file instead of over the link
 _LONGEST_NAME = 200
 
 
@@ -50,8 +49,7 @@ class CallOutcome(msgspec.Struct, frozen=True):
 
     value: Any = None
     error: BaseException | None = None
-    broken: bool = False
-    """Whether no other call can do better: the initializer has failed."""
+    broken: bool = False  # whether no other call can do better: the initializer has failed
 
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]

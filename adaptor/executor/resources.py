@@ -19,8 +19,7 @@ class Resources(TypedDict, total=False):
     mem: str | int
     gpus: str | float
     time: str | float
-    env: Mapping[str, str]
-    """Variables besides those of the program."""
+    env: Mapping[str, str]  # variables besides those of the program
 
 
 class CallTerms(msgspec.Struct, frozen=True):

@@ -296,10 +296,8 @@ class _Use(msgspec.Struct, frozen=True):
 
     id: int
     state: str
-    reclaim_time: float | None
-    """Seconds; None: its node was not reclaimed, or it is not known."""
-    held: float | None
-    """Processor-seconds."""
+    reclaim_time: float | None  # seconds; None: its node was not reclaimed, or it is not known
+    held: float | None  # processor-seconds
 
 
 def _view(uses: Sequence[_Use], held: float, used: float, lost: float) -> DonationView:

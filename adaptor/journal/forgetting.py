@@ -20,13 +20,10 @@ from adaptor.journal.kind_rows import forget_records
 from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import USEFUL
 
-TASKS = 250
-"""Tasks whose rows go in one transaction: some milliseconds."""
+TASKS = 250  # tasks whose rows go in one transaction: some milliseconds
 _DECISIONS = 500
-_PAGES = 64
-"""Free pages of the file that are given back at once."""
-_LAST_DAY = 86_400.0
-"""Seconds of decisions that stay where no bag is left."""
+_PAGES = 64  # free pages of the file that are given back at once
+_LAST_DAY = 86_400.0  # seconds of decisions that stay where no bag is left
 
 
 def ended_before(db: sqlite3.Connection, instant: float, limit: int) -> list[int]:

@@ -18,8 +18,7 @@ _unpack = msgspec.msgpack.Decoder(Grant)
 
 class GrantedKey(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    certificate: str
-    """PEM."""
+    certificate: str  # PEM
     grant: Grant
     revoked: bool = False
 
@@ -100,10 +99,8 @@ class Grants:
 
     def __init__(self, journal: Journal) -> None:
         """Raises JournalError: they cannot be read."""
-        self.key_of: dict[int, str] = journal.read(granted_bags)
-        """By bag: the name of its key."""
-        self.keys: dict[str, GrantedKey] = {}
-        """By name."""
+        self.key_of: dict[int, str] = journal.read(granted_bags)  # by bag: the name of its key
+        self.keys: dict[str, GrantedKey] = {}  # by name
         self._by_fingerprint: dict[str, str] = {}
         for key in journal.read(granted_keys):
             self.enter(key)

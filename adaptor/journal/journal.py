@@ -58,8 +58,7 @@ class Journal:
         """Raises JournalError: the file cannot be opened, or not be migrated to the present format."""
         self.path = directory / FILE
         self.connection: sqlite3.Connection = open_for_writing(directory)
-        self._synced = 0
-        """Of the rows that this connection has changed, those that `sync` was called for."""
+        self._synced = 0  # of the rows that this connection has changed, those that `sync` was called for
 
     @property
     def instance(self) -> str:

@@ -16,16 +16,14 @@ from adaptor.journal.database import select
 NoticeState = Literal["sent", "failed", "unknown"]
 """What became of a message; `unknown`: the daemon was killed while it was sent."""
 
-HOOK = ""
-"""The channel of the hook that is run when a bag ends."""
+HOOK = ""  # the channel of the hook that is run when a bag ends
 
 
 class Notice(msgspec.Struct, frozen=True):
     bag: int
     event: str
     channel: str
-    text: str
-    """What is said of the event besides the bag's counts; may be empty."""
+    text: str  # what is said of the event besides the bag's counts; may be empty
 
 
 def add_notice(db: sqlite3.Connection, notice: Notice, now: float) -> None:

@@ -17,12 +17,10 @@ from adaptor.journal.database import select
 from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, PilotState
 from adaptor.protocol.messages import AttemptKey
 
-_TIMED = (*REPORTED, AttemptOutcome.WALLTIME)
-"""Ends of attempts whose times the worker itself has reported."""
+_TIMED = (*REPORTED, AttemptOutcome.WALLTIME)  # ends of attempts whose times the worker itself has reported
 
 
-WAITS = 500
-"""The last waits of a site's pilots, from which waiting times are learned."""
+WAITS = 500  # the last waits of a site's pilots, from which waiting times are learned
 
 
 class PilotRow(msgspec.Struct, frozen=True):
@@ -35,17 +33,13 @@ class PilotRow(msgspec.Struct, frozen=True):
     state: str
     p: int
     tr: int
-    least: int | None
-    """Seconds with which the scheduler may start it; None: tr."""
+    least: int | None  # seconds with which the scheduler may start it; None: tr
     submitted: float
     predicted_start: float | None
     started: float | None
-    bag: int | None
-    """The only bag that it serves; None: all that share their pilots."""
-    node: str
-    """The donated node that it uses; empty: it is a formal request."""
-    partition: str
-    """Of the site, by name; empty: it has only one."""
+    bag: int | None  # the only bag that it serves; None: all that share their pilots
+    node: str  # the donated node that it uses; empty: it is a formal request
+    partition: str  # of the site, by name; empty: it has only one
 
 
 class PilotWait(msgspec.Struct, frozen=True):
@@ -56,15 +50,13 @@ class PilotWait(msgspec.Struct, frozen=True):
     started: float | None
     ended: float | None
     submitted: float
-    tr: int
-    """Seconds."""
+    tr: int  # seconds
 
 
 class EndedPilot(msgspec.Struct, frozen=True):
     """A pilot that is not in the system any more."""
 
-    started: float | None
-    """Epoch seconds; None: it never ran."""
+    started: float | None  # epoch seconds; None: it never ran
     ended: float
 
 
@@ -74,8 +66,7 @@ class HeldSeconds(msgspec.Struct, frozen=True):
     pilot: int
     bag: int
     outcome: AttemptOutcome
-    seconds: float
-    """Processor-seconds."""
+    seconds: float  # processor-seconds
 
 
 def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:

@@ -25,8 +25,7 @@ from adaptor.model import TaskState
 class StagedTasks(msgspec.Struct, frozen=True):
     """Tasks that came before their bag."""
 
-    bag: int
-    """The number that it will have."""
+    bag: int  # the number that it will have
     total: int
 
 

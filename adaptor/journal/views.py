@@ -39,8 +39,7 @@ from adaptor.scheduling.bag import Guard
 class Live:
     """Completes views that the journal makes; this one leaves them as they are, since no daemon runs."""
 
-    priced = False
-    """Whether the prices of sites are known."""
+    priced = False  # whether the prices of sites are known
 
     def bag(self, view: BagView) -> BagView:
         return view
@@ -295,8 +294,7 @@ def _held(pilot: dict[str, Any], now: float) -> float:
     return float(pilot["p"] * max(0.0, end - pilot["started"]) - given_back)
 
 
-_MOST_BYTES = 8 * 1024 * 1024
-"""Bytes of the answers of calls that are sent at a time."""
+_MOST_BYTES = 8 * 1024 * 1024  # bytes of the answers of calls that are sent at a time
 
 
 def events(db: sqlite3.Connection, question: api.GetEvents) -> list[BagEvents]:

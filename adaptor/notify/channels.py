@@ -38,12 +38,10 @@ def mail(title: str, body: str) -> bytes:
     return bytes(message)
 
 
-MARK = "@"
-"""What the path of a file with URLs begins with, in the place of a channel's name."""
+MARK = "@"  # what the path of a file with URLs begins with, in the place of a channel's name
 ME = "me"
 """The name of the channel that sends mail to the user by `sendmail`, unless the configuration has one."""
-_MOST = 64 * 1024
-"""Bytes."""
+_MOST = 64 * 1024  # bytes
 
 
 def read_urls(path: Path) -> list[str]:

@@ -26,8 +26,7 @@ from adaptor.processes.environment import all_processes, carries
 from adaptor.processes.identity import Process, is_there, process_of
 
 _PR_SET_CHILD_SUBREAPER = 36
-_PATIENCE = 5.0
-"""Seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that."""
+_PATIENCE = 5.0  # seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that
 _PAUSE = 0.005
 _PROBES, _NEIGHBOURS = 50, 3
 _QUIET_LOOKS = 3

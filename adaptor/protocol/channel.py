@@ -16,16 +16,12 @@ from collections.abc import Iterator, Mapping
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import Credentials
 
-_MOST_UNPROVEN = 16_384
-"""Bytes of a peer before the end of its handshake; ours sends about 1,500."""
-_PART = 65_536
-"""Bytes of one read; a TLS record has 16,384 at most."""
+_MOST_UNPROVEN = 16_384  # bytes of a peer before the end of its handshake; ours sends about 1,500
+_PART = 65_536  # bytes of one read; a TLS record has 16,384 at most
 _HEADER = 4
 LARGEST_FROM_WORKER = 64 * 2**20
-LARGEST_FROM_CLIENT = LARGEST_FROM_DAEMON = 2**30
-"""Bytes of one message."""
-LARGEST_FROM_KEY = 4 * 2**20
-"""The same of a client whose key has a grant."""
+LARGEST_FROM_CLIENT = LARGEST_FROM_DAEMON = 2**30  # bytes of one message
+LARGEST_FROM_KEY = 4 * 2**20  # the same of a client whose key has a grant
 
 
 def fingerprint(certificate: str) -> str:
@@ -95,15 +91,12 @@ class Channel:
     ) -> None:
         self.proven = False
         """Whether the peer has proved who it is. Before, no message passes in either direction."""
-        self.key = ""
-        """The fingerprint of the certificate of a peer whose key has a grant."""
+        self.key = ""  # the fingerprint of the certificate of a peer whose key has a grant
         self._tls, self._incoming, self._outgoing = tls, incoming, outgoing
         self._peers = peers
         self._largest = largest
-        self._unproven = 0
-        """Bytes that came before the end of the handshake."""
-        self._waiting: list[bytes] = []
-        """Messages to send after it."""
+        self._unproven = 0  # bytes that came before the end of the handshake
+        self._waiting: list[bytes] = []  # messages to send after it
         self._received = bytearray()
         if not tls.server_side:
             self._shake_hands()

@@ -24,28 +24,22 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 _BURST = 10
-_PAUSE = 0.02
-"""Seconds between two bursts of accepted connections, at least."""
-_SHARE = 2.0
-"""Seconds of pause by second of handshakes."""
+_PAUSE = 0.02  # seconds between two bursts of accepted connections, at least
+_SHARE = 2.0  # seconds of pause by second of handshakes
 OUT_OF_DESCRIPTORS = 1.0
 """Seconds of pause after the system refuses a connection, or when there is no room for one."""
-_LOOK = 1.0
-"""Seconds between two looks for handshakes that take too long."""
-_REMARKS = 60.0
-"""Seconds between two lines in the log about the same trouble."""
+_LOOK = 1.0  # seconds between two looks for handshakes that take too long
+_REMARKS = 60.0  # seconds between two lines in the log about the same trouble
 
 
 class ConnectionRoom(msgspec.Struct, frozen=True, kw_only=True):
     """How many connections a listener holds at a time; each costs one descriptor."""
 
     proven: int
-    silent: int
-    """That have not sent a byte yet."""
+    silent: int  # that have not sent a byte yet
     begun: int
     """That have begun their handshake. Each takes some 45 KB; hundreds of workers may start at once."""
-    patience: float = 15.0
-    """Seconds for the handshake."""
+    patience: float = 15.0  # seconds for the handshake
 
 
 class Caller(asyncio.Protocol):
@@ -90,10 +84,8 @@ class Listener:
         self._room = room
         self._whose = whose
         self._make = make
-        self._silent: dict[Caller, float] = {}
-        """By when each came, in the loop's seconds; the oldest first."""
-        self._begun: dict[Caller, float] = {}
-        """Those that have sent something."""
+        self._silent: dict[Caller, float] = {}  # by when each came, in the loop's seconds; the oldest first
+        self._begun: dict[Caller, float] = {}  # those that have sent something
         self._proven: set[Caller] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._remarked: dict[str, float] = {}

@@ -27,8 +27,7 @@ from adaptor.processes.commands import raise_limit
 from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
 from adaptor.protocol.listener import BACKLOG, Caller, ConnectionRoom, Listener, addresses, listen
 
-SILENCE = 20.0
-"""Seconds without a byte from the daemon after which the relay exits."""
+SILENCE = 20.0  # seconds without a byte from the daemon after which the relay exits
 _LAST_PORT_PATIENCE = 3.0
 """Seconds of tries to take over the port of the relay before this one, which may still be exiting."""
 _CHUNK = 65536
@@ -40,8 +39,7 @@ class Opened(msgspec.Struct, frozen=True):
     """The line that a relay prints when the nodes can connect."""
 
     version: str
-    addresses: tuple[str, ...]
-    """The likeliest first."""
+    addresses: tuple[str, ...]  # the likeliest first
 
 
 async def relay(target: int, folder: Path, host: str | None) -> None:

@@ -23,8 +23,7 @@ from adaptor.protocol.maildir import (
     read_files,
 )
 
-_MOST_FILES = 1000
-"""One exchange returns at most these, and some 64 MiB; a single file may be larger."""
+_MOST_FILES = 1000  # one exchange returns at most these, and some 64 MiB; a single file may be larger
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from adaptor.shims.jobs import ACTIVE, Job, Jobs, split
 from adaptor.shims.options import Asked, read
 from adaptor.shims.real import asked, found, pass_on, tell
 
-Rows = Callable[[Sequence[Job], bool], Iterable[str]]
-"""Our lines; the second argument: with a header."""
+Rows = Callable[[Sequence[Job], bool], Iterable[str]]  # our lines; the second argument: with a header
 
 
 def squeue(arguments: list[str], _folder: Path) -> int:

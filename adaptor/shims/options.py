@@ -59,10 +59,8 @@ class Asked(msgspec.Struct, frozen=True):
     """What was asked for."""
 
     given: list[GivenOption]
-    ids: list[Named]
-    """Ours."""
-    other_ids: list[str]
-    """Of the scheduler."""
+    ids: list[Named]  # ours
+    other_ids: list[str]  # of the scheduler
     by_id: bool
 
     def value(self, *names: str) -> str | None:

@@ -32,14 +32,10 @@ from adaptor.shims.small_jobs import SmallJob
 from adaptor.shims.start import EXIT, FILES, LENGTH, REAL, TAKEN, descriptor, inside, socket_name
 
 IDLE = 600.0
-_LOOK = 20.0
-"""Seconds between two looks at whether it is still of use."""
-_PATIENCE = 10.0
-"""Seconds that a caller may take to say what it wants."""
-_WAITING = 1024
-"""Callers that may wait to be heard; more wait to connect."""
-_PEER = struct.Struct("iII")
-"""SO_PEERCRED: process, user, group."""
+_LOOK = 20.0  # seconds between two looks at whether it is still of use
+_PATIENCE = 10.0  # seconds that a caller may take to say what it wants
+_WAITING = 1024  # callers that may wait to be heard; more wait to connect
+_PEER = struct.Struct("iII")  # SO_PEERCRED: process, user, group
 _LATER = (
     "adaptor.cli.daemon_process",
     "adaptor.config.loading",

@@ -36,10 +36,8 @@ from adaptor.shims.rules import (
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
-IDLE = 600.0
-"""Seconds without a job after which an open bag closes."""
-BAG = "ADAPTOR_SHIM_BAG"
-"""The variable that names the bag of a caller."""
+IDLE = 600.0  # seconds without a job after which an open bag closes
+BAG = "ADAPTOR_SHIM_BAG"  # the variable that names the bag of a caller
 
 
 class SmallJob:

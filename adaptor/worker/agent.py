@@ -48,17 +48,12 @@ from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import NEVER, Timers
 
-UNREACHABLE = 75
-"""Exit code of a worker that never reached its daemon (EX_TEMPFAIL of sysexits.h)."""
+UNREACHABLE = 75  # exit code of a worker that never reached its daemon (EX_TEMPFAIL of sysexits.h)
 _UNTIL_WELCOME = Welcome(heartbeat=5.0, idle_timeout=60.0, grace_time=0.0, patience=60.0)
-_SILENT_HEARTBEATS = 3
-"""Heartbeats without an answer after which the worker connects again."""
-_SOFT = 0.6
-"""The part of the grace time between SIGTERM and SIGKILL; the rest is for the report."""
-_FAREWELL = 2.0
-"""Seconds for the daemon to acknowledge the last results."""
-_LONGEST_WAIT = 60.0
-"""Seconds from one turn to the next, at most."""
+_SILENT_HEARTBEATS = 3  # heartbeats without an answer after which the worker connects again
+_SOFT = 0.6  # the part of the grace time between SIGTERM and SIGKILL; the rest is for the report
+_FAREWELL = 2.0  # seconds for the daemon to acknowledge the last results
+_LONGEST_WAIT = 60.0  # seconds from one turn to the next, at most
 
 
 class Agent:
@@ -97,15 +92,11 @@ class Agent:
         self._terms = _UNTIL_WELCOME
         self._reporter = Reporter(self._tasks, self._terms.heartbeat)
         self._idle_timer = IdleTimer()
-        self._heard: float | None = None
-        """Time of the daemon's last message."""
-        self._greeted: float | None = None
-        """Time of the last Hello that awaits its Welcome."""
+        self._heard: float | None = None  # time of the daemon's last message
+        self._greeted: float | None = None  # time of the last Hello that awaits its Welcome
         self._leaving: Leaving | None = None
-        self._left_at = 0.0
-        """When the worker decided to leave."""
-        self._unreachable = False
-        """Whether it has tried long enough to reach its daemon for the first time."""
+        self._left_at = 0.0  # when the worker decided to leave
+        self._unreachable = False  # whether it has tried long enough to reach its daemon for the first time
         self._leave_timer = self._timers.new(self._leave_in_time)
         self._idle = self._timers.new(self._leave_idle)
         self._reach = self._timers.new(self._give_up_reaching)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-Unit = tuple[int, ...]
-"""The numbers of the kernel's processors that stand for one processor of the pilot."""
+Unit = tuple[int, ...]  # the numbers of the kernel's processors that stand for one processor of the pilot
 PhysicalCore = tuple[Unit, ...]
 
 
@@ -24,8 +23,7 @@ class Binding:
         """`cores`: in their order; None: those of this machine that this process may use."""
         self._processors = processors
         self._given = cores
-        self._held: dict[int, Unit] = {}
-        """By number of the kernel: the unit that a task holds."""
+        self._held: dict[int, Unit] = {}  # by number of the kernel: the unit that a task holds
 
     @cached_property
     def _cores(self) -> Sequence[PhysicalCore]:

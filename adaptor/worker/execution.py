@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 SHELL = "/bin/sh"
 _PLAIN = re.compile(r"[\w.+-]*/[\w./+-]+(?: +[\w./+:,@%=-]+)*", re.ASCII)
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
-_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Python ignores these; its children should not."""
+_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these; its children should not
 _REASONS = {
     errno.ENOENT: "no such file (or the interpreter of its '#!' line is missing)",
     errno.EACCES: "not executable; chmod +x it, or start it through its interpreter",

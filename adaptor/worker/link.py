@@ -10,8 +10,7 @@ from adaptor.protocol.access import Access, AccessError, read_access
 from adaptor.protocol.messages import FromWorker, encode
 from adaptor.worker.transport import Connector, Say, Transport, TransportError
 
-NEXT_TRY = 2.0
-"""Seconds until the worker reads the access file again if it has no usable address."""
+NEXT_TRY = 2.0  # seconds until the worker reads the access file again if it has no usable address
 _LONGEST_ROUND = 3
 """The factor on patience in later rounds over all addresses, at most: the daemon may be busy."""
 
@@ -21,18 +20,15 @@ class Link:
 
     def __init__(self, access: Path, identity: str, wakeup: int, say: Say) -> None:
         """`wakeup`: a file descriptor that ends a wait when it becomes readable."""
-        self.welcomed = False
-        """Whether the daemon has answered on this connection."""
-        self.tried: list[str] = []
-        """Addresses tried since the last message of the daemon, each once."""
+        self.welcomed = False  # whether the daemon has answered on this connection
+        self.tried: list[str] = []  # addresses tried since the last message of the daemon, each once
         self.next_try = 0.0
         self._problem = ""
         self._path = access
         self._identity = identity
         self._wakeup = wakeup
         self._say = say
-        self._connectors: dict[str, Connector] = {}
-        """By the scheme of an address."""
+        self._connectors: dict[str, Connector] = {}  # by the scheme of an address
         self._transport: Transport | None = None
         self._access: Access | None = None
         self._untried: list[str] = []

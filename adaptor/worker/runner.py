@@ -39,16 +39,12 @@ class Running:
         self.child = child
         self.started = time.time()
         self.began = time.monotonic()
-        self.ending: Ending | None = None
-        """Why the worker ends it, if it does."""
-        self.kill_at = NEVER
-        """Monotonic seconds."""
+        self.ending: Ending | None = None  # why the worker ends it, if it does
+        self.kill_at = NEVER  # monotonic seconds
         self.terminate_at = NEVER
         """The same for SIGTERM, of an attempt that got the signal of its bag when the worker had to leave."""
-        self.limit = NEVER
-        """Seconds after which it was ended, if that is why."""
-        self.signalled = False
-        """Whether it got the signal of its bag."""
+        self.limit = NEVER  # seconds after which it was ended, if that is why
+        self.signalled = False  # whether it got the signal of its bag
         self.unnamed: tuple[str, str] | None = None
         """The names of a call's output files as long as they are not its own."""
 

@@ -21,8 +21,7 @@ from adaptor.worker.srun import SLOTS
 
 _EXECUTABLE = 0o700
 _READ_ONLY = 0o500
-_LONGEST_FIRST = 127
-"""Bytes of a `#!` line that every Linux takes."""
+_LONGEST_FIRST = 127  # bytes of a `#!` line that every Linux takes
 _TMPDIRS = ("SLURM_TMPDIR", "TMPDIR")
 _JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "JOB_ID")
 _OF_PILOT = (
@@ -51,10 +50,8 @@ class Scripts:
         if "SLURM_JOB_END_TIME" in worker:  # as the worker knows it: Slurm's own is wrong with --time-min
             end = float(worker.get("ADAPTOR_PILOT_END", worker["SLURM_JOB_END_TIME"]))
             self._of_pilot["SLURM_JOB_END_TIME"] = f"{end:.0f}"
-        self._copies: dict[int, Path] = {}
-        """By bag."""
-        self._own: dict[AttemptKey, Path] = {}
-        """Those of attempts whose script is not that of their bag."""
+        self._copies: dict[int, Path] = {}  # by bag
+        self._own: dict[AttemptKey, Path] = {}  # those of attempts whose script is not that of their bag
         self._slots: str | None = None
         """On this node, for the steps of all elements; None: no script of sbatch has come yet."""
 

@@ -19,8 +19,7 @@ from adaptor.resources import Room, TaskSize
 from adaptor.worker.binding import Binding
 from adaptor.worker.timers import NEVER
 
-LOOKAHEAD = 100
-"""Leases at the head of the queue among which the worker looks for one that fits."""
+LOOKAHEAD = 100  # leases at the head of the queue among which the worker looks for one that fits
 TURN = 2.0
 """Seconds for which calls of other bags may pass one whose start would end a process of theirs: to start one
 and have it import its modules takes up to a second of a processor."""
@@ -75,22 +74,17 @@ class Slots:
         self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)
         self.processors = processors
         self.memory = memory
-        self.deadline = deadline
-        """Monotonic seconds at which the pilot ends."""
+        self.deadline = deadline  # monotonic seconds at which the pilot ends
         self.queue: dict[AttemptKey, HeldTask] = {}
         """All that have not started, in the order of their arrival."""
-        self._ready: dict[AttemptKey, HeldTask] = {}
-        """Those of them that may start as soon as there is room."""
+        self._ready: dict[AttemptKey, HeldTask] = {}  # those of them that may start as soon as there is room
         self._behind: dict[int, dict[AttemptKey, HeldTask]] = {}
         """The others by bag: they wait for attempts of it to end."""
         self._passed_since: dict[int, float] = {}
         """By bag whose leases others have passed for the sake of their processes: since when."""
-        self._held_back = 0
-        """Processors of ready leases that were put off at the last look."""
-        self.again_at = NEVER
-        """When the first of them may start (monotonic seconds)."""
-        self._active: Counter[int] = Counter()
-        """By bag: the attempts that run or are ready."""
+        self._held_back = 0  # processors of ready leases that were put off at the last look
+        self.again_at = NEVER  # when the first of them may start (monotonic seconds)
+        self._active: Counter[int] = Counter()  # by bag: the attempts that run or are ready
         self.running: dict[AttemptKey, HeldTask] = {}
         self._idle_processors = processors
         self._idle_memory = memory
@@ -99,8 +93,7 @@ class Slots:
         self._binding = binding
         self._gpu_shares: list[dict[AttemptKey, float]] = [{} for _ in range(gpus)]
         """By GPU: the part that each running task holds."""
-        self._passed = 0
-        """How many leases have passed the head of the queue."""
+        self._passed = 0  # how many leases have passed the head of the queue
 
     @property
     def free_processors(self) -> int:

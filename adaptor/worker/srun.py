@@ -43,10 +43,8 @@ _LONG = frozenset({
     "--gpus-per-task", "--gpus-per-node", "--gpu-bind", "--hint", "--open-mode", "--export", "--signal",
     "--wait", "--accel-bind", "--comment", "--threads-per-core", "--cpu-freq", "--jobid",
 })  # fmt: skip
-_PAUSE = 0.1
-"""Seconds between two looks for free processors."""
-_GATE = 4095
-"""The byte of an element that the one step holds which waits for processors."""
+_PAUSE = 0.1  # seconds between two looks for free processors
+_GATE = 4095  # the byte of an element that the one step holds which waits for processors
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _MPI = re.compile(rb"MPI_Init|PMI2?_Init|PMIx_Init|libmpi\w*\.so|mpi4py|horovod|using MPI\b|library\(Rmpi\)")
 _SIGN = re.compile(r"%(?P<width>\d{0,2})(?P<letter>[AajJnNstux])|%%")
@@ -63,8 +61,7 @@ class Step:
 
     command: list[str]
     processes: int
-    cpus: int | None = None
-    """Of each process; None: not said."""
+    cpus: int | None = None  # of each process; None: not said
     name: str = ""
     chdir: str = ""
     input: str = ""
@@ -73,10 +70,8 @@ class Step:
     append: bool = False
     overlap: bool = False
     overcommit: bool = False
-    label: bool = False
-    """Whether the number of its process stands before each line of output."""
-    kill: bool = False
-    """Whether one failure ends all processes."""
+    label: bool = False  # whether the number of its process stands before each line of output
+    kill: bool = False  # whether one failure ends all processes
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
 
 

@@ -17,8 +17,7 @@ from typing import Any
 
 from adaptor.worker.given import asked_of, bounds_of, given, machine_memory
 
-_TIMEOUT = 5.0
-"""Seconds for one address."""
+_TIMEOUT = 5.0  # seconds for one address
 
 
 def main() -> int:

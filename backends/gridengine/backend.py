@@ -107,8 +107,7 @@ def deleted_waiting(answer: CommandAnswer) -> list[str]:
 
 
 _TEMPLATE = Path(__file__).with_name("pilot.template")
-_LATELY = 6 * 3600.0
-"""Seconds for which jobs that have ended are learned from."""
+_LATELY = 6 * 3600.0  # seconds for which jobs that have ended are learned from
 
 
 class GridEngineBackend(BatchBackend[Master]):

@@ -16,8 +16,7 @@ from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
 from backends.findings import Finding, error, ok, warning
 
-NODE = "local"
-"""The name of the only node."""
+NODE = "local"  # the name of the only node
 _CHOSEN = "CUDA_VISIBLE_DEVICES"
 _DEVICE = re.compile(r"nvidia(\d+)")
 
@@ -45,10 +44,8 @@ class LocalMachine(msgspec.Struct, frozen=True):
     """What the local site has."""
 
     processors: int
-    memory: int
-    """Bytes."""
-    devices: tuple[str, ...] = ()
-    """The ids of its GPUs."""
+    memory: int  # bytes
+    devices: tuple[str, ...] = ()  # the ids of its GPUs
 
     @property
     def node(self) -> Node:
@@ -59,10 +56,8 @@ class LocalMachine(msgspec.Struct, frozen=True):
 class Admission(msgspec.Struct, frozen=True):
     """What a job takes, and what its worker may use."""
 
-    holds: Part
-    """Its memory is 0, and not counted, where its tasks do not say what they need."""
-    memory: int
-    """Bytes: what it holds, or of a job that does not say, as much as goes with its processors."""
+    holds: Part  # its memory is 0, and not counted, where its tasks do not say what they need
+    memory: int  # bytes: what it holds, or of a job that does not say, as much as goes with its processors
 
 
 def usable_processors() -> int:

@@ -30,29 +30,22 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     p: int
     tr: int
-    holds: Part
-    """What it takes from the site."""
-    memory: int
-    """Bytes that its worker may use."""
+    holds: Part  # what it takes from the site
+    memory: int  # bytes that its worker may use
     submitted: float
-    directory: str
-    """The pilot's folder."""
+    directory: str  # the pilot's folder
     worker: tuple[str, ...]
     environment: dict[str, str]
-    grace: float
-    """Seconds between SIGTERM and SIGKILL."""
-    marker: str
-    """The value of `ADAPTOR_SUPERVISED` in the environment of its processes."""
+    grace: float  # seconds between SIGTERM and SIGKILL
+    marker: str  # the value of `ADAPTOR_SUPERVISED` in the environment of its processes
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """`<id>.start.json`: who claimed the job, and when."""
 
     started: float
-    supervisor: Identity | None
-    """None: it was cancelled before it started."""
-    devices: tuple[str, ...] | None = None
-    """The GPUs that it holds, by their ids; None: the site has none."""
+    supervisor: Identity | None  # None: it was cancelled before it started
+    devices: tuple[str, ...] | None = None  # the GPUs that it holds, by their ids; None: the site has none
 
 
 class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +53,7 @@ class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
 
     ended: float
     state: JobState
-    exit_code: int | None = None
-    """Of the worker; negative: the signal that ended it."""
+    exit_code: int | None = None  # of the worker; negative: the signal that ended it
     reason: str = ""
 
 

@@ -41,10 +41,8 @@ class Machine(Protocol):
     machine is not reached, or what was asked for failed there.
     """
 
-    where: str
-    """For messages: `here`, `on login.example.org`."""
-    files: Files
-    """Its private files, for many of them in one request."""
+    where: str  # for messages: `here`, `on login.example.org`
+    files: Files  # its private files, for many of them in one request
 
     def variables(self) -> dict[str, str]:
         """The environment of a user's commands there, with the site's own additions."""

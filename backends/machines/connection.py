@@ -72,10 +72,8 @@ def _is_held(path: Path) -> bool:
         os.close(handle)
 
 
-CONNECT_TIMEOUT = 20.0
-"""Seconds for which a connection is tried."""
-_LOOK_AGAIN = 0.05
-"""Seconds between looks for a process that still connects, on leaving."""
+CONNECT_TIMEOUT = 20.0  # seconds for which a connection is tried
+_LOOK_AGAIN = 0.05  # seconds between looks for a process that still connects, on leaving
 _ALIVE = {"ServerAliveInterval": "5", "ServerAliveCountMax": "3"}
 """A connection that is silent for 15 s is given up."""
 _NEVER_ASK = {"BatchMode": "yes", "RemoteCommand": "none", "RequestTTY": "no", "LogLevel": "ERROR"}
@@ -170,8 +168,7 @@ class SshConnection:
         self._connecting: Any = None
         self._folder: ControlFolder | None = None
         self._pause = Backoff(first=2, most=120)
-        self.number = 0
-        """How many connections there have been: another number, another connection."""
+        self.number = 0  # how many connections there have been: another number, another connection
 
     def alive(self) -> bool:
         login = self._login

@@ -97,10 +97,8 @@ def encoded(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-_SLACK = 5.0
-"""Seconds that the other side has for ending a command before we give it up."""
-_TIMED_OUT = (124, 137)
-"""How timeout(1) ends where it had to end the command."""
+_SLACK = 5.0  # seconds that the other side has for ending a command before we give it up
+_TIMED_OUT = (124, 137)  # how timeout(1) ends where it had to end the command
 
 
 class Distant(WithFiles):
@@ -124,8 +122,7 @@ class Distant(WithFiles):
         self._timeout = timeout
         self._own: dict[str, str] = {}
         self._known_by = 0
-        self._forwards: dict[tuple[int, int], int] = {}
-        """By connection and port here."""
+        self._forwards: dict[tuple[int, int], int] = {}  # by connection and port here
 
     def variables(self) -> dict[str, str]:
         return {**self._variables_there(), **self._additions}

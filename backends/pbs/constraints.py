@@ -20,10 +20,8 @@ from backends.shape import RequestParts
 class PbsShape(RequestParts, frozen=True, kw_only=True):
     """Its parts are chunks."""
 
-    node: str = ""
-    """The very node of the only chunk, where one is named."""
-    scatter: bool = False
-    """Whether each chunk lies on a node of its own, next to jobs of others."""
+    node: str = ""  # the very node of the only chunk, where one is named
+    scatter: bool = False  # whether each chunk lies on a node of its own, next to jobs of others
     traits: tuple[tuple[str, str], ...] = ()
     """What the node of each chunk must have in addition (`backends.pbs.constraints`)."""
 
@@ -84,8 +82,7 @@ def _gpus_of(order: PilotOrder, machines: Collection[Node]) -> int:
 
 
 _KEYS = ("constraint", "nodelist", "exclude")
-HOST = "host"
-"""The resource that names a machine."""
+HOST = "host"  # the resource that names a machine
 _WORD = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _PAIR = re.compile(r"([A-Za-z_]\w*)=([\w./-]+)")
 _OWN_GROUP = "have them marked by a resource (or a queue) of their own and name that"

@@ -21,8 +21,7 @@ from backends.observed.rows import Amounts
 
 _SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
 _LIMIT = re.compile(r"""([uogp]):"?([^=\]"]+)"?=(\d+)""")
-WORD = 8
-"""Bytes of a word, in which sizes may be given."""
+WORD = 8  # bytes of a word, in which sizes may be given
 
 
 def parse_time(text: str) -> float:
@@ -112,8 +111,7 @@ class PbsRecord(msgspec.Struct, frozen=True):
     """What PBS says of one job, node, queue or server."""
 
     id: str
-    values: dict[str, str]
-    """By name: `job_state`, `Resource_List.walltime`, …"""
+    values: dict[str, str]  # by name: `job_state`, `Resource_List.walltime`, …
 
 
 def record_understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], Row]) -> Row:

@@ -51,12 +51,10 @@ def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
 class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What PBS says, whatever the queue."""
 
-    now: float = 0.0
-    """When it was asked."""
+    now: float = 0.0  # when it was asked
     server: PbsServer
     queues: dict[str, PbsQueue]
-    nodes: Sequence[PbsNode]
-    """Of all queues."""
+    nodes: Sequence[PbsNode]  # of all queues
     reservations: Sequence[ReservationRow] = ()
     jobs: Sequence[PbsJob] = ()
 

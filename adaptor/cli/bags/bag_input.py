@@ -38,23 +38,16 @@ class TaskSource(msgspec.Struct, frozen=True):
     template: str | None = None
     parameters: Sequence[str] = ()
     csv: str | None = None
-    values: Sequence[str] = ()
-    """From `:::` on, of a command that `file` and `arguments` are, or `template`."""
-    per_task: int = 1
-    """Of these."""
-    command: Sequence[str] | None = None
-    """What stands behind `--`; None: there is no `--`."""
-    arguments: Sequence[str] = ()
-    """For a script, or of a command with `values`."""
+    values: Sequence[str] = ()  # from `:::` on, of a command that `file` and `arguments` are, or `template`
+    per_task: int = 1  # of these
+    command: Sequence[str] | None = None  # what stands behind `--`; None: there is no `--`
+    arguments: Sequence[str] = ()  # for a script, or of a command with `values`
     array: str | None = None
-    ignore: Sequence[str] = ()
-    """Options of a script that need not be followed."""
+    ignore: Sequence[str] = ()  # options of a script that need not be followed
     config: str | None = None
     """Where the sites are that a script may name by their partitions; None: the usual place."""
-    needed: bool = True
-    """Whether no source at all is an error."""
-    more: bool = False
-    """Whether the tasks are for a bag that may have others already."""
+    needed: bool = True  # whether no source at all is an error
+    more: bool = False  # whether the tasks are for a bag that may have others already
 
 
 def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[str, str]) -> BagInput:

@@ -10,8 +10,7 @@ from adaptor import api
 from adaptor.cli.printing import printable
 from adaptor.cli.sentences import counts, percent_ended, title
 
-_LONGEST, _SHORTEST = 40, 10
-"""Cells of a bar."""
+_LONGEST, _SHORTEST = 40, 10  # cells of a bar
 _WAITS = "bright_black"
 
 

@@ -27,8 +27,7 @@ from adaptor.cli.printing import (
 from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_lines, title, used_words
 from adaptor.private_files import PRIVATE
 
-SHORT = 20
-"""Requests that are listed where not all are asked for."""
+SHORT = 20  # requests that are listed where not all are asked for
 
 
 @click.command(short_help="List the jobs that ran a bag: why, when, at what cost.")

@@ -74,8 +74,7 @@ def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
             yield from (f"  {words}" for words in donation_lines(site.donation))
 
 
-_LATE = 60.0
-"""Seconds by which requests start late, from which on it is said."""
+_LATE = 60.0  # seconds by which requests start late, from which on it is said
 _Place = api.SiteView | api.PartitionView
 
 

@@ -30,8 +30,7 @@ from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
 from adaptor.errors import NoDaemonError, UsageError
 from adaptor.units import format_size
 
-_SHORTEST = 60.0
-"""Seconds from which on rates are shown."""
+_SHORTEST = 60.0  # seconds from which on rates are shown
 
 
 @click.command(short_help="Show bags, pilots, sites or the daemon.")

@@ -68,8 +68,7 @@ def tell_submitted(
     tell_refused(answer)
 
 
-MANY = 1_000
-"""New tasks of a bag from which on its user learns how many files they make."""
+MANY = 1_000  # new tasks of a bag from which on its user learns how many files they make
 
 
 def tell_refused(answer: api.Submitted | api.Appended) -> None:
@@ -83,8 +82,7 @@ def tell_refused(answer: api.Submitted | api.Appended) -> None:
         click.echo(f"  and {answer.refused - len(answer.reasons):,} more", err=True)
 
 
-SUBMIT_TIMEOUT = 300.0
-"""Seconds; a daemon on a slow file system may need them for a million tasks."""
+SUBMIT_TIMEOUT = 300.0  # seconds; a daemon on a slow file system may need them for a million tasks
 
 
 @click.command(cls=WithWords)

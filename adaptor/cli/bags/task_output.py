@@ -21,13 +21,10 @@ from adaptor.outputs.finding import OutputPlace, Outputs, open_place
 from adaptor.outputs.packing import Stream
 
 ENDED = ("done", "failed", "cancelled")
-_FOLLOWING = 200
-"""Tasks that are asked for at a time."""
-PAUSE = 0.5
-"""Seconds between two looks at an output that grows."""
+_FOLLOWING = 200  # tasks that are asked for at a time
+PAUSE = 0.5  # seconds between two looks at an output that grows
 _CHUNK = 1 << 20
-_SPANS = 20
-"""Spans of task numbers that one line names."""
+_SPANS = 20  # spans of task numbers that one line names
 
 
 def print_outputs(

@@ -107,8 +107,7 @@ def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[O
         yield snapshot
 
 
-EXPLAINED = 3
-"""Bags of which nothing runs whose newest reason is shown."""
+EXPLAINED = 3  # bags of which nothing runs whose newest reason is shown
 
 
 def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None = None) -> Iterator[Overview]:
@@ -153,10 +152,8 @@ def _newest_reason(bag: int) -> str:
     return ""
 
 
-STEP = 10
-"""Per cent of a bag between two lines."""
-PILOTS_PAUSE = 5.0
-"""Seconds between two lines on pilots."""
+STEP = 10  # per cent of a bag between two lines
+PILOTS_PAUSE = 5.0  # seconds between two lines on pilots
 
 
 class Narrator:
@@ -164,8 +161,7 @@ class Narrator:
 
     def __init__(self) -> None:
         self._bags: dict[int, tuple[int, bool]] = {}
-        self._failing: dict[int, str] = {}
-        """By bag: what was shown of requests that fail."""
+        self._failing: dict[int, str] = {}  # by bag: what was shown of requests that fail
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 

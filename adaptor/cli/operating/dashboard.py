@@ -20,8 +20,7 @@ from adaptor.protocol.state_directory import state_directory
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-_FORWARDED = 8765
-"""The port of the user's own machine in the line that is printed."""
+_FORWARDED = 8765  # the port of the user's own machine in the line that is printed
 
 
 @click.command(cls=SectionedCommand)

@@ -111,8 +111,7 @@ def _request(slot: api.SlotView) -> str:
     return "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}"
 
 
-HEIGHT = 8
-"""Lines of the picture, at most."""
+HEIGHT = 8  # lines of the picture, at most
 _NARROWEST, _WIDEST = 20, 160
 _LEAST_SPAN = 3600.0
 

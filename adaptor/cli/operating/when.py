@@ -101,8 +101,7 @@ def _request(
     )
 
 
-_SOON = 120.0
-"""Seconds within which a start is at once."""
+_SOON = 120.0  # seconds within which a start is at once
 
 
 def start_lines(found: Sequence[api.StartView]) -> Iterator[str]:

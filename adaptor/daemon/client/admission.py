@@ -26,15 +26,12 @@ from adaptor.journal.selectors import RECENT, ids_of
 from adaptor.protocol.access import KEY_VARIABLE
 from adaptor.units import counted, format_instant, shortened
 
-MOST_TASKS = 100_000
-"""Of one bag."""
-MOST_BAGS = 100
-"""Of a key that have not ended."""
+MOST_TASKS = 100_000  # of one bag
+MOST_BAGS = 100  # of a key that have not ended
 _MOST_LINES = 200
 _REFUSALS, _PER = 20, 3600.0
 """Refusals of a key that the journal keeps, and in how many seconds: a flood must not fill the disk."""
-_LETTERS = 200
-"""Of a command in a line of the journal."""
+_LETTERS = 200  # of a command in a line of the journal
 _SETTABLE = frozenset(
     {
         "name",

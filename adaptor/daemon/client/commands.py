@@ -27,10 +27,8 @@ from adaptor.journal.views import Live
 
 HANDLING = (bags, credits, keys, pictures, plans, site_views, starts, steering)
 """Whose functions answer what the journal does not."""
-_LARGE = 250_000
-"""Bytes that take some 10 ms to decode."""
-_AT_ONCE = 8
-"""Questions of one key with a grant that are answered at a time, at most."""
+_LARGE = 250_000  # bytes that take some 10 ms to decode
+_AT_ONCE = 8  # questions of one key with a grant that are answered at a time, at most
 USER = ClientIdentity()
 
 
@@ -190,8 +188,7 @@ class ClientEndpoint:
         self._stall = stall
         self._send = send
         self._reads = reads
-        self._background = Background()
-        """Questions that are answered while others are."""
+        self._background = Background()  # questions that are answered while others are
         self._admission = Admission(running.core)
         self._at_once: Counter[str] = Counter()
         """By key with a grant: its questions that are not answered yet."""

@@ -22,8 +22,7 @@ from backends.findings import Finding, error, ok, warning
 from backends.machines.base import Machine
 from backends.machines.distant import Distant
 
-_SLOW = 1.0
-"""Seconds of one command after which the shell's start-up files are worth a look."""
+_SLOW = 1.0  # seconds of one command after which the shell's start-up files are worth a look
 _VERSION = "import adaptor.worker.agent, adaptor.protocol.relay; print(adaptor.__version__)"
 _GREETING = b"request adaptor?"
 _CALL = f"""\

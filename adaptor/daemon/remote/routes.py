@@ -26,8 +26,7 @@ from backends.machines.distant import Distant
 class Route:
     """How a remote site's workers reach the daemon; this one, straight or by a spool, needs nothing."""
 
-    caveat = ""
-    """What may still keep workers from the daemon; empty: nothing known."""
+    caveat = ""  # what may still keep workers from the daemon; empty: nothing known
 
     def __init__(self, addresses: Callable[[], Awaitable[tuple[str, ...]]]) -> None:
         self._addresses = addresses

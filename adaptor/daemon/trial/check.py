@@ -33,14 +33,12 @@ from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
 from backends.findings import Finding, error
 from backends.machines.base import Machine
 
-_LONGEST = 200
-"""Bytes that are read of a caller."""
+_LONGEST = 200  # bytes that are read of a caller
 
 
 class ClockPort(msgspec.Struct, frozen=True):
     port: int
-    skews: dict[str, float]
-    """By node: seconds by which the clock of one that has called is ahead."""
+    skews: dict[str, float]  # by node: seconds by which the clock of one that has called is ahead
 
 
 @contextlib.contextmanager
@@ -67,13 +65,11 @@ def _bound(port: int) -> socket.socket:
     return socket.create_server(("0.0.0.0", 0))  # noqa: S104
 
 
-WALLTIME = 60
-"""Seconds."""
+WALLTIME = 60  # seconds
 _POLL = 2.0
 _SETTLING = 15.0
 """Seconds for which the scheduler may take to tell an end, and a shared file system to show a file."""
-_BEYOND = 180.0
-"""Seconds beyond its walltime after which a job that started is given up."""
+_BEYOND = 180.0  # seconds beyond its walltime after which a job that started is given up
 _LARGEST = 64 * 1024
 
 Tell = Callable[[str], None]

@@ -39,10 +39,8 @@ from adaptor.units import format_duration
 
 log = logging.getLogger(__name__)
 
-POLL = 2.0
-"""Seconds between two looks for messages that are due."""
-SENDING = 90.0
-"""Seconds within which a message must be sent, its three tries included."""
+POLL = 2.0  # seconds between two looks for messages that are due
+SENDING = 90.0  # seconds within which a message must be sent, its three tries included
 
 
 class Notifier:
@@ -51,10 +49,8 @@ class Notifier:
         if notify.channels:
             require_apprise()
         self._core, self._notify, self._hooks = core, notify, hooks
-        self._paused: set[int] = set()
-        """Bags whose pause was noted."""
-        self.busy = False
-        """Whether a message is due or under way."""
+        self._paused: set[int] = set()  # bags whose pause was noted
+        self.busy = False  # whether a message is due or under way
 
     def check(self, names: tuple[str, ...]) -> None:
         """Raises UsageError: a new bag names a channel that is not there, or a file that cannot be read."""
@@ -177,10 +173,8 @@ def _named(notice: Notice) -> str:
     return f"bag {notice.bag}: the notification of its {notice.event} to {notice.channel}"
 
 
-_GRACE = 2.0
-"""Seconds from SIGTERM to SIGKILL."""
-_WORDS = 2000
-"""Bytes of its output that are looked at, the last ones."""
+_GRACE = 2.0  # seconds from SIGTERM to SIGKILL
+_WORDS = 2000  # bytes of its output that are looked at, the last ones
 
 
 async def run_program(

@@ -23,21 +23,15 @@ from adaptor.journal.staging import forget_staged, forget_stale
 
 log = logging.getLogger(__name__)
 
-INTERVAL = 60.0
-"""Seconds between two looks for bags that are older than `keep`."""
-STALE = 3600.0
-"""Seconds without a further part after which a bag that comes in parts is not waited for."""
-_AT_ONCE = 20
-"""Bags that one transaction takes away."""
-_LOOKED_AT = 200
-"""Old bags that are looked at to find those."""
-_SHARE = 0.2
-"""The largest share of the time that compaction takes; the rest is for all other work."""
+INTERVAL = 60.0  # seconds between two looks for bags that are older than `keep`
+STALE = 3600.0  # seconds without a further part after which a bag that comes in parts is not waited for
+_AT_ONCE = 20  # bags that one transaction takes away
+_LOOKED_AT = 200  # old bags that are looked at to find those
+_SHARE = 0.2  # the largest share of the time that compaction takes; the rest is for all other work
 _LEAST_PAUSE = 0.01
 _GAP = 7 * 86_400.0
 """Seconds without an entry in the journal after which the clock may be wrong, as after a boot."""
-_SETTLING = 3600.0
-"""Seconds for which such a clock must go on before bags are forgotten because of their age."""
+_SETTLING = 3600.0  # seconds for which such a clock must go on before bags are forgotten because of their age
 
 
 class Retention:
@@ -49,8 +43,7 @@ class Retention:
         self._from = now + _SETTLING if last is not None and now - last > _GAP else now
         """When bags may be old, epoch seconds."""
         self._wake = asyncio.Event()
-        self._dirty = True
-        """Whether anything may be left of forgotten bags."""
+        self._dirty = True  # whether anything may be left of forgotten bags
 
     async def run(self, may_write: Callable[[], bool], stall: Callable[[JournalError], None]) -> None:
         """Age and compact, until cancelled."""

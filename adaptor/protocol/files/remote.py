@@ -25,8 +25,7 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.files.local import LOCAL_FILES, FilesDone, FilesError, FileWork
 
-LARGEST = 512 * 1024 * 1024
-"""Bytes of a frame, at most."""
+LARGEST = 512 * 1024 * 1024  # bytes of a frame, at most
 _CHUNK = 1024 * 1024
 _HEAD = struct.Struct(">I")
 

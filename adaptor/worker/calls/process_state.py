@@ -16,8 +16,7 @@ from typing import Any
 
 _SHORT = 0.005
 """Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
-_FRESH = 0.1
-"""Seconds for which a look at the memory serves short calls."""
+_FRESH = 0.1  # seconds for which a look at the memory serves short calls
 
 
 class CallFiles:

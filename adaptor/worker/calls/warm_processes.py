@@ -15,15 +15,13 @@ from adaptor.worker.output import CannotStartError, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
 
-IDLE = 30.0
-"""Seconds without a call after which a process ends."""
+IDLE = 30.0  # seconds without a call after which a process ends
 PER_PROCESSOR = 4
 """Attempts that run and processes that wait for calls, together, for each processor: bags that take turns at
 a slot keep a process each, as far as the memory goes."""
 _SPARE_PART = 1 / 8
 """The part of the memory that no attempt here needs by its size which processes beyond the slots may hold."""
-_GRACE = 5.0
-"""Seconds from the end of its connection to SIGKILL."""
+_GRACE = 5.0  # seconds from the end of its connection to SIGKILL
 
 
 class WarmProcesses:
@@ -48,12 +46,9 @@ class WarmProcesses:
         self._idle: dict[int, tuple[float, WarmProcess]] = {}
         """By process id, the longest idle one first: since when."""
         self._busy: dict[int, WarmProcess] = {}
-        self._ending: dict[int, float] = {}
-        """Those that got the order to end: when they are killed."""
-        self._ended_bags: set[int] = set()
-        """With processes that are busy still."""
-        self._silent: set[int] = set()
-        """Bags whose last call to end has written nothing."""
+        self._ending: dict[int, float] = {}  # those that got the order to end: when they are killed
+        self._ended_bags: set[int] = set()  # with processes that are busy still
+        self._silent: set[int] = set()  # bags whose last call to end has written nothing
         self._poll = select.epoll()
         self._by_handle: dict[int, int] = {}
         """Process ids by the descriptors of the connections that are open."""

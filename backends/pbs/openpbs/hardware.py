@@ -31,8 +31,7 @@ from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
 _WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exclhost"})
 """Values of `sharing` with which jobs get the node whole (pbs_node_attributes(7B))."""
 _DEFAULT_PARTITION = "pbs-default"
-_EXPRESS = "150"
-"""`preempt_queue_prio` where nothing is set."""
+_EXPRESS = "150"  # `preempt_queue_prio` where nothing is set
 _HISTORY = "336:00:00"
 """How long ended jobs are remembered where nothing is set: two weeks (pbs_server_attributes(7B))."""
 

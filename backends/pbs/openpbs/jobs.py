@@ -78,8 +78,7 @@ def gpu_type(resources: Mapping[str, str]) -> str:
 
 log = logging.getLogger(__name__)
 
-TAG = "ADAPTOR_TAG"
-"""The variable of a job of ours that holds its tag."""
+TAG = "ADAPTOR_TAG"  # the variable of a job of ours that holds its tag
 _WAITING = re.compile(r"Queued:(\d+)")
 _ENDED = frozenset("FX")
 

@@ -14,8 +14,7 @@ from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
 from backends.pbs.rows import Preemption
 from backends.scripts import Submitter, last_line_with
 
-LONGEST_NAME = 230
-"""Characters of a job's name (PBS_MAXJOBNAME)."""
+LONGEST_NAME = 230  # characters of a job's name (PBS_MAXJOBNAME)
 _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "Unknown Host", "pbsconf error")
 """The request did not reach the server."""
 _UNCERTAIN = frozenset({162, 163, 183, 208, 255})

@@ -86,10 +86,8 @@ class QueueNodes(SiteNodes, frozen=True, kw_only=True):
     """The nodes that a queue uses; those where only jobs of related queues run are listed, and not ours."""
 
     queue: PbsQueue
-    total: int
-    """Processors of all its nodes, in service or not."""
-    exclusive: bool
-    """Whether jobs get whole nodes only."""
+    total: int  # processors of all its nodes, in service or not
+    exclusive: bool  # whether jobs get whole nodes only
     traits: dict[tuple[str, str], frozenset[str]]
     """The machines on which a resource has a value (see `PbsNode.traits`)."""
 

@@ -24,12 +24,9 @@ from backends.scripts import with_prologue
 
 log = logging.getLogger(__name__)
 
-_BATCH = 50
-"""Notes of old agents that are removed at a time, at least."""
-_STALE = 3600.0
-"""Seconds after which an order that no node has carried out is withdrawn."""
-_SLACK = 5.0
-"""Seconds for reaching a node, besides the time that ending an agent takes."""
+_BATCH = 50  # notes of old agents that are removed at a time, at least
+_STALE = 3600.0  # seconds after which an order that no node has carried out is withdrawn
+_SLACK = 5.0  # seconds for reaching a node, besides the time that ending an agent takes
 
 
 class Agents:
@@ -57,10 +54,8 @@ class Agents:
         self._starting = Commands(dict, site.command_timeout, machine)
         patience = max(float(site.command_timeout), float(donation.reclaim_timeout) + _SLACK)
         self._ending = Commands(dict, patience, machine)
-        self._lost: dict[str, AgentEnd] = {}
-        """By tag: agents that were not found."""
-        self._reported: set[str] = set()
-        """Tags of agents whose end was reported."""
+        self._lost: dict[str, AgentEnd] = {}  # by tag: agents that were not found
+        self._reported: set[str] = set()  # tags of agents whose end was reported
         self._open: dict[str, float] = {}
         """By tag: since when an order is known that no node has carried out, monotonic seconds."""
 
@@ -166,8 +161,7 @@ class Agents:
         return f"nothing of it was left on {node}" if NOTHING in answer.output else ""
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
-"""Means the same to every program and every shell."""
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")  # means the same to every program and every shell
 
 
 def command_on(launcher: Sequence[str], node: str, words: Sequence[str]) -> list[str]:

@@ -33,19 +33,16 @@ from adaptor_donation_agents.records import (
     use_file,
 )
 
-_SOFT = 0.6
-"""The part of the time limit after which processes are killed."""
+_SOFT = 0.6  # the part of the time limit after which processes are killed
 _HARD = 0.85
 """The part of it after which nothing waits for their deaths: a last look and the answer need time, too."""
-_LONGEST = 60
-"""Seconds for writing an end note after the node is free."""
+_LONGEST = 60  # seconds for writing an end note after the node is free
 _NOBODY = 65534
 _NO_USER = 2**32 - 3
 """The real and the saved user. The user that this process becomes could end or stop it if they were his."""
 _PR_SET_DUMPABLE = 4
 _PR_SET_KEEPCAPS = 8
-_VERSION = 0x20080522
-"""Of capset(2) with 64 capabilities."""
+_VERSION = 0x20080522  # of capset(2) with 64 capabilities
 
 
 class _Answer(NamedTuple):
@@ -61,12 +58,9 @@ class Reclaim(NamedTuple):
 
     runtime: str
     node: str
-    cause: str
-    """`RECLAIMED` or `CANCELLED` of `use.py`."""
-    job: str
-    """The local job that needs the node; may be empty."""
-    tag: str
-    """The only use to end, one of this user; empty: all on the node."""
+    cause: str  # `RECLAIMED` or `CANCELLED` of `use.py`
+    job: str  # the local job that needs the node; may be empty
+    tag: str  # the only use to end, one of this user; empty: all on the node
 
 
 def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], list[str]]:

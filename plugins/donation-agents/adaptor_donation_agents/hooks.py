@@ -29,18 +29,15 @@ class Hooks(NamedTuple):
     scripts: tuple[Script, ...]
     instructions: tuple[str, ...]
     """For the administrator, line by line; `{folder}` stands for where the scripts lie."""
-    folder: str
-    """Where they usually lie."""
+    folder: str  # where they usually lie
 
 
 class HookOptions(NamedTuple):
     """What all hooks are made from."""
 
     site: str
-    python: str
-    """The interpreter on the nodes, absolute."""
-    user: int
-    """Who uses the donated nodes, by number."""
+    python: str  # the interpreter on the nodes, absolute
+    user: int  # who uses the donated nodes, by number
     donation: DonationConfig
 
     @property
@@ -76,12 +73,9 @@ class _Shell(NamedTuple):
 
     before: str
     after: str
-    where: str
-    """What runs both."""
-    node: str
-    """The node's name, in shell."""
-    job: str
-    """The job's id, in shell."""
+    where: str  # what runs both
+    node: str  # the node's name, in shell
+    job: str  # the job's id, in shell
     folder: str
     instructions: str
 

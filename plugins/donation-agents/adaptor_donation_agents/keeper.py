@@ -50,8 +50,7 @@ from adaptor_donation_agents.records import (
 _CLAIMED = "claimed "
 _NICENESS = 10
 """The node's own services come first. Not 19: a killed process needs a processor to die."""
-_FIRST_TO_GO = b"1000"
-"""The OOM score: the kernel kills the worker and its tasks first if memory is short."""
+_FIRST_TO_GO = b"1000"  # the OOM score: the kernel kills the worker and its tasks first if memory is short
 _OF_SCHEDULERS = ("ADAPTOR_", "SLURM", "SRUN_", "PBS_", "PMI_", "PMIX_")
 """Prefixes of a job's variables: the launcher may run inside a job, and a donated node is part of none."""
 

@@ -66,8 +66,7 @@ class Notes:
         self._named = folder
         self._folder: Path | None = None
         self._content: dict[str, bytes] = {}
-        self._entries: dict[str, AgentNotes] = {}
-        """By tag; those that have ended."""
+        self._entries: dict[str, AgentNotes] = {}  # by tag; those that have ended
 
     @property
     def folder(self) -> Path:

@@ -35,8 +35,7 @@ class BagKey(NamedTuple):
 
     rule: str
     threads: int
-    resources: tuple[tuple[str, Any], ...]
-    """Of those that the bag takes into account, sorted."""
+    resources: tuple[tuple[str, Any], ...]  # of those that the bag takes into account, sorted
 
 
 def key_of(job: JobExecutorInterface) -> BagKey:
@@ -90,13 +89,10 @@ def log_files(output: str, place: tuple[int, int], attempt: int) -> list[Path]:
     return [folder / output_name(task, attempt, stream) for stream in ("stderr", "stdout")]
 
 
-POLL = 2.0
-"""Seconds that one question for events waits; a new bag counts from the next one on."""
-IDLE = 0.2
-"""Seconds between looks for jobs, while none runs."""
+POLL = 2.0  # seconds that one question for events waits; a new bag counts from the next one on
+IDLE = 0.2  # seconds between looks for jobs, while none runs
 
-TaskPlace = tuple[int, int]
-"""A bag and a task in it."""
+TaskPlace = tuple[int, int]  # a bag and a task in it
 
 
 class Executor(RemoteExecutor):
@@ -120,12 +116,9 @@ class Executor(RemoteExecutor):
         self._keep_logs = settings.keep_logs
         self._client = Client(start=lambda: ensure_daemon(None, sites=self._common.sites))
         self._bags: dict[BagKey, int] = {}
-        self._heard: dict[int, int] = {}
-        """By bag, the last event received."""
-        self._told: dict[int, str] = {}
-        """By bag, what was logged of requests that fail."""
-        self._ended: dict[TaskPlace, TaskEvent] = {}
-        """Of jobs whose end is not reported yet."""
+        self._heard: dict[int, int] = {}  # by bag, the last event received
+        self._told: dict[int, str] = {}  # by bag, what was logged of requests that fail
+        self._ended: dict[TaskPlace, TaskEvent] = {}  # of jobs whose end is not reported yet
         self._lock = threading.Lock()
 
     # --- jobs that are ready -------------------------------------------------------------------

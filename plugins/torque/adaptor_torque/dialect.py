@@ -22,8 +22,7 @@ from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
 
-LOG = "pbs-pilot.out"
-"""In the pilot's folder: what the script prints, and Torque about it."""
+LOG = "pbs-pilot.out"  # in the pilot's folder: what the script prints, and Torque about it
 _LONGEST_NAME = 15
 _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "cannot be loaded", "trqauthd")
 """The request did not reach pbs_server."""
@@ -114,8 +113,7 @@ class Torque(PbsDialect):
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._machines: tuple[Node, ...] | None = None
-        """As they were when they were last asked."""
+        self._machines: tuple[Node, ...] | None = None  # as they were when they were last asked
         self._foreign: frozenset[str] = frozenset()
         """Ids of our user's jobs that were seen and that the caller did not care for."""
 
@@ -178,8 +176,7 @@ def _only_over(answer: CommandAnswer) -> bool:
     return all(any(words in line for words in _OVER) for line in lines)
 
 
-TOLD = 143
-"""The exit status of our own script after an order to end: 128 + SIGTERM, as the shell would say."""
+TOLD = 143  # the exit status of our own script after an order to end: 128 + SIGTERM, as the shell would say
 
 _LETTERS = {
     "Q": JobState.QUEUED,
@@ -192,8 +189,7 @@ _LETTERS = {
 }
 """pbs_job_attributes(7B), `job_state`; C is judged by `_ended`."""
 
-_OVER_WALLTIME = -11
-"""JOB_EXEC_OVERLIMIT_WT (Torque 6); older ones only signal the job."""
+_OVER_WALLTIME = -11  # JOB_EXEC_OVERLIMIT_WT (Torque 6); older ones only signal the job
 _NODE_FAILED = range(-6, -3)
 """JOB_EXEC_INITABT to JOB_EXEC_INITRMG: the node's daemon was restarted and found the job there."""
 _SIGNALLED = frozenset({TOLD, 256 + 15, 256 + 9})

@@ -23,8 +23,7 @@ from backends.observed.rows import Amounts
 from backends.pbs.fields import PbsRecord, amounts_of, parse_long, parse_size, parse_time, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 
-_PROPERTY = "neednodes"
-"""The resource under which nodes have their properties."""
+_PROPERTY = "neednodes"  # the resource under which nodes have their properties
 _GPU_MODES = frozenset(
     {"default", "exclusive", "exclusive_process", "exclusive_thread", "reseterr", "shared"}
 )
