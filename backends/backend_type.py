@@ -57,11 +57,7 @@ class BackendType(Traits, abc.ABC):
         """
 
     def make_each(
-        self,
-        name: str,
-        sites: Mapping[str, SiteConfig],
-        state: Path,
-        machine: Machine,
+        self, name: str, sites: Mapping[str, SiteConfig], state: Path, machine: Machine
     ) -> dict[str, Backend]:
         """The backends of a site's partitions, by the names of these. They may share what they read.
 

@@ -12,15 +12,7 @@ import yaml
 from adaptor.config.loading import read_policy
 from adaptor.config.policy import Policy
 from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
-from backends.ceilings import (
-    LONGEST,
-    POLITE,
-    Bound,
-    Ceilings,
-    limits_of,
-    polite_processors,
-    within_policy,
-)
+from backends.ceilings import LONGEST, POLITE, Bound, Ceilings, limits_of, polite_processors, within_policy
 from backends.observed.site import SiteNodes
 
 

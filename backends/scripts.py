@@ -43,12 +43,14 @@ def render(
         worker: the program and its arguments that run on each node.
         own: what only this scheduler's template asks for.
     """
+    # The site's lines, verbatim, and what makes their effect known.
+    lines = "\n" + fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n") if prologue.strip() else ""
     return fill(
         template,
         processors=str(processors),
         command=shlex.join(command).replace("\n", " "),
         exports="\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
-        prologue=_prologue_lines(prologue),
+        prologue=lines,
         worker=shlex.join(worker),
         **own,
     )
@@ -57,13 +59,6 @@ def render(
 def fill(template: Path, **values: str) -> str:
     """The text of a template with its `@@name` replaced."""
     return _Template(template.read_text(encoding="utf-8")).substitute(values)
-
-
-def _prologue_lines(prologue: str) -> str:
-    """The site's lines, verbatim, and what makes their effect known; empty where there are none."""
-    if not prologue.strip():
-        return ""
-    return "\n" + fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n")
 
 
 def submit(

@@ -59,23 +59,23 @@ class Master(Reading[GridSeen]):
 
     def cell(self) -> Cell:
         if self._cell is None or time.monotonic() - self._cell[0] > _CONFIGURED:
-            self._cell = time.monotonic(), self._ask_cell()
+            ask = self.commands.ask
+            queues = parse.queues(ask("qconf", "-sq", ",".join(ask("qconf", "-sql").split())))
+            names = self._optional("qconf", "-spl").split()
+            self._cell = (
+                time.monotonic(),
+                Cell(
+                    queues={queue.name: queue for queue in queues},
+                    pes={name: parse.pe(ask("qconf", "-sp", name)) for name in names},
+                    max_jobs=parse.max_jobs(ask("qconf", "-sconf")),
+                    default_memory=parse.default_memory(ask("qconf", "-sc")),
+                ),
+            )
         return self._cell[1]
 
     def version(self) -> str:
         """For instance `SGE 8.1.9`."""
         return self.commands.run("qstat", "-help").output.partition("\n")[0].strip() or "of unknown version"
-
-    def _ask_cell(self) -> Cell:
-        ask = self.commands.ask
-        queues = parse.queues(ask("qconf", "-sq", ",".join(ask("qconf", "-sql").split())))
-        names = self._optional("qconf", "-spl").split()
-        return Cell(
-            queues={queue.name: queue for queue in queues},
-            pes={name: parse.pe(ask("qconf", "-sp", name)) for name in names},
-            max_jobs=parse.max_jobs(ask("qconf", "-sconf")),
-            default_memory=parse.default_memory(ask("qconf", "-sc")),
-        )
 
     def _reservations(self) -> list[ReservationRow]:
         ids = re.findall(r"<id>(\d+)</id>", self._optional("qrstat", "-xml", "-u", "*"))

@@ -66,7 +66,8 @@ class LocalBackend(Backend):
             self._store.write(id, JOB, self._job(id, order, admission))
             try:
                 self._advance(lock)
-                self._forget_old()
+                ended = [entry.job.id for entry in self._entries() if entry.ended is not None]
+                self._store.forget(ended[:-_KEPT_JOBS])
             except SchedulerError as error:  # it is in the queue anyway
                 _log.warning("after the submission of local job %d: %s", id, error)
         return str(id)
@@ -142,10 +143,6 @@ class LocalBackend(Backend):
             note = self._store.note(job.id, JOB)
             launch(job, note, lock, self._site.command_timeout, held if self._machine.devices else None)
         return self._entries() if startable else entries
-
-    def _forget_old(self) -> None:
-        ended = [entry.job.id for entry in self._entries() if entry.ended is not None]
-        self._store.forget(ended[:-_KEPT_JOBS])
 
 
 _CODE = Path(backends.__file__).parents[1]

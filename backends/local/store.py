@@ -135,13 +135,17 @@ class Store:
             handle = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             give_up = time.monotonic() + self._patience
-            while not _lock(handle):
-                if time.monotonic() > give_up:
-                    raise SchedulerError(
-                        f"{self._directory}: another process has held the local site's lock for more than "
-                        f"{self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
-                    )
-                time.sleep(_LOCK_PAUSE)
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > give_up:
+                        raise SchedulerError(
+                            f"{self._directory}: another process has held the local site's lock "
+                            f"for more than {self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
+                        ) from None
+                    time.sleep(_LOCK_PAUSE)
             yield handle
         finally:
             os.close(handle)
@@ -222,14 +226,6 @@ class Store:
                 for kind in (JOB, START, END):  # without its first note a job is not there
                     self.note(id, kind).unlink(missing_ok=True)
                 self._ended.pop(id, None)
-
-
-def _lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _decode(path: Path, kind: type[_Record]) -> _Record:

@@ -77,11 +77,7 @@ _LOOK_AGAIN = 0.05  # seconds between looks for a process that still connects, o
 _ALIVE = {"ServerAliveInterval": "5", "ServerAliveCountMax": "3"}
 """A connection that is silent for 15 s is given up."""
 _NEVER_ASK = {"BatchMode": "yes", "RemoteCommand": "none", "RequestTTY": "no", "LogLevel": "ERROR"}
-_MASTER = {
-    "ControlMaster": "yes",
-    "ControlPersist": "no",
-    "ConnectTimeout": f"{CONNECT_TIMEOUT:.0f}",
-}
+_MASTER = {"ControlMaster": "yes", "ControlPersist": "no", "ConnectTimeout": f"{CONNECT_TIMEOUT:.0f}"}
 _NO_EXTRAS = {
     "ForwardAgent": "no",
     "ForwardX11": "no",

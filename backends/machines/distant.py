@@ -22,7 +22,7 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import CommandAnswer, CommandHung, WithFiles
+from backends.machines.base import CommandAnswer, CommandHung, Machine
 from backends.machines.connection import SshConnection
 from backends.machines.here import kill_and_reap
 
@@ -101,8 +101,8 @@ _SLACK = 5.0  # seconds that the other side has for ending a command before we g
 _TIMED_OUT = (124, 137)  # how timeout(1) ends where it had to end the command
 
 
-class Distant(WithFiles):
-    """Implements `backends.machines.base.Machine`. Connects when it is first asked something."""
+class Distant(Machine):
+    """Connects when it is first asked something."""
 
     def __init__(
         self, config: SshConfig, additions: Mapping[str, str], timeout: float, python: str = "python3"
@@ -144,7 +144,9 @@ class Distant(WithFiles):
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
         conversation = Talk(self.connection.open_shell(errors), errors)
         try:
-            _send(conversation.process, talk(arguments, mark))
+            if conversation.process.stdin is not None:
+                conversation.process.stdin.write(talk(arguments, mark))
+                conversation.process.stdin.flush()
             wanted = f"{mark}\n".encode()
             if not conversation.read_until(wanted, self._timeout).endswith(wanted):
                 alive = conversation.process.poll() is None
@@ -212,9 +214,3 @@ def _text(data: bytes) -> str:
 
 def _mark() -> str:
     return f"adaptor-{secrets.token_hex(8)}"
-
-
-def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
-    if process.stdin is not None:
-        process.stdin.write(data)
-        process.stdin.flush()

@@ -10,14 +10,7 @@ import msgspec
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport
 from adaptor.units import counted
-from backends.base import (
-    TAG_START,
-    ChangeRefused,
-    PartitionClosed,
-    PilotOrder,
-    SchedulerError,
-    SubmitRefused,
-)
+from backends.base import TAG_START, ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.donation import donation_terms, shortened
 from backends.observed.backend import BatchBackend
@@ -133,7 +126,10 @@ class PbsBackend(BatchBackend[SharedServer]):
 
     def _shape(self, order: PilotOrder) -> PbsShape:
         """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
-        shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
+        site, per_node = self._known_terms().site, None
+        if self._site.whole_nodes:
+            per_node = self._site.processors_per_node or site.usual_size
+        shape = shape_of(order, per_node, site.machines)
         if not order.node:
             shape = msgspec.structs.replace(shape, traits=tuple(sorted(self._traits().items())))
         self._refuse_what_never_fits(order, shape)
@@ -202,12 +198,6 @@ class PbsBackend(BatchBackend[SharedServer]):
         """Raises SchedulerError: there is no such queue."""
         terms, named = self._known_terms(), donation_terms(self._site).partition
         return find_queue(terms.queues, named) if named else terms.site.queue
-
-    def _processors_of_whole_nodes(self) -> int | None:
-        """Processors of a node where only whole nodes are asked for, else None."""
-        if not self._site.whole_nodes:
-            return None
-        return self._site.processors_per_node or self._known_terms().site.usual_size
 
 
 BACKEND = PbsBackend

@@ -36,9 +36,11 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         machines: of the site.
     """
     task, p = order.task, order.request.p
-    kind = task.gpu_type if task.gpus else ""
     if order.node:
-        part = TaskSize(processors=p, gpus=_gpus_of(order, machines), gpu_type=kind)
+        # With all GPUs of the node that its tasks can use.
+        kind = task.gpu_type if task.gpus else ""
+        gpus = sum(node.gpus_of(kind) for node in machines if node.name == order.node) if task.gpus else 0
+        part = TaskSize(processors=p, gpus=gpus, gpu_type=kind)
         return PbsShape(count=1, part=part, whole_nodes=True, node=order.node)
     if task.nodes > 1:
         # Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`.
@@ -46,7 +48,9 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         size = max(sizes, key=sizes.count, default=task.processors)
         return _of_tasks(1, math.ceil(p / size), size, task, whole_nodes=True)
     if processors_per_node is not None:
-        tasks = _together(task, processors_per_node, machines)
+        # As many as fit on the least of the nodes that hold any, for PBS may give that.
+        held = [tasks for node in machines if node.ours and (tasks := tasks_on(node, task))]
+        tasks = max(1, min([processors_per_node // task.processors, *held]))
         chunks = math.ceil(p / processors_per_node)
         return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
     if order.spread:
@@ -67,20 +71,6 @@ def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole
     return PbsShape(count=chunks, part=part, whole_nodes=whole_nodes)
 
 
-def _together(task: TaskSize, processors: int, machines: Collection[Node]) -> int:
-    """Tasks on one whole node: as many as fit on the least of those that hold any, for PBS may give that."""
-    by_processors = processors // task.processors
-    held = [tasks_on(node, task) for node in machines if node.ours]
-    return max(1, min([by_processors, *(tasks for tasks in held if tasks)]))
-
-
-def _gpus_of(order: PilotOrder, machines: Collection[Node]) -> int:
-    """All of a donated node that its tasks can use."""
-    if not order.task.gpus:
-        return 0
-    return sum(node.gpus_of(order.task.gpu_type) for node in machines if node.name == order.node)
-
-
 _KEYS = ("constraint", "nodelist", "exclude")
 HOST = "host"  # the resource that names a machine
 _WORD = re.compile(r"[A-Za-z0-9_][\w.-]*")
@@ -95,11 +85,10 @@ def openpbs_traits(
 
     Raises SchedulerError: OpenPBS cannot be asked for that.
     """
-    found = _host(nodelist)
+    found = _host(nodelist, exclude)
     for word in _words(constraint):
         pair = _PAIR.fullmatch(word)
         found[pair[1] if pair else _plain("constraint", word)] = pair[2] if pair else "True"
-    _refuse_exclude(exclude)
     return found
 
 
@@ -110,13 +99,12 @@ def torque_traits(
 
     Raises SchedulerError: Torque cannot be asked for that.
     """
-    found = _host(nodelist)
+    found = _host(nodelist, exclude)
     words = [_plain("constraint", word) for word in _words(constraint)]
     if len(words) > 1:
         raise SchedulerError(f"constraint: {constraint}: only one property can be asked for on Torque")
     if words:
         found["neednodes"] = words[0]
-    _refuse_exclude(exclude)
     return found
 
 
@@ -147,7 +135,11 @@ def _words(constraint: str | None) -> list[str]:
     return [word.strip() for word in re.split("[&,]", constraint)] if constraint else []
 
 
-def _host(nodelist: str | None) -> dict[str, str]:
+def _host(nodelist: str | None, exclude: str | None) -> dict[str, str]:
+    if exclude:
+        raise SchedulerError(
+            f"exclude: {exclude}: PBS cannot be asked to leave nodes out; {_OWN_GROUP} as `constraint`"
+        )
     if not nodelist:
         return {}
     if not _WORD.fullmatch(nodelist):
@@ -165,10 +157,3 @@ def _plain(key: str, word: str) -> str:
             f"values (`name=value&name`), nothing else; {_OWN_GROUP}"
         )
     return word
-
-
-def _refuse_exclude(exclude: str | None) -> None:
-    if exclude:
-        raise SchedulerError(
-            f"exclude: {exclude}: PBS cannot be asked to leave nodes out; {_OWN_GROUP} as `constraint`"
-        )

@@ -120,7 +120,8 @@ def choose(site: SiteConfig, commands: Commands) -> PbsDialect:
     if site.dialect == "openpbs":
         return OpenPbs(commands)
     answer = commands.run("qstat", "--version")
-    if site.dialect is None and is_openpbs(answer):
+    # Slurm's program of that name fails.
+    if site.dialect is None and answer.status == 0 and _OPENPBS.search(answer.output):
         return OpenPbs(commands)
     if is_torque(answer):
         return torque(commands)
@@ -140,11 +141,6 @@ def torque(commands: Commands) -> PbsDialect:
         return cast(PbsDialect, loaded_if_there(PBS_DIALECTS, "torque", "Torque", TORQUE)(commands))
     except ConfigError as error:
         raise SchedulerError(str(error)) from error
-
-
-def is_openpbs(answer: CommandAnswer) -> bool:
-    """By the answer of `qstat --version`: `pbs_version = 23.06.06`. Slurm's program of that name fails."""
-    return answer.status == 0 and _OPENPBS.search(answer.output) is not None
 
 
 def is_torque(answer: CommandAnswer) -> bool:

@@ -220,16 +220,12 @@ class OpenPbs(PbsDialect):
         return next(map(preemption_of, parse_long(printed, "Sched ")), None)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
-        rerunnable = must_be_rerunnable(self._how_jobs_yield()) if order.node else False
+        if order.node and not self._yielding:
+            self._yielding = [self.preemption()]
+        rerunnable = bool(order.node) and must_be_rerunnable(self._yielding[0])
         return arguments_of(
             order, site, shape, script, type_resource=self._type_resource, rerunnable=rerunnable
         )
-
-    def _how_jobs_yield(self) -> Preemption | None:
-        """Asked once for many nodes in a row."""
-        known = self._yielding or [self.preemption()]
-        self._yielding = known
-        return known[0]
 
     def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
         """See Dialect."""

@@ -109,9 +109,10 @@ def _queue(record: PbsRecord, user: str, groups: Collection[str] | None) -> PbsQ
     values = record.values
     least = _resources(values, "resources_min")
     chunk = _resources(values, "default_chunk")
+    names = (each.partition("@")[0] for each in comma_list(values.get("route_destinations", "")))
     return PbsQueue(
         name=record.id,
-        routes_to=_destinations(values),
+        routes_to=tuple(dict.fromkeys(name for name in names if name)),
         enabled=values.get("enabled") == "True",
         started=values.get("started") == "True",
         priority=whole(values.get("Priority", "0")),
@@ -154,12 +155,6 @@ def _reservation(record: PbsRecord) -> ReservationRow:
         machines="exclhost" in values.get("Resource_List.place", ""),
         reported=True,
     )
-
-
-def _destinations(values: Mapping[str, str]) -> tuple[str, ...]:
-    """The queues of this server that a routing queue leads to: `express,workq@server`."""
-    names = (each.partition("@")[0] for each in comma_list(values.get("route_destinations", "")))
-    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _limits(values: Mapping[str, str], user: str) -> dict[str, float]:

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Request
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import PbsShape
@@ -58,20 +57,13 @@ def arguments_of(
     options = ["-f", "-N", order.tag[:LONGEST_NAME], "-v", f"{TAG}={order.tag}"]
     for option, value in (("-q", site.partition), ("-A", site.account)):
         options += [option, value] if value is not None else []
-    for resource in (_select(shape, type_resource), _place(shape), *_walltime(order.request)):
+    least, most = order.request.least, order.request.tr
+    # Fixed, or from the least time on: PBS then starts the job with what the hole holds (shrink-to-fit).
+    walltime = [f"walltime={most}"] if least is None else _from_to(least, most)
+    for resource in (_select(shape, type_resource), _place(shape), *walltime):
         options += ["-l", resource]
-    options += [
-        "-r",
-        "y" if rerunnable else "n",
-        "-m",
-        "n",
-        "-j",
-        "oe",
-        "-o",
-        f"{order.directory}/pbs.out",
-        "-W",
-        "umask=077",
-    ]
+    options += ["-r", "y" if rerunnable else "n", "-m", "n", "-j", "oe"]
+    options += ["-o", f"{order.directory}/pbs.out", "-W", "umask=077"]
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 
@@ -119,11 +111,6 @@ def _place(shape: PbsShape) -> str:
     if shape.whole_nodes:
         return "place=scatter:excl"
     return "place=scatter" if shape.scatter else "place=free"
-
-
-def _walltime(request: Request) -> list[str]:
-    """Fixed, or from the least time on: PBS then starts the job with what the hole holds (shrink-to-fit)."""
-    return [f"walltime={request.tr}"] if request.least is None else _from_to(request.least, request.tr)
 
 
 def _from_to(least: int, most: int) -> list[str]:

@@ -34,22 +34,23 @@ def _machine(host: str, vnodes: Sequence[PbsNode], ours: bool) -> Node:
     serving = [each for each in vnodes if each.in_service]
     in_service = any(each.processors for each in serving)
     those = serving if in_service else vnodes
-    told = [node.memory for node in those if node.memory is not None]
+    found: Counter[str] = Counter()
+    for node in those:
+        found[node.gpu_type] += node.gpus
     return Node(
         name=host,
         processors=sum(each.processors for each in those),
-        memory=(sum(told) if told else None),
-        gpus=_gpus(those),
+        memory=memory_of(those),
+        gpus=tuple(sorted((type, count) for type, count in found.items() if count > 0)),
         in_service=in_service,
         ours=ours,
     )
 
 
-def _gpus(vnodes: Iterable[PbsNode]) -> Gpus:
-    found: Counter[str] = Counter()
-    for node in vnodes:
-        found[node.gpu_type] += node.gpus
-    return tuple(sorted((type, count) for type, count in found.items() if count > 0))
+def memory_of(vnodes: Iterable[PbsNode]) -> int | None:
+    """Bytes of all together, where any tells."""
+    told = [node.memory for node in vnodes if node.memory is not None]
+    return sum(told) if told else None
 
 
 def misfit(shape: PbsShape, machines: Iterable[Node], queue: str) -> str:

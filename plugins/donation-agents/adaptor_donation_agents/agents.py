@@ -88,7 +88,11 @@ class Agents:
         chosen = [each for each in self._all() if each.id in wanted or each.tag.startswith(tag_prefix)]
         ended = {each.tag: each.id for each in chosen if each.end is not None}
         # A client that got the report of an end and no longer asks for it has taken it over.
-        self._forget_old([tag for tag, id in ended.items() if tag in self._reported and id not in wanted])
+        tags = [tag for tag, id in ended.items() if tag in self._reported and id not in wanted]
+        if len(tags) >= _BATCH:
+            self._notes.forget(tags)
+            for tag in tags:
+                self._lost.pop(tag, None)
         self._reported = set(ended)
         return chosen
 
@@ -104,25 +108,15 @@ class Agents:
                 list(pool.map(self._end, wanted))
 
     def _all(self) -> list[JobReport]:
+        entries, moment = self._notes.entries(), time.monotonic()
+        waiting = [each.ordered.tag for each in entries if each.start is None and each.end is None]
+        self._open = {tag: self._open.get(tag, moment) for tag in waiting}
+        # Otherwise the order of a node that was never reached would stay.
+        if stale := [tag for tag, since in self._open.items() if moment - since > _STALE]:
+            self._notes.forget(stale)
         now = time.time()
-        entries = self._notes.entries()
-        self._forget_open([each.ordered.tag for each in entries if each.start is None and each.end is None])
         reports = (report(each, self._lost.get(each.ordered.tag), now) for each in entries)
         return [each for each in reports if each is not None]
-
-    def _forget_open(self, tags: list[str]) -> None:
-        """Otherwise the order of a node that was never reached would stay."""
-        now = time.monotonic()
-        self._open = {tag: self._open.get(tag, now) for tag in tags}
-        stale = [tag for tag, since in self._open.items() if now - since > _STALE]
-        if stale:
-            self._notes.forget(stale)
-
-    def _forget_old(self, tags: list[str]) -> None:
-        if len(tags) >= _BATCH:
-            self._notes.forget(tags)
-            for tag in tags:
-                self._lost.pop(tag, None)
 
     def _write(self, order: PilotOrder) -> Path:
         worker, environment = with_prologue(order, self._prologue, self._machine.write_private)

@@ -20,18 +20,9 @@ from typing import NamedTuple
 
 from adaptor.processes.environment import LOOKING, capabilities
 from adaptor.processes.identity import start_ticks
+from adaptor_donation_agents import records
 from adaptor_donation_agents.folders import ROOT, RuntimeFolder, open_runtime
 from adaptor_donation_agents.free_user import EndTimes, free, name_of
-from adaptor_donation_agents.records import (
-    NOTHING,
-    EndRequest,
-    close,
-    lock_file,
-    marker,
-    note_end,
-    requested_end,
-    use_file,
-)
 
 _SOFT = 0.6  # the part of the time limit after which processes are killed
 _HARD = 0.85
@@ -78,7 +69,7 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
     try:
         runtime = open_runtime(wanted.runtime)
     except FileNotFoundError:
-        return [f"{node}: {NOTHING}"], []
+        return [f"{node}: {records.NOTHING}"], []
     with runtime:
         pipes = {_start(runtime, uid, wanted, since, limits): uid for uid in _users(runtime, wanted)}
     answers, problems = _collect(pipes, began + timeout)
@@ -86,7 +77,7 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
     lines = [f"{node}: freed of {name_of(each.tag)} in {took:.2f} s" for each in answers if each.free]
     problems = [problem for each in answers for problem in each.problems] + problems
     if not lines and not problems:
-        lines = [f"{node}: {NOTHING}"]
+        lines = [f"{node}: {records.NOTHING}"]
     return lines, [f"{node}: {problem}" for problem in problems]
 
 
@@ -102,7 +93,7 @@ def _has_used(runtime: RuntimeFolder, uid: int, node: str) -> bool:
     if folder is None:
         return False
     with folder:
-        return folder.has(use_file(node)) or folder.has(lock_file(node))
+        return folder.has(records.use_file(node)) or folder.has(records.lock_file(node))
 
 
 def _start(runtime: RuntimeFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes) -> int:
@@ -131,15 +122,18 @@ def _free(
         _answer(writer, None)
         return
     node = wanted.node
-    request = EndRequest(tag=wanted.tag, cause=wanted.cause, job=wanted.job, since=since)
-    freed = free(folder, marker(wanted.runtime, uid, node), node, request, limits)
+    request = records.EndRequest(tag=wanted.tag, cause=wanted.cause, job=wanted.job, since=since)
+    freed = free(folder, records.marker(wanted.runtime, uid, node), node, request, limits)
     stop_looking()
     # The node is free now: the prolog need not wait for the end note.
     _answer(writer, freed and _Answer(freed.tag, freed.free, list(freed.problems)))
     if freed is not None and freed.unclosed is not None:
-        end = requested_end(request)
+        end = records.requested_end(request)
         # While it is not certain that all of it has left, the record makes the next prolog look again.
-        close(folder, node, freed.unclosed, end) if freed.free else note_end(freed.unclosed, end)
+        if freed.free:
+            records.close(folder, node, freed.unclosed, end)
+        else:
+            records.note_end(freed.unclosed, end)
 
 
 def _answer(writer: int, answer: _Answer | None) -> None:

@@ -61,7 +61,18 @@ def make_hooks(site: SiteConfig, wanted: HookOptions) -> Hooks:
     if site.backend == "slurm":
         return _shell_hooks(_SLURM, wanted)
     if site.backend == "pbs":
-        return _shell_hooks(_TORQUE, wanted) if site.dialect == "torque" else _openpbs_hook(wanted)
+        if site.dialect == "torque":
+            return _shell_hooks(_TORQUE, wanted)
+        text = fill(
+            _TEMPLATES / "openpbs.template",
+            site=wanted.site,
+            python=repr(wanted.python),
+            options=", ".join(map(repr, wanted.options)),
+            bound=str(wanted.bound),
+        )
+        instructions = _OPENPBS.replace("@@alarm", str(wanted.bound + 4))
+        # One hook for both events.
+        return Hooks((Script("adaptor_reclaim.py", text, 0o644),), tuple(instructions.splitlines()), ".")
     raise UsageError(
         f"there are no hooks for the backend {site.backend}; let its prolog run "
         "`adaptor reclaim NODE --job ID` on each node, and its epilog the same with --offer"
@@ -139,16 +150,3 @@ def _shell_hooks(kind: _Shell, wanted: HookOptions) -> Hooks:
         scripts.append(Script(f"adaptor-{name}", text))
     instructions = kind.instructions.replace("@@bound", str(wanted.bound))
     return Hooks(tuple(scripts), tuple(instructions.splitlines()), kind.folder)
-
-
-def _openpbs_hook(wanted: HookOptions) -> Hooks:
-    """One hook for both events."""
-    text = fill(
-        _TEMPLATES / "openpbs.template",
-        site=wanted.site,
-        python=repr(wanted.python),
-        options=", ".join(map(repr, wanted.options)),
-        bound=str(wanted.bound),
-    )
-    instructions = _OPENPBS.replace("@@alarm", str(wanted.bound + 4))
-    return Hooks((Script("adaptor_reclaim.py", text, 0o644),), tuple(instructions.splitlines()), ".")

@@ -51,7 +51,7 @@ def take_node(path: str, node: str, job: str, users: Sequence[int]) -> list[str]
     `users`: who may use the node; root makes their folders in a runtime folder of its own.
     """
     try:
-        runtime, folder = _folder(path)
+        runtime, folder = folder_of_root(path) if os.geteuid() == ROOT else own_folder(path)
         with runtime, folder:
             if os.geteuid() == ROOT and runtime.is_roots:
                 for uid in users:
@@ -72,10 +72,6 @@ def offer_node(path: str, node: str, job: str) -> None:
         if folder is not None:
             with folder:
                 unmark(folder, node, job)
-
-
-def _folder(path: str) -> tuple[RuntimeFolder, UserFolder]:
-    return folder_of_root(path) if os.geteuid() == ROOT else own_folder(path)
 
 
 def _jobs(folder: UserFolder, node: str) -> list[str]:

@@ -192,15 +192,11 @@ class Executor(RemoteExecutor):
             with self._lock:
                 self._heard[told.bag] = told.last
         if not any(told.tasks for told in told_bags):
-            self._tell_held_off(bags)
-
-    def _tell_held_off(self, bags: Iterable[int]) -> None:
-        """Warn of bags for which requests fail, such as those that the scheduler refuses."""
-        for view in self._client.ask(GetBags(",".join(map(str, bags)))).bags:
-            if view.held_off != self._told.get(view.id, ""):
-                self._told[view.id] = view.held_off
-                if view.held_off:
-                    self.logger.warning(f"bag {view.id} gets no pilot now: {view.held_off}")
+            for view in self._client.ask(GetBags(",".join(map(str, bags)))).bags:
+                if view.held_off != self._told.get(view.id, ""):
+                    self._told[view.id] = view.held_off
+                    if view.held_off:
+                        self.logger.warning(f"bag {view.id} gets no pilot now: {view.held_off}")
 
     def _report(self, job: SubmittedJobInfo, event: TaskEvent) -> None:
         logs = log_files(self._common.output, _place(job), event.attempt)

@@ -14,7 +14,7 @@ from adaptor.resources import Node
 from adaptor_torque import parse
 from adaptor_torque.parse import TAG
 from backends.base import PilotOrder, SchedulerError
-from backends.commands import CommandAnswer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of
@@ -147,33 +147,24 @@ class Torque(PbsDialect):
         return state_of(job)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
-        return arguments_of(order, site, shape, script, self._chunks_per_node(shape))
+        if self._machines is None:
+            self.nodes()
+        held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.part)))
+        return arguments_of(order, site, shape, script, held.most_common(1)[0][0] if held else 1)
 
     def accepted_id(self, answer: CommandAnswer) -> str:
         return accepted_id(answer)
 
     def is_over(self, answer: CommandAnswer) -> bool:
-        return bool(answer.errors.strip()) and _only_over(answer)
+        return only_says(answer.errors, _OVER)
 
     def _printed(self, *arguments: str) -> str:
         """What qstat printed; jobs that are gone are no error."""
         answer = self._commands.run("qstat", *arguments)
-        if answer.status not in (0, _UNKNOWN_JOB) or (answer.status and not _only_over(answer)):
+        only_gone = not answer.errors.strip() or only_says(answer.errors, _OVER)
+        if answer.status and not (answer.status == _UNKNOWN_JOB and only_gone):
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
         return answer.output
-
-    def _chunks_per_node(self, shape: PbsShape) -> int:
-        """As many as most of the nodes hold that hold any."""
-        if self._machines is None:
-            self.nodes()
-        held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.part)))
-        return held.most_common(1)[0][0] if held else 1
-
-
-def _only_over(answer: CommandAnswer) -> bool:
-    """Whether all that a command complains of are jobs that are gone."""
-    lines = (line for line in answer.errors.splitlines() if line.strip())
-    return all(any(words in line for words in _OVER) for line in lines)
 
 
 TOLD = 143  # the exit status of our own script after an order to end: 128 + SIGTERM, as the shell would say
@@ -187,7 +178,7 @@ _LETTERS = {
     "S": JobState.RUNNING,
     "E": JobState.RUNNING,
 }
-"""pbs_job_attributes(7B), `job_state`; C is judged by `_ended`."""
+"""pbs_job_attributes(7B), `job_state`; C is judged by `state_of`."""
 
 _OVER_WALLTIME = -11  # JOB_EXEC_OVERLIMIT_WT (Torque 6); older ones only signal the job
 _NODE_FAILED = range(-6, -3)
@@ -202,10 +193,6 @@ def state_of(job: PbsJob) -> JobState:
     """Torque's states; of Slurm's wrapper those that it has."""
     if job.state != "C":
         return _LETTERS.get(job.state, JobState.UNKNOWN)
-    return _ended(job)
-
-
-def _ended(job: PbsJob) -> JobState:
     status = job.exit_status
     if job.start is None and not job.nodes and (status is None or status in _SIGNALLED or status == 0):
         return JobState.CANCELLED  # deleted while it waited
