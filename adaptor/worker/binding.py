@@ -47,7 +47,10 @@ class Binding:
             free = self._free(core)
             if len(free) == len(core) <= processors - len(chosen):
                 chosen += free
-        chosen += self._rest(processors - len(chosen), chosen)
+        frees = [[unit for unit in self._free(core) if unit not in chosen] for core in self._cores]
+        missing = processors - len(chosen)
+        for free in sorted(frees, key=lambda free: (len(free) < missing, len(free))):
+            chosen += free[: processors - len(chosen)]
         return self._hold(chosen)
 
     def _wanted(self, processors: int, wanted: Iterable[Sequence[int]]) -> list[Unit]:
@@ -66,14 +69,6 @@ class Binding:
     def give_back(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             del self._held[number]
-
-    def _rest(self, count: int, chosen: Sequence[Unit]) -> list[Unit]:
-        found: list[Unit] = []
-        frees = [[unit for unit in self._free(core) if unit not in chosen] for core in self._cores]
-        frees.sort(key=lambda free: (len(free) < count, len(free)))
-        for free in frees:
-            found += free[: count - len(found)]
-        return found
 
     def _free(self, core: PhysicalCore) -> list[Unit]:
         return [unit for unit in core if unit[0] not in self._held]

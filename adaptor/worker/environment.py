@@ -9,13 +9,8 @@ from collections.abc import Mapping, Sequence
 from adaptor.protocol.messages import BagContext, Lease
 
 FROM_NODE = (
-    "TMPDIR",
-    "SLURM_JOB_ID",
-    "SLURM_JOBID",
-    "SLURM_CONF",
-    "PBS_JOBID",
-    "CUDA_DEVICE_ORDER",
-    "ADAPTOR_SUPERVISED",
+    *("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "PBS_JOBID"),
+    *("CUDA_DEVICE_ORDER", "ADAPTOR_SUPERVISED"),
 )
 """Variables of the worker that every task gets. ADAPTOR_SUPERVISED marks processes that have lost both worker
 and supervisor. A scheduler's other variables describe the worker's own job step, and would mislead an

@@ -69,7 +69,7 @@ def execute(
     with bound(held.cpus):
         if isinstance(command, str):
             wanted = held.bag.signal
-            command = shell_words(wanted.survived_by(command) if wanted is not None else command)
+            command = [SHELL, "-c", command if wanted is None else wanted.survived_by(command)]
         return _start(held, command, environment, files)
 
 
@@ -172,10 +172,6 @@ def plain_words(line: str) -> list[str] | None:
     assigned. Starting such a line without a shell halves the cost of a short task.
     """
     return line.split() if _PLAIN.fullmatch(line) else None
-
-
-def shell_words(line: str) -> list[str]:
-    return [SHELL, "-c", line]
 
 
 def program_of(name: str, environment: Mapping[str, str]) -> str:

@@ -65,7 +65,12 @@ class Link:
         self.close()
         if not self._untried:
             self._round = min(self._round + 1, _LONGEST_ROUND)
-            self._read_access()
+            try:
+                self._access = read_access(self._path)
+                self._problem = "" if self._access.addresses else f"{self._path}: has no address"
+            except AccessError as error:  # the addresses read before may still be valid
+                self._problem = str(error)
+            self._untried = list(self._access.addresses) if self._access else []
         self.next_try = now + NEXT_TRY * self._round
         if self._access is None or not self._untried:
             return False
@@ -128,12 +133,3 @@ class Link:
 
                 return SpoolConnector(self._identity, self._wakeup, self._say)
         raise TransportError(f"{address}: this worker knows no transport for {scheme}://")
-
-    def _read_access(self) -> None:
-        try:
-            self._access = read_access(self._path)
-            self._untried = list(self._access.addresses)
-            self._problem = "" if self._untried else f"{self._path}: has no address"
-        except AccessError as error:  # the addresses read before may still be valid
-            self._problem = str(error)
-            self._untried = list(self._access.addresses) if self._access else []

@@ -60,14 +60,12 @@ class MemoryMeter:
         """
         sampled = self._seen.pop(leader, 0)
         size = maxrss * 1024
-        if sampled and not self._exceeds_own(size):
-            return sampled
+        if sampled:
+            if size > self._floor:
+                self._floor = own_peak()
+            if size <= self._floor:
+                return sampled
         return max(sampled, size)
-
-    def _exceeds_own(self, size: int) -> bool:
-        if size > self._floor:
-            self._floor = own_peak()
-        return size > self._floor
 
 
 def held_by(processes: Iterable[Process]) -> int:

@@ -14,10 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Protocol
 
 from adaptor.protocol.messages import AttemptKey, BagContext
-from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, TaskFiles
+from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, ScriptOutput, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
 
@@ -27,15 +26,7 @@ AHEAD = 16  # attempts at most whose files are opened before they start; each ha
 _IDLE = 10.0  # seconds without work after which a thread ends; the next work starts another
 
 
-class Output(Protocol):
-    """Opens the files of a bag's attempts. Every method may hang as the file system does."""
-
-    def open(self, held: HeldTask) -> TaskFiles: ...
-    def name(self, names: tuple[str, str], key: AttemptKey) -> None: ...
-    def released(self, names: tuple[str, str], key: AttemptKey) -> None: ...
-    def discarded(self, held: HeldTask) -> None: ...
-    def ended(self, key: AttemptKey, *, alone: bool) -> None: ...
-    def tidy(self) -> None: ...
+Output = OutputFolder | ScriptOutput  # opens the files of a bag's attempts
 
 
 class Opening:

@@ -130,8 +130,12 @@ class Runner:
         Returns whether it runs; False: its files are not open yet, `opened` will return it.
         Raises CannotStartError or ShortageError.
         """
-        if held.lease.call is not None and self._go_on(held, deadline):
-            return True
+        if held.lease.call is not None:  # in a process that has files for it, if there is one
+            child = self.warm.go_on(held, of_lease(held.bag, held.lease, deadline))
+            if child is not None:
+                self._openings.discard(held)
+                self._note(Running(held, child))
+                return True
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
@@ -143,15 +147,6 @@ class Runner:
         environment = self._scripts.environment(environment, held.bag, held.lease)
         opening = self._openings.open(held, environment, now)
         return opening is not None and self.start_opened(opening)
-
-    def _go_on(self, held: HeldTask, deadline: float) -> bool:
-        """Start a call in a process that has files for it; returns False if there is none."""
-        child = self.warm.go_on(held, of_lease(held.bag, held.lease, deadline))
-        if child is None:
-            return False
-        self._openings.discard(held)
-        self._note(Running(held, child))
-        return True
 
     def opened(self) -> list[Opening]:
         """Take out the attempts that waited for their files and can start, or fail, now."""

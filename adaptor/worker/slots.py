@@ -197,27 +197,18 @@ class Slots:
         for held in islice(self._ready.values(), reach):
             if not (self._fits(held.task) and self.in_time(held, now)):
                 unfit += 1
-            elif (since := displaces(held)) is None or self._is_due(held.key.bag, now):
-                return self._start_passing(held, unfit, warm_on(held))
-            else:
-                self._passed_since.setdefault(held.key.bag, now)
-                put_off.append((since + PAUSE, unfit, held))
+                continue
+            since, bag = displaces(held), held.key.bag
+            if since is None or now - self._passed_since.get(bag, now) >= TURN:
+                return self._start(held, unfit, warm_on(held))
+            self._passed_since.setdefault(bag, now)
+            put_off.append((since + PAUSE, unfit, held))
         for due, passed, held in put_off:
             if due <= now:
-                return self._start_passing(held, passed, ())
+                return self._start(held, passed, ())
         self._held_back = sum(self._part(held.task)[0] for *_, held in put_off)
         self.again_at = min((due for due, *_ in put_off), default=NEVER)
         return None
-
-    def _is_due(self, bag: int, now: float) -> bool:
-        """Whether others have passed the leases of a bag for long enough."""
-        return now - self._passed_since.get(bag, now) >= TURN
-
-    def _start_passing(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
-        """Start a lease before earlier ones that do not fit."""
-        self._passed += bool(unfit)
-        self._passed_since.pop(held.key.bag, None)
-        return self._start(held.key, wanted)
 
     def in_time(self, held: HeldTask, now: float) -> bool:
         return self.deadline - now >= held.lease.needs
@@ -268,8 +259,11 @@ class Slots:
         shares = tuple(1.0 - sum(shares.values()) for shares in self._gpu_shares)
         return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 
-    def _start(self, key: AttemptKey, wanted: Iterable[Sequence[int]]) -> HeldTask:
-        held = self.queue.pop(key)
+    def _start(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
+        """`unfit`: the earlier leases that it passes because they do not fit."""
+        self._passed += bool(unfit)
+        self._passed_since.pop(held.key.bag, None)
+        del self.queue[held.key]
         self._unready(held)
         processors, memory = self._part(held.task)
         self._idle_processors -= processors
@@ -284,5 +278,5 @@ class Slots:
             held = msgspec.structs.replace(held, gpus=tuple(places))
         if self._binding is not None and held.bag.bind and held.task.nodes == 1:
             held = msgspec.structs.replace(held, cpus=self._binding.take(processors, wanted))
-        self.running[key] = held
+        self.running[held.key] = held
         return held

@@ -117,6 +117,11 @@ def _step(
         raise _unsupported(f"--nodes {values['--nodes']}")
     processes = values.get("--ntasks") or values.get("--ntasks-per-node") or environment.get("SLURM_NTASKS")
     cpus = values.get("--cpus-per-task")
+    text = values.get("--export", "ALL")
+    first, *others = text.split(",")
+    pairs = [each.partition("=") for each in others]
+    if first.upper() != "ALL" or not all(equals for _, equals, _ in pairs):
+        raise _unsupported(f"--export={text}")
     return Step(
         command,
         _number("--ntasks", processes or "1"),
@@ -131,7 +136,7 @@ def _step(
         overcommit=bool(flags & {"--overcommit", "-O"}),
         label=bool(flags & {"--label", "-l"}),
         kill=bool(flags & {"--kill-on-bad-exit", "-K"}),
-        variables=_exported(values.get("--export", "ALL")),
+        variables={name: value for name, _, value in pairs},
     )
 
 
@@ -139,14 +144,6 @@ def _number(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise StepError(f"{name} {text}: not a number above 0")
     return int(text)
-
-
-def _exported(text: str) -> dict[str, str]:
-    first, *others = text.split(",")
-    pairs = [each.partition("=") for each in others]
-    if first.upper() != "ALL" or not all(equals for _, equals, _ in pairs):
-        raise _unsupported(f"--export={text}")
-    return {name: value for name, _, value in pairs}
 
 
 def _unsupported(what: str) -> StepError:

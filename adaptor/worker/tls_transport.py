@@ -71,7 +71,15 @@ class TlsTransport:
         if self.broken or other.fileno() not in ready:
             return []
         if self._socket is None:
-            self._begin()
+            made = self._attempt.outcome
+            self._attempt.over.close()
+            if isinstance(made, socket.socket):
+                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                made.setblocking(False)
+                self._socket = made
+                self._write()
+            else:
+                self._break(f"{made}; a firewall may refuse it, or the daemon does not run")
             return []
         self._write()
         return self._read(self._socket)
@@ -86,18 +94,6 @@ class TlsTransport:
         self._attempt.give_up()
         if self._socket is not None:
             self._socket.close()
-
-    def _begin(self) -> None:
-        """The attempt to connect is over."""
-        made = self._attempt.outcome
-        self._attempt.over.close()
-        if isinstance(made, socket.socket):
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            made.setblocking(False)
-            self._socket = made
-            self._write()
-        else:
-            self._break(f"{made}; a firewall may refuse it, or the daemon does not run")
 
     def _read(self, connected: socket.socket) -> list[bytes]:
         try:

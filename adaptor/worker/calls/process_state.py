@@ -148,18 +148,14 @@ class CallMemory:
             self._renew()
 
     def _renew(self) -> None:
-        _reset_peak()
+        # From now on the kernel's peak of the resident memory is that of the next call (proc(5)).
+        with contextlib.suppress(OSError):
+            handle = os.open("/proc/self/clear_refs", os.O_WRONLY)
+            try:
+                os.write(handle, b"5")
+            finally:
+                os.close(handle)
         self._peak, self._since = _peak(), time.monotonic()
-
-
-def _reset_peak() -> None:
-    """From now on the kernel's peak of the resident memory is that of the next call (proc(5))."""
-    with contextlib.suppress(OSError):
-        handle = os.open("/proc/self/clear_refs", os.O_WRONLY)
-        try:
-            os.write(handle, b"5")
-        finally:
-            os.close(handle)
 
 
 def _peak() -> int:

@@ -117,10 +117,6 @@ class WarmProcess:
         except OSError as error:
             raise CannotStartError(f"its Python process does not take the call: {error.strerror}") from error
 
-    def has_files(self, held: HeldTask) -> bool:
-        """Whether it has kept files that a call can use."""
-        return self.kept is not None and self.kept.cwd == held.cwd
-
     def answer(self) -> CallAnswer | None:
         """The answer, once it is there as a whole."""
         with contextlib.suppress(BlockingIOError):

@@ -127,7 +127,8 @@ class WarmProcesses:
     def answers(self) -> list[tuple[int, CallAnswer]]:
         """The answers that have arrived, by process id."""
         found: list[tuple[int, CallAnswer]] = []
-        for pid in self._ready():
+        ready = self._poll.poll(0) if self._busy or self._idle else []
+        for pid in [self._by_handle[handle] for handle, _ in ready]:
             process = self._busy.get(pid)
             answer = process.answer() if process is not None else None
             if process is not None and answer is not None:
@@ -235,12 +236,6 @@ class WarmProcesses:
         except ProcessLookupError:
             return False
 
-    def _ready(self) -> list[int]:
-        """The processes that have something to say, or whose connection has ended."""
-        if not self._busy and not self._idle:
-            return []
-        return [self._by_handle[handle] for handle, _ in self._poll.poll(0)]
-
     def _send(
         self, process: WarmProcess, held: HeldTask, own: Mapping[str, str], files: TaskFiles | None = None
     ) -> Child:
@@ -258,7 +253,8 @@ class WarmProcesses:
         """An idle process for a call; `with_files`: that has files for it."""
         place = CallPlace.of(held)
         for pid, (_, process) in self._idle.items():
-            if process.place == place and (not with_files or process.has_files(held)):
+            has_files = process.kept is not None and process.kept.cwd == held.cwd
+            if process.place == place and (has_files or not with_files):
                 del self._idle[pid]
                 return process
         return None
