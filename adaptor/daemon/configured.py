@@ -59,7 +59,7 @@ def continued(directory: Path, option: str | None) -> Path | None:
         JournalError: the journal cannot be read.
     """
     last = last_config(directory)
-    if option or os.environ.get("ADAPTOR_CONFIG") or last is None or not _left_work(directory):
+    if option or os.environ.get("ADAPTOR_CONFIG") or last is None or not any(_unfinished(directory, 1)):
         return None
     default = config_path()
     if default is not None and default.resolve() == last.resolve():
@@ -70,11 +70,6 @@ def continued(directory: Path, option: str | None) -> Path | None:
             " with --config"
         )
     return last
-
-
-def _left_work(directory: Path) -> bool:
-    """Whether bags have not ended, or pilots are in the system."""
-    return any(_unfinished(directory, 1))
 
 
 def _unfinished(directory: Path, most: int) -> tuple[list[api.BagView], list[api.PilotRecord]]:

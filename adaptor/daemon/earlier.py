@@ -10,7 +10,6 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags, forget_sites, insert_records
 from adaptor.kinds.earlier import earlier_text
 from adaptor.model import TaskState
-from adaptor.scheduling.bag import Tally
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import Changes
 from adaptor.scheduling.state import SiteTerms
@@ -65,11 +64,11 @@ class Earlier:
 
     def due(self, changes: Changes) -> list[int]:
         """The bags of which it is time to keep what they have shown."""
-        return [bag for bag, tally in changes.tallies.items() if self._is_due(bag, tally)]
-
-    def _is_due(self, bag: int, tally: Tally) -> bool:
-        shown = self._shown.get(bag, 0)
-        return (tally.ended and tally.done > 0) or tally.done >= max(_FIRST, _AGAIN * shown)
+        return [
+            bag
+            for bag, tally in changes.tallies.items()
+            if (tally.ended and tally.done > 0) or tally.done >= max(_FIRST, _AGAIN * self._shown.get(bag, 0))
+        ]
 
     def written(self, broker: Broker, changes: Changes) -> None:
         """Let others learn of what was kept. Raises JournalError."""

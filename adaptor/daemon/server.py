@@ -16,16 +16,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.api.question import PROTOCOL
-from adaptor.protocol.access import (
-    CLIENT_ACCESS,
-    Access,
-    AccessError,
-    Credentials,
-    key_access,
-    read_access,
-    worker_access,
-    write_access,
-)
+from adaptor.protocol import access
 from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
 from adaptor.protocol.keys import Keys
 from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresses, listen
@@ -126,13 +117,6 @@ class Server:
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         if not any(send(identity, data) for send in self.other_transports):
             self.workers.send(identity, data)
-
-    async def send_client(self, identity: bytes, data: bytes) -> None:
-        self.clients.send(identity, data)
-
-    async def client_reads(self, identity: bytes) -> bool:
-        """Wait until a client has read what was sent; returns whether it is connected."""
-        return await self.clients.reads(identity)
 
 
 class Port:
@@ -249,7 +233,15 @@ class _Connection(Caller):
             if self._channel.proven:
                 messages = self._channel.receive(data)
             else:
-                messages = self._shake_hands(self._channel, data)
+                began = time.perf_counter()
+                try:
+                    messages = self._channel.receive(data)
+                finally:
+                    self._listener.spent += time.perf_counter() - began
+                if self._channel.proven:
+                    self._listener.proven(self)
+                    if not self._port.named:
+                        self._enter(self._port.number(self._channel))
         except ChannelError as error:
             self._write()
             self._listener.turn_away(self, str(error))
@@ -261,19 +253,6 @@ class _Connection(Caller):
             self._unheard += len(messages)
             self._regulate()
             self._port.arrived(self, messages)
-
-    def _shake_hands(self, channel: Channel, data: bytes) -> list[bytes]:
-        """Raises ChannelError."""
-        begun = time.perf_counter()
-        try:
-            messages = channel.receive(data)
-        finally:
-            self._listener.spent += time.perf_counter() - begun
-        if channel.proven:
-            self._listener.proven(self)
-            if not self._port.named:
-                self._enter(self._port.number(channel))
-        return messages
 
     def _enter(self, identity: bytes) -> None:
         self.identity = identity
@@ -323,21 +302,21 @@ def write_client_access(
 ) -> None:
     found = addresses(host, server.client_port, loopback=loopback)
     nearest_first = tuple(sorted(found, key=lambda address: "127.0.0.1" not in address))
-    write_access(
-        directory / CLIENT_ACCESS,
-        Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
+    access.write_access(
+        directory / access.CLIENT_ACCESS,
+        access.Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
     )
 
 
-def write_key_access(directory: Path, name: str, own: Credentials | None = None) -> Path:
+def write_key_access(directory: Path, name: str, own: access.Credentials | None = None) -> Path:
     """Write how the programs with a key reach the daemon, as the command line does.
 
     `own`: of a new key; None: as its file has it.
 
     Raises AccessError: there is no such file, or it is damaged.
     """
-    path, known = directory / key_access(name), read_access(directory / CLIENT_ACCESS)
-    write_access(path, msgspec.structs.replace(known, own=own or read_access(path).own))
+    path, known = directory / access.key_access(name), access.read_access(directory / access.CLIENT_ACCESS)
+    access.write_access(path, msgspec.structs.replace(known, own=own or access.read_access(path).own))
     return path
 
 
@@ -348,25 +327,18 @@ def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[s
         directory: the state directory.
         addresses: see `Access.addresses`.
     """
-    path = directory / worker_access(site)
-    write_access(path, site_access(keys, addresses))
+    path = directory / access.worker_access(site)
+    access.write_access(path, site_access(keys, addresses))
     return path
 
 
-def site_access(keys: Keys, addresses: tuple[str, ...]) -> Access:
+def site_access(keys: Keys, addresses: tuple[str, ...]) -> access.Access:
     """What an access file for workers holds."""
-    return Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
+    return access.Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
 
 
 def last_worker_port(directory: Path, sites: Iterable[str]) -> int:
     """The port to which workers of the previous daemon still connect; 0: there was none."""
-    return next((port for site in sites if (port := last_port(directory / worker_access(site)))), 0)
-
-
-def last_port(path: Path) -> int:
-    """The port that an access file names first; 0 if there is none."""
-    try:
-        address = read_access(path).addresses[0]
-    except (AccessError, IndexError):
-        return 0
-    return int(address.rpartition(":")[2]) if address.startswith("tcp://") else 0
+    return next(
+        (port for site in sites if (port := access.last_port(directory / access.worker_access(site)))), 0
+    )

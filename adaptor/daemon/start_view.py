@@ -263,7 +263,12 @@ def read_start(name: str, config: SiteConfig, asked: GetStart) -> list[StartView
         queue = backend.queue_state()  # first: a scheduler that hangs is waited for once
     except SchedulerError as error:
         return [unread(name, str(error))]
-    shares, waits = _learned(name, backend, config)
+    shares, waits = RunShares(), list[PilotWait]()
+    with suppress(AdaptorError), closing(open_for_reading(state_directory())) as db:
+        shares, waits = RunShares(local_runs(db, name)), pilot_waits(db, name)
+    if config.read_history and len(shares) < MOST:
+        with suppress(SchedulerError):
+            shares.recall(backend.ended_jobs())
     shares.looked(queue)
     seen = SiteSeen(
         name=name,
@@ -305,14 +310,3 @@ def report_of(backend: Backend, job: str) -> JobReport | None:
     with suppress(SchedulerError):
         return next((report for report in backend.jobs([job], _BY_NO_TAG) if report.id == job), None)
     return None
-
-
-def _learned(name: str, backend: Backend, config: SiteConfig) -> tuple[RunShares, list[PilotWait]]:
-    """By the journal of a daemon that does not run, and by the scheduler's records where that knows few."""
-    shares, waits = RunShares(), []
-    with suppress(AdaptorError), closing(open_for_reading(state_directory())) as db:
-        shares, waits = RunShares(local_runs(db, name)), pilot_waits(db, name)
-    if config.read_history and len(shares) < MOST:
-        with suppress(SchedulerError):
-            shares.recall(backend.ended_jobs())
-    return shares, waits

@@ -8,7 +8,6 @@ goes on.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from itertools import takewhile
 
 from adaptor.budget.accounting.statements import Statements
@@ -47,21 +46,14 @@ def check_forgettable(db: sqlite3.Connection, bag: int, books: Statements) -> No
     open_attempt = "SELECT 1 FROM attempt WHERE bag = ? AND outcome IS NULL LIMIT 1"
     if row is None or row[0] is None or db.execute(open_attempt, (bag,)).fetchone():
         raise UsageError(f"bag {bag} has not ended: wait for it, or end it: adaptor cancel {bag}")
-    pilot = next(_open_pilots(db, bag, books), None)
-    if pilot is not None:
-        raise UsageError(
-            f"bag {bag} cannot be forgotten yet: pilot {pilot}, in which it ran or for which it pays, has not"
-            f" ended; try again when it has (adaptor status)"
-        )
-
-
-def _open_pilots(db: sqlite3.Connection, bag: int, books: Statements) -> Iterator[int]:
-    """Pilots that are in the system or not settled, and that concern a bag."""
     paid = {each.pilot for each in books.open_pilots_of(bag)}
+    ran = "SELECT 1 FROM attempt WHERE pilot = ? AND bag = ? LIMIT 1"
     for pilot in sorted({*(row.id for row in pilots_in_system(db)), *books.open_pilots}):
-        ran = "SELECT 1 FROM attempt WHERE pilot = ? AND bag = ? LIMIT 1"
         if pilot in paid or db.execute(ran, (pilot, bag)).fetchone():
-            yield pilot
+            raise UsageError(
+                f"bag {bag} cannot be forgotten yet: pilot {pilot}, in which it ran or for which it pays, has"
+                " not ended; try again when it has (adaptor status)"
+            )
 
 
 def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool = False) -> None:

@@ -111,14 +111,17 @@ def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, End
     The times are the scheduler's. Where it has lost its record of a pilot, the pilot's end is the last end
     of an attempt that a worker has reported.
     """
-    found = {}
+    found, marks = {}, ",".join("?" * len(_TIMED))
     for pilot in pilots:
         state, started, ended, submitted = db.execute(
             "SELECT state, started, ended, submitted FROM pilot WHERE id = ?", (pilot,)
         ).fetchone()
         if PilotState(state) in IN_SYSTEM:
             continue
-        first, last = _reported_times(db, pilot)
+        first, last = db.execute(
+            f"SELECT MIN(started), MAX(ended) FROM attempt WHERE pilot = ? AND outcome IN ({marks})",  # noqa: S608
+            (pilot, *(outcome.value for outcome in _TIMED)),
+        ).fetchone()
         if state == PilotState.VANISHED.value and last is not None:
             ended = last
         found[pilot] = EndedPilot(
@@ -145,16 +148,6 @@ def write_off(
         "UPDATE pilot SET state = ?, started = ?, ended = ?, end_reason = ? WHERE id = ?",
         (PilotState.VANISHED.value, started, ended, end_reason, pilot),
     )
-
-
-def _reported_times(db: sqlite3.Connection, pilot: int) -> tuple[float | None, float | None]:
-    """The first start and the last end of a pilot's attempts that a worker has reported."""
-    marks = ",".join("?" * len(_TIMED))
-    first, last = db.execute(
-        f"SELECT MIN(started), MAX(ended) FROM attempt WHERE pilot = ? AND outcome IN ({marks})",  # noqa: S608
-        (pilot, *(outcome.value for outcome in _TIMED)),
-    ).fetchone()
-    return first, last
 
 
 def started_in(db: sqlite3.Connection, keys: Iterable[AttemptKey]) -> dict[tuple[int, str], list[AttemptKey]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -205,10 +206,9 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     states = f"AND t.state IN ({','.join('?' * len(question.states))})" if question.states else ""
     numbers, only = "", []
     if question.numbers is not None:
-        numbers, only = (
-            "AND t.number IN (SELECT value FROM json_each(?))",
-            [msgspec.json.encode(question.numbers).decode()],
-        )
+        numbers = "AND t.number IN (SELECT value FROM json_each(?))"
+        only = [msgspec.json.encode(question.numbers).decode()]
+    stored = [TaskState.LEASED.value if state == "running" else state for state in question.states]
     outputs = ScriptOutputs(db, question.bag)
 
     def made(row: dict[str, Any]) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
         "task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
         " AND a.number = COALESCE(t.result, t.attempts)"
         f" WHERE t.bag = ? AND t.number > ? {states} {numbers} ORDER BY t.number LIMIT ?",
-        (question.bag, question.after, *map(_stored, question.states), *only, question.limit),
+        (question.bag, question.after, *stored, *only, question.limit),
         named={
             "task": "t.number",
             "state": "t.state",
@@ -248,15 +248,14 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     return [live.task(task) for task in found]
 
 
-def _stored(state: str) -> str:
-    return TaskState.LEASED.value if state == "running" else state
-
-
 def pilots(
     db: sqlite3.Connection, where: str, arguments: Sequence[object], now: float, live: Live = OFFLINE
 ) -> list[PilotRecord]:
     """Pilots by an SQL condition on `pilot`, which never comes from a user; `now` ends those that run."""
-    used = _used(db, where, arguments)
+    results = f"attempt.outcome IN (?, ?) AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
+    used = defaultdict[int, float](float)  # by pilot: processor-seconds of the attempts that became results
+    for held in held_by_attempts(db, results, (*(outcome.value for outcome in USEFUL), *arguments)):
+        used[held.pilot] += held.seconds
 
     def sums(row: dict[str, Any]) -> dict[str, Any]:
         came_to = used.get(row["id"], 0.0) + row["past_used"]
@@ -274,15 +273,6 @@ def pilots(
         of_made=("used", "wasted", "workers", "note"),
     )
     return [live.pilot(record) for record in records]
-
-
-def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> dict[int, float]:
-    """Processor-seconds of the attempts that became results, by pilot."""
-    chosen = f"attempt.outcome IN (?, ?) AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
-    used: dict[int, float] = {}
-    for held in held_by_attempts(db, chosen, (*(outcome.value for outcome in USEFUL), *arguments)):
-        used[held.pilot] = used.get(held.pilot, 0.0) + held.seconds
-    return used
 
 
 def _held(pilot: dict[str, Any], now: float) -> float:

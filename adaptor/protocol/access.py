@@ -85,3 +85,12 @@ def read_access(path: Path) -> Access:
         return decoded(_access.decode, data)
     except msgspec.DecodeError as error:
         raise AccessError(f"{path}: damaged: {error}") from error
+
+
+def last_port(path: Path) -> int:
+    """The port that an access file names first, where those who know it still try; 0: there is none."""
+    try:
+        address = read_access(path).addresses[0]
+        return host_and_port(address)[1] if address.startswith("tcp://") else 0
+    except (AccessError, IndexError, ValueError):
+        return 0

@@ -123,7 +123,13 @@ class Channel:
         Raises ChannelError: the connection must be closed; `outgoing` may say why to the peer.
         """
         if not self.proven:
-            data = self._receive_unproven(data)
+            share = data[: _MOST_UNPROVEN - self._unproven]
+            self._unproven += len(share)
+            self._incoming.write(share)
+            self._shake_hands()
+            if not self.proven and self._unproven >= _MOST_UNPROVEN:
+                raise ChannelError("its handshake is too long")
+            data = data[len(share) :]
             if not self.proven:
                 return []
         self._incoming.write(data)
@@ -135,16 +141,6 @@ class Channel:
         except ssl.SSLError as error:
             raise ChannelError(_reason(error)) from error
         return self._cut()
-
-    def _receive_unproven(self, data: bytes) -> bytes:
-        """Go on with the handshake; what is left of the data. Raises ChannelError."""
-        share = data[: _MOST_UNPROVEN - self._unproven]
-        self._unproven += len(share)
-        self._incoming.write(share)
-        self._shake_hands()
-        if not self.proven and self._unproven >= _MOST_UNPROVEN:
-            raise ChannelError("its handshake is too long")
-        return data[len(share) :]
 
     def _shake_hands(self) -> None:
         """Raises ChannelError."""

@@ -94,10 +94,6 @@ class Listener:
     def port(self) -> int:
         return int(self._listening.getsockname()[1])
 
-    @property
-    def proven_callers(self) -> int:
-        return len(self._proven)
-
     async def serve(self) -> None:
         """Until cancelled."""
         self._listening.setblocking(False)
@@ -105,7 +101,12 @@ class Listener:
         watching = loop.create_task(self._watch())
         try:
             while True:
-                await self._until_readable(loop)
+                readable = asyncio.Event()
+                loop.add_reader(self._listening, readable.set)
+                try:
+                    await readable.wait()
+                finally:
+                    loop.remove_reader(self._listening)
                 await asyncio.sleep(self._accept())
         finally:
             watching.cancel()
@@ -114,14 +115,6 @@ class Listener:
             for task in self._tasks:
                 task.cancel()
             self._listening.close()
-
-    async def _until_readable(self, loop: asyncio.AbstractEventLoop) -> None:
-        readable = asyncio.Event()
-        loop.add_reader(self._listening, readable.set)
-        try:
-            await readable.wait()
-        finally:
-            loop.remove_reader(self._listening)
 
     def _accept(self) -> float:
         """Accept a burst of connections; seconds until the next one."""
@@ -141,7 +134,13 @@ class Listener:
         return max(_PAUSE, _SHARE * spent)
 
     def _admit(self, connection: socket.socket, address: str) -> None:
-        _prepare(connection)
+        # Notice a machine that crashed; send short messages at once.
+        with contextlib.suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
         caller = self._make(self)
         caller.address = "127" if address.startswith("127.") else address  # anybody here has all of 127.*
         self._make_room(self._silent, self._room.silent)
@@ -216,16 +215,6 @@ def listen(interface: str, *ports: int) -> socket.socket:
         except OSError as error:
             log.warning("port %s cannot be bound: %s", port, error)
     raise AdaptorError(f"no port can be bound on {interface}")
-
-
-def _prepare(connection: socket.socket) -> None:
-    """Notice a machine that crashed; send short messages at once."""
-    with contextlib.suppress(OSError):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
 
 def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ def _sites(running: RunningDaemon, _: api.GetSites) -> list[SiteView]:
 def site_view(site: Site) -> SiteView:
     memory = site.memory
     running = [pilot for pilot in memory.requests if pilot.state is PilotState.RUNNING]
+    read = [memory.seen.now] if memory.seen else []
+    if memory.donation is not None and memory.donation.observed is not None:
+        read.append(memory.donation.observed)
     return SiteView(
         name=site.name,
         backend=site.config.backend,
@@ -38,7 +41,7 @@ def site_view(site: Site) -> SiteView:
         running=len(running),
         processors=in_service(memory.seen) if memory.seen else None,
         gpus=gpu_counts(memory.seen) if memory.seen else [],
-        observed=_observed(site),
+        observed=max(read, default=None),
         problem=memory.problem,
         since=memory.problem_since,
         held=sum(pilot.request.p for pilot in running),
@@ -66,15 +69,6 @@ def _partition(site: Site, name: str) -> PartitionView:
         processors=queue.processors if queue else None,
         closed=memory.seen.closed.get(name, "") if memory.seen else "",
     )
-
-
-def _observed(site: Site) -> float | None:
-    """When its queue, or its nodes, were last read."""
-    memory = site.memory
-    read = [memory.seen.now] if memory.seen else []
-    if memory.donation is not None and memory.donation.observed is not None:
-        read.append(memory.donation.observed)
-    return max(read, default=None)
 
 
 def _donation(site: Site) -> DonationView | None:

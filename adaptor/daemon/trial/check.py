@@ -17,14 +17,13 @@ from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import holder_of
 from adaptor.daemon.remote.check import answering
 from adaptor.daemon.remote.machines import make_machine, python_of
-from adaptor.daemon.server import last_port
 from adaptor.daemon.sites import make_backend, stays_inside
 from adaptor.daemon.spool import spool_of
 from adaptor.daemon.trial.judging import NodeAnswer, Trial, judge
 from adaptor.errors import AdaptorError
 from adaptor.model import PilotState, Request
 from adaptor.processes.commands import module_command
-from adaptor.protocol.access import AccessError, read_access, worker_access
+from adaptor.protocol.access import AccessError, last_port, read_access, worker_access
 from adaptor.protocol.listener import addresses
 from adaptor.reports import JobReport
 from adaptor.resources import TaskSize
@@ -214,7 +213,7 @@ class _Check:
                 started = now
                 tell(f"job {job} has started")
             heard = heard or bool(self._found(folder)[0])
-            if (heard or started) and not started:
+            if heard and not started:
                 started = now
             limit = (WALLTIME + _BEYOND) if started else wait
             if now - (started or began) > limit:

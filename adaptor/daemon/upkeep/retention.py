@@ -11,14 +11,7 @@ from itertools import islice
 
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.forgetting import (
-    check_forgettable,
-    ended_before,
-    forget_bag,
-    forget_some,
-    last_written,
-    shrink,
-)
+from adaptor.journal import forgetting
 from adaptor.journal.staging import forget_staged, forget_stale
 
 log = logging.getLogger(__name__)
@@ -39,7 +32,7 @@ class Retention:
         """`keep`: seconds for which ended bags are kept; None: until the user forgets them."""
         self._core = core
         self.keep = keep
-        last, now = core.journal.read(last_written), core.now()
+        last, now = core.journal.read(forgetting.last_written), core.now()
         self._from = now + _SETTLING if last is not None and now - last > _GAP else now
         """When bags may be old, epoch seconds."""
         self._wake = asyncio.Event()
@@ -76,8 +69,8 @@ class Retention:
             for bag in bags:
                 if bag in core.broker.state.bags:
                     raise UsageError(f"bag {bag} has not ended: wait for it, or end it: adaptor cancel {bag}")
-                check_forgettable(db, bag, books)
-                forget_bag(db, bag, books, old=old)
+                forgetting.check_forgettable(db, bag, books)
+                forgetting.forget_bag(db, bag, books, old=old)
         for bag in bags:
             core.forget_bag(bag)
         self._dirty = self._dirty or bool(bags)
@@ -108,13 +101,13 @@ class Retention:
         now = self._core.now()
         if self.keep is None or now < self._from:
             return []
-        old = self._core.journal.read(ended_before, now - self.keep, _LOOKED_AT)
+        old = self._core.journal.read(forgetting.ended_before, now - self.keep, _LOOKED_AT)
         return list(islice(filter(self._is_forgettable, old), _AT_ONCE))
 
     def _is_forgettable(self, bag: int) -> bool:
         core = self._core
         try:
-            core.journal.read(check_forgettable, bag, core.treasury.ledger)
+            core.journal.read(forgetting.check_forgettable, bag, core.treasury.ledger)
         except UsageError:
             return False
         return bag not in core.broker.state.bags
@@ -138,9 +131,9 @@ class Retention:
         more = True
         while more:
             with journal.transaction() as db:
-                more = forget_some(db, self._core.now())
+                more = forgetting.forget_some(db, self._core.now())
             yield
         more = True
         while more:
-            more = journal.read(shrink)
+            more = journal.read(forgetting.shrink)
             yield
