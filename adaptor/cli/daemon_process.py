@@ -19,18 +19,7 @@ from adaptor.api import DaemonView
 from adaptor.api.question import A
 from adaptor.cli.login_node import check_place
 from adaptor.cli.printing import clock, plural, printable
-from adaptor.client.asking import (
-    ANSWER_TIMEOUT,
-    PATIENCE,
-    SETTLING,
-    HungDaemonError,
-    LeavingDaemonError,
-    NoAnswerError,
-    OtherVersionError,
-    Outage,
-    StartingDaemonError,
-    ask,
-)
+from adaptor.client import asking
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol.access import AccessError
@@ -58,7 +47,7 @@ def ensure_daemon(
         UsageError: one runs with another configuration than `config`.
         AdaptorError: it could not be started.
     """
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + asking.PATIENCE
     while True:
         daemon = find_daemon()
         if sites is not None:
@@ -95,18 +84,18 @@ def find_daemon() -> DaemonView | None:
 
     Raises NoAnswerError: one lives, and does not answer.
     """
-    settling, starting = Outage(SETTLING), Outage(say=partial(click.echo, err=True))
+    settling, starting = asking.Outage(asking.SETTLING), asking.Outage(say=partial(click.echo, err=True))
     while True:
         try:
-            return ask(api.GetDaemon())
-        except (HungDaemonError, LeavingDaemonError) as silence:
-            outage = starting if isinstance(silence, StartingDaemonError) else settling
+            return asking.ask(api.GetDaemon())
+        except (asking.HungDaemonError, asking.LeavingDaemonError) as silence:
+            outage = starting if isinstance(silence, asking.StartingDaemonError) else settling
             time.sleep(outage.pause(silence))
         except NoDaemonError:
             return None
 
 
-def ask_daemon(question: api.Question[A], config: str | None, timeout: float = ANSWER_TIMEOUT) -> A:
+def ask_daemon(question: api.Question[A], config: str | None, timeout: float = asking.ANSWER_TIMEOUT) -> A:
     """As `ask`; where no daemon runs, starts one that stays, and says so.
 
     Raises AdaptorError: none could be started, or the question could not be served.
@@ -120,7 +109,7 @@ def ask_daemon(question: api.Question[A], config: str | None, timeout: float = A
 def ask_starting(
     question: api.Question[A],
     config: str | None,
-    timeout: float = ANSWER_TIMEOUT,
+    timeout: float = asking.ANSWER_TIMEOUT,
     *,
     until_idle: bool = False,
 ) -> tuple[A, bool]:
@@ -147,13 +136,13 @@ def reload_daemon(config: str | None = None) -> api.Reloading | None:
     Raises AdaptorError: the configuration cannot be used; the daemon keeps the old one.
     """
     daemon = None
-    with contextlib.suppress(AccessError, OtherVersionError):
+    with contextlib.suppress(AccessError, asking.OtherVersionError):
         daemon = find_daemon()
     if daemon is None or daemon.version != __version__ or _other_file(daemon, config):
         return None
-    if not _edited(daemon):
+    if _config_now(daemon)[1] == daemon.config_digest:  # not edited, and not gone
         return None
-    found = ask(api.Reload(), RELOAD_TIMEOUT)
+    found = asking.ask(api.Reload(), RELOAD_TIMEOUT)
 
     def back() -> bool:
         view = _view()
@@ -169,8 +158,8 @@ def reload_daemon(config: str | None = None) -> api.Reloading | None:
 
 def _view() -> DaemonView | None:
     """The daemon, if it answers now."""
-    with contextlib.suppress(NoDaemonError, NoAnswerError):
-        return ask(api.GetDaemon())
+    with contextlib.suppress(NoDaemonError, asking.NoAnswerError):
+        return asking.ask(api.GetDaemon())
     return None
 
 
@@ -202,8 +191,8 @@ def stop_daemon(pilots: bool) -> int | None:
         daemon = find_daemon()
         if daemon is None:
             return None
-        ask(api.Stop(pilots=pilots))
-    except (AccessError, OtherVersionError):  # of a time before `adaptor/api/frozen.py`, or damaged
+        asking.ask(api.Stop(pilots=pilots))
+    except (AccessError, asking.OtherVersionError):  # of a time before `adaptor/api/frozen.py`, or damaged
         if pilots:
             raise
         return end_daemon(force=False)
@@ -237,7 +226,7 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
     from adaptor.config.loading import config_path, load_config
 
     daemon = None
-    with contextlib.suppress(AccessError, OtherVersionError):
+    with contextlib.suppress(AccessError, asking.OtherVersionError):
         daemon = find_daemon()
     if daemon is not None and daemon.host != socket.gethostname():
         raise AdaptorError(f"the daemon runs on {daemon.host}: run `adaptor daemon restart` there")
@@ -347,11 +336,6 @@ def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list
 def _other_file(daemon: api.DaemonView, config: str | None) -> bool:
     """Whether `config` names another configuration than the daemon has; None names none."""
     return config is not None and str(Path(config).absolute()) != daemon.config_file
-
-
-def _edited(daemon: api.DaemonView) -> bool:
-    """Whether the file of its configuration differs from what it loaded, or is gone."""
-    return _config_now(daemon)[1] != daemon.config_digest
 
 
 def _config_now(daemon: api.DaemonView) -> tuple[Path, str]:

@@ -41,10 +41,7 @@ SECTIONS = {
         "shims": "adaptor.shims.installing:shims",
         "mcp": "adaptor.mcp.command:mcp",
     },
-    "Credits": {
-        "quote": "adaptor.cli.bags.quote:quote",
-        "credits": "adaptor.cli.credits:credits",
-    },
+    "Credits": {"quote": "adaptor.cli.bags.quote:quote", "credits": "adaptor.cli.credits:credits"},
 }
 """The commands in the order in which help shows them."""
 

@@ -29,20 +29,10 @@ from adaptor.private_files import write_atomically
 from adaptor.units import format_duration, format_size
 
 STATE_COLOURS = {
-    "running": "cyan",
-    "open": "cyan",
-    "leased": "cyan",
-    "done": "green",
-    "completed": "green",
-    "failed": "red",
-    "node_failed": "red",
-    "refused": "red",
-    "vanished": "red",
-    "walltime": "yellow",
-    "preempted": "yellow",
-    "cancelled": "yellow",
-    "withdrawn": "yellow",
-    "reshaped": "cyan",
+    **dict.fromkeys(("running", "open", "leased", "reshaped"), "cyan"),
+    **dict.fromkeys(("done", "completed"), "green"),
+    **dict.fromkeys(("failed", "node_failed", "refused", "vanished"), "red"),
+    **dict.fromkeys(("walltime", "preempted", "cancelled", "withdrawn"), "yellow"),
 }
 
 

@@ -17,13 +17,7 @@ import msgspec
 from adaptor import __version__, api
 from adaptor.api.question import A
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol.access import (
-    CLIENT_ACCESS,
-    KEY_VARIABLE,
-    host_and_port,
-    key_access,
-    read_access,
-)
+from adaptor.protocol.access import CLIENT_ACCESS, KEY_VARIABLE, host_and_port, key_access, read_access
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, ChannelError, Party
 from adaptor.protocol.state_directory import state_directory
 
@@ -95,14 +89,6 @@ def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         return connection.ask(question, timeout)
     finally:
         connection.close()
-
-
-def client_access(directory: Path) -> Path:
-    """The access file of a client: of the key that `$ADAPTOR_KEY` names, else the user's."""
-    key = os.environ.get(KEY_VARIABLE, "")
-    if os.sep in key:
-        return Path(key)
-    return directory / (key_access(key) if key else CLIENT_ACCESS)
 
 
 class DaemonConnection:
@@ -205,7 +191,8 @@ class DaemonConnection:
 
     def _reach(self) -> tuple[socket.socket, Channel]:
         """Raises as `_open` does."""
-        path = client_access(self._directory)
+        key = os.environ.get(KEY_VARIABLE, "")  # a name or an access file; else the user's own key
+        path = Path(key) if os.sep in key else self._directory / (key_access(key) if key else CLIENT_ACCESS)
         if not path.exists() and path.name == CLIENT_ACCESS:
             raise no_daemon(self._directory)
         access = read_access(path)

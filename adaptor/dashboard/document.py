@@ -20,15 +20,8 @@ def stylesheet() -> str:
 
 _STYLES = ("uplot.css", "page.css")
 _SCRIPTS = (
-    "uplot.js",
-    "words.js",
-    "canvas.js",
-    "when.js",
-    "queue.js",
-    "strips.js",
-    "charts.js",
-    "sections.js",
-    "page.js",
+    *("uplot.js", "words.js", "canvas.js", "when.js", "queue.js", "strips.js", "charts.js"),
+    *("sections.js", "page.js"),
 )
 COMMON_STYLE = "style.css"  # of the experiments' pages too; it stands in `adaptor_experiments.figures`
 ASSETS = frozenset({*_STYLES, *_SCRIPTS, COMMON_STYLE, "icon.svg"})

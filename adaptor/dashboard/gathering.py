@@ -10,7 +10,7 @@ import msgspec
 from adaptor import api
 from adaptor.api import LearnedRuntime
 from adaptor.client.asking import NoAnswerError
-from adaptor.client.reading import Asker, Source
+from adaptor.client.reading import Asker, Reader
 from adaptor.dashboard.page import BagDetails, BagRow, FailureRow, Head, Page
 from adaptor.dashboard.pictures import PastUse, site_pictures, strips
 from adaptor.endings import ending
@@ -90,7 +90,7 @@ _SHARE = 0.05  # part of the daemon's time that costly queries may take, and tha
 
 class Gatherer:
     def __init__(
-        self, source: Source, clock: Callable[[], float], stopwatch: Callable[[], float], title: str
+        self, source: Reader, clock: Callable[[], float], stopwatch: Callable[[], float], title: str
     ) -> None:
         """Args:
         clock: epoch seconds.

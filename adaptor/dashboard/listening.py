@@ -7,9 +7,9 @@ import os
 import signal
 import socket
 import stat
+import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 import uvicorn
@@ -185,13 +185,10 @@ def bind_port(address: str, port: int) -> socket.socket:
     return listener
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(0)
-
-
 def run(application: ASGIApp, listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM, of which the caller sees KeyboardInterrupt or SystemExit."""
-    signal.signal(signal.SIGTERM, _leave)  # uvicorn shuts down first, and then raises the signal again
+    # uvicorn shuts down first, and then raises the signal again
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     config = uvicorn.Config(
         application,
         access_log=False,  # it would hold the token of a first visit

@@ -10,7 +10,7 @@ from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
 from adaptor import api
 from adaptor.api import QueuePicture
-from adaptor.client.reading import Asker, Source
+from adaptor.client.reading import Asker, Reader
 from adaptor.errors import NoDaemonError
 from adaptor.forecast.record import Record
 from adaptor.model import IN_SYSTEM
@@ -71,7 +71,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NumbersReader:
-    def __init__(self, source: Source, clock: Callable[[], float]) -> None:
+    def __init__(self, source: Reader, clock: Callable[[], float]) -> None:
         """`clock`: epoch seconds."""
         self._source = source
         self._clock = clock

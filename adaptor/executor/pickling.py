@@ -17,15 +17,7 @@ from adaptor.endings import ending
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
 from adaptor.executor.resources import CallTerms
-from adaptor.protocol.messages import (
-    ERROR,
-    ERROR_OF_CHILDREN,
-    INLINE,
-    INPUT_FILE,
-    TEXT,
-    UNPREPARED,
-    VALUE,
-)
+from adaptor.protocol.messages import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, UNPREPARED, VALUE
 from adaptor.resources import OwnNeeds
 
 

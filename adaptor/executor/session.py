@@ -259,7 +259,9 @@ class Session:
         try:
             with self._connect() as client:
                 for told in client.follow(self.bag):
-                    self._settle_all(told.tasks)
+                    for event in told.tasks:
+                        if event.state in ("done", "failed", "cancelled"):
+                            self._settle(event)
                     if self._broken is not None:
                         client.cancel(self.bag)
                         break
@@ -268,11 +270,6 @@ class Session:
             call_files.remove_folder(self.folder)
         except BaseException as error:
             self._break(error)
-
-    def _settle_all(self, events: Iterable[TaskEvent]) -> None:
-        for event in events:
-            if event.state in ("done", "failed", "cancelled"):
-                self._settle(event)
 
     def _settle(self, event: TaskEvent) -> None:
         with self._news:

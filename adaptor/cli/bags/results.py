@@ -60,7 +60,11 @@ class _Tasks(msgspec.Struct, frozen=True):
 
     def shown(self, size: int | None = None) -> Iterator[api.TaskView]:
         """The same with the paths of their outputs."""
-        return (_with_paths(task, self.outputs) for task in self.ask(size))
+        for task in self.ask(size):
+            ran, place = task.attempt > 0, self.outputs.find
+            out = place(task.task, task.attempt, "stdout", task.stdout) if ran else None
+            err = place(task.task, task.attempt, "stderr", task.stderr) if ran else None
+            yield msgspec.structs.replace(task, stdout=out and out.path, stderr=err and err.path)
 
 
 @click.command(short_help="Show how tasks ended, or print their output.")
@@ -129,12 +133,6 @@ def results(
     else:
         for each in found:
             _print_bag(each, every=every)
-
-
-def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:
-    out = outputs.find(task.task, task.attempt, "stdout", task.stdout) if task.attempt else None
-    err = outputs.find(task.task, task.attempt, "stderr", task.stderr) if task.attempt else None
-    return msgspec.structs.replace(task, stdout=out and out.path, stderr=err and err.path)
 
 
 def _print_bag(found: _Tasks, *, every: bool) -> None:
