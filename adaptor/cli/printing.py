@@ -141,8 +141,6 @@ def _cell(value: Any, meaning: Meaning) -> str:
 
 
 class _Column(msgspec.Struct):
-    """One column of a table as it is printed."""
-
     place: int
     width: int
     kinds: frozenset[type]  # of its cells

@@ -64,7 +64,6 @@ async def step(site: Site) -> None:
 
 
 async def cancel_all(site: Site, reason: str) -> None:
-    """Cancel every pilot, queued or running."""
     for pilot in site.pilots.values():
         site.memory.change(pilot, leaving=pilot.leaving or reason)
     await drive(site, step_of(site).cancel_unwanted())

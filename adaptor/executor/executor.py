@@ -312,7 +312,6 @@ def _popped(values: list[Any]) -> Iterator[Any]:
 
 
 def _program() -> str:
-    """What this program is called."""
     return Path(sys.argv[0]).stem if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "executor"
 
 

@@ -79,7 +79,6 @@ class CallFuture(Future[R]):
         return self._ask_to_cancel(self)
 
     def be_cancelled(self) -> None:
-        """It is cancelled."""
         if super().cancel():
             with self._lock:
                 first, self._notified = not self._notified, True

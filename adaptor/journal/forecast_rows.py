@@ -52,7 +52,6 @@ def past_scores(db: sqlite3.Connection) -> dict[Kind, list[float]]:
 
 
 def bags_with_forecast(db: sqlite3.Connection) -> set[int]:
-    """The bags whose first forecast is kept."""
     return {bag for (bag,) in db.execute("SELECT bag FROM forecast")}
 
 

@@ -119,7 +119,6 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
 
 
 def count(db: sqlite3.Connection) -> int:
-    """The number of bags."""
     return int(db.execute("SELECT COUNT(*) FROM bag").fetchone()[0])
 
 

@@ -56,8 +56,6 @@ _NOT_OURS = frozenset({
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What was asked for."""
-
     given: list[GivenOption]
     ids: list[Named]  # ours
     other_ids: list[str]  # of the scheduler

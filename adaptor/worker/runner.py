@@ -96,7 +96,6 @@ class Runner:
         self._shared.pop(bag, None)
 
     def end_bag(self, bag: int) -> None:
-        """The bag has ended."""
         self.forget_bag(bag)
         self._scripts.forget(bag)
         self.warm.end_bag(bag, time.monotonic())

@@ -49,7 +49,6 @@ class HeldTask(msgspec.Struct, frozen=True):
 
     @property
     def task(self) -> TaskSize:
-        """What it needs."""
         return self.lease.task or self.bag.task
 
     def limit(self, limits: Mapping[int, float]) -> float | None:

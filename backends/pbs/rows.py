@@ -121,8 +121,6 @@ class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PbsQueue(PbsLimits, frozen=True, kw_only=True):
-    """A queue with its limits."""
-
     routes_to: tuple[str, ...] = ()
     """Of a routing queue, the queues that it hands its jobs on to; empty: jobs run from here."""
     enabled: bool = True  # takes new jobs

@@ -56,8 +56,6 @@ class FileWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileEnd(msgspec.Struct, frozen=True, array_like=True):
-    """The end of a file."""
-
     path: bytes
     size: int = 0
     data: bytes = b""

@@ -133,7 +133,6 @@ class CallMemory:
         self._renew()
 
     def begin(self) -> None:
-        """A call begins."""
         self._began = time.monotonic()
 
     def peak(self) -> int:

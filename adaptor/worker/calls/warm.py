@@ -56,8 +56,6 @@ class CallPlace(msgspec.Struct, frozen=True):
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
-    """How a call ended."""
-
     refused: bool  # whether the process can run no call; `error` says why
     error: str
     value: bytes

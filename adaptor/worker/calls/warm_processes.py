@@ -203,7 +203,6 @@ class WarmProcesses:
         return held <= _SPARE_PART * self._spare()
 
     def end_bag(self, bag: int, now: float) -> None:
-        """The bag has ended."""
         for pid, (_, process) in list(self._idle.items()):
             if process.place.bag == bag:
                 self._end_idle(pid, now)

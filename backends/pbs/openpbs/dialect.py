@@ -228,7 +228,6 @@ class OpenPbs(PbsDialect):
         )
 
     def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
-        """See Dialect."""
         return changes_of(order, shape, type_resource=self._type_resource)
 
     def is_over(self, answer: CommandAnswer) -> bool:

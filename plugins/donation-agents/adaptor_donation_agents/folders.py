@@ -42,8 +42,6 @@ class OpenFolder:
 
 
 class UserFolder(OpenFolder):
-    """The folder of one user of the node."""
-
     def __init__(self, handle: int, uid: int) -> None:
         """`handle`: of the folder, which belongs to user `uid` alone."""
         super().__init__(handle)

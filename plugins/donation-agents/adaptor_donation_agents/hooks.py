@@ -16,8 +16,6 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 class Script(NamedTuple):
-    """One file."""
-
     name: str
     text: str
     mode: int = 0o755

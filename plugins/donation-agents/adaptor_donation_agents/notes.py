@@ -38,8 +38,6 @@ class AgentStart(msgspec.Struct, frozen=True):
 
 
 class AgentEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How an agent ended."""
-
     ended: float
     state: JobState
     reason: str = ""
@@ -47,8 +45,6 @@ class AgentEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentNotes(msgspec.Struct, frozen=True):
-    """All notes on one agent."""
-
     ordered: Ordered
     start: AgentStart | None
     end: AgentEnd | None
@@ -90,7 +86,6 @@ class Notes:
         return [entry for tag in tags if (entry := self._entry(tag)) is not None]
 
     def forget(self, tags: list[str]) -> None:
-        """Remove the notes on these agents."""
         names = [note_path(self.folder, tag, kind).name for tag in tags for kind in (JOB, START, END)]
         self._machine.remove([self.folder / name for name in names])
         for name in names:
