@@ -30,24 +30,17 @@ WHERE_KEYS = ("constraint", "exclude", "nodelist", "gres", "licenses")
 class BackendType(Traits, abc.ABC):
     """One kind of batch scheduler. Times are seconds."""
 
-    title: str
-    """The scheduler's name for people, for instance `Slurm`."""
-    poll_interval: float = 15.0
-    """Between two looks at the queue, where a site does not say."""
+    title: str  # the scheduler's name for people, for instance `Slurm`
+    poll_interval: float = 15.0  # between two looks at the queue, where a site does not say
     max_submissions: int | None = 60
     """Requests that a site is sent in any hour, where it does not say; None: no bound."""
-    pause: float = 1.0
-    """At least between two steps of a site."""
-    on_this_machine: bool = False
-    """Whether all its workers run on the daemon's own machine."""
-    over_ssh: bool = True
-    """Whether a site may have its scheduler on another machine, reached over ssh."""
-    has_partitions: bool = False
-    """Whether its sites may have `partitions`, among which each request chooses."""
+    pause: float = 1.0  # at least between two steps of a site
+    on_this_machine: bool = False  # whether all its workers run on the daemon's own machine
+    over_ssh: bool = True  # whether a site may have its scheduler on another machine, reached over ssh
+    has_partitions: bool = False  # whether its sites may have `partitions`, among which each request chooses
     donation_modes: Collection[str] = ()
     """The modes of `donation` that its sites may have: `preemptible`, `agent`."""
-    dialects: Collection[str] = ()
-    """What its sites may say as `dialect`."""
+    dialects: Collection[str] = ()  # what its sites may say as `dialect`
     discovery_order: int = 50
     """`adaptor site init` asks the types in this order, lowest first, until one answers."""
 
@@ -60,24 +53,17 @@ class BackendType(Traits, abc.ABC):
             state: the daemon's state directory.
             machine: where the scheduler's commands run and the pilots' files lie.
 
-        Raises:
-            AdaptorError: the backend cannot be made.
+        Raises AdaptorError: the backend cannot be made.
         """
 
     def make_each(
-        self,
-        name: str,
-        sites: Mapping[str, SiteConfig],
-        state: Path,
-        machine: Machine,
+        self, name: str, sites: Mapping[str, SiteConfig], state: Path, machine: Machine
     ) -> dict[str, Backend]:
         """The backends of a site's partitions, by the names of these. They may share what they read.
 
-        Args:
-            sites: by partition, the configuration of a site that has only this one.
+        `sites`: by partition, the configuration of a site that has only this one.
 
-        Raises:
-            AdaptorError: a backend cannot be made.
+        Raises AdaptorError: a backend cannot be made.
         """
         return {partition: self.make(name, site, state, machine) for partition, site in sites.items()}
 
@@ -97,8 +83,7 @@ class BackendType(Traits, abc.ABC):
 
         None where the type cannot describe its clusters.
 
-        Raises:
-            SchedulerError: no scheduler of this type answers here.
+        Raises SchedulerError: no scheduler of this type answers here.
         """
         return None
 
@@ -123,8 +108,7 @@ class BatchType(BackendType):
     """A batch scheduler whose partitions (or queues) share one reading of it."""
 
     has_partitions = True
-    package: str
-    """That has `backend.BACKEND`, and `describe_sites` and `check_site` in `discover`."""
+    package: str  # that has `backend.BACKEND`, and `describe_sites` and `check_site` in `discover`
 
     def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:
         (made,) = self.make_each(name, {"": site}, state, machine).values()

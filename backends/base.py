@@ -18,8 +18,7 @@ from adaptor.resources import TaskSize
 from backends.ceilings import Ceilings
 from backends.traits import Traits
 
-TAG_START = "adaptor-"
-"""What the tags of pilots begin with, of whatever daemon."""
+TAG_START = "adaptor-"  # what the tags of pilots begin with, of whatever daemon
 
 
 class SchedulerError(AdaptorError):
@@ -50,14 +49,10 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     request: Request
     task: TaskSize
     """Whose parts must lie on one node; `request.p` is a multiple of its processors, or of whole nodes."""
-    directory: Path
-    """The pilot's own folder (exists, 0700): script, scheduler's log, worker logs."""
-    worker: tuple[str, ...]
-    """The command that runs on each node of the pilot."""
-    environment: dict[str, str]
-    """Variables for the worker; nothing secret is among them."""
-    node: str = ""
-    """The idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request."""
+    directory: Path  # the pilot's own folder (exists, 0700): script, scheduler's log, worker logs
+    worker: tuple[str, ...]  # the command that runs on each node of the pilot
+    environment: dict[str, str]  # variables for the worker; nothing secret is among them
+    node: str = ""  # the idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request
     spread: int = 0
     """Nodes on which its processors lie evenly, if the scheduler can place them so; 0: wherever they fit."""
     partition: str = ""
@@ -126,8 +121,7 @@ class Backend(Traits, Protocol):
     def ceilings(self, partition: str = "") -> Ceilings | None:  # noqa: ARG002
         """The most that the scheduler lets a request have, polite or not; None: it does not say.
 
-        Args:
-            partition: as of `PilotOrder`.
+        `partition`: as of `PilotOrder`.
         """
         return None
 

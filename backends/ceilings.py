@@ -14,8 +14,7 @@ POLITE = 4
 SHARE = 0.5
 """Of a site's processors that all its requests together hold where nothing is configured: a request that
 starts in a free slot delays no job that is planned, but it can keep one waiting that comes later."""
-FEWEST = 16
-"""Processors of a request at least, where the scheduler allows it: smaller ones are of little use."""
+FEWEST = 16  # processors of a request at least, where the scheduler allows it: smaller ones are of little use
 LONGEST = 86_400
 """Seconds of a request where there is no limit: schedulers plan no further ahead than a day or so."""
 
@@ -30,14 +29,11 @@ class Bound(msgspec.Struct, frozen=True, order=True):
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     """The tightest of all limits that hold for a site's requests."""
 
-    requests: Bound
-    """`math.inf` where the scheduler sets none."""
+    requests: Bound  # `math.inf` where the scheduler sets none
     processors: Bound
     seconds: Bound
-    whole: int
-    """Processors of the nodes on which the site's requests run."""
-    node: int
-    """Of the largest of them."""
+    whole: int  # processors of the nodes on which the site's requests run
+    node: int  # of the largest of them
 
 
 _CEILINGS = {"max_pending_requests": "requests", "max_proc": "processors", "max_tr": "seconds"}
@@ -56,8 +52,7 @@ def within_policy(known: Ceilings, policy: Policy) -> Ceilings:
 def limits_of(known: Ceilings, requests: int | None = None) -> Limits:
     """Limits that keep within the ceilings, and are polite where there are none.
 
-    Args:
-        requests: `max_pending_requests`, where it is configured.
+    `requests`: `max_pending_requests`, where it is configured.
     """
     pending = int(min(known.requests.value, requests or POLITE))
     return Limits(

@@ -12,28 +12,16 @@ from backends.machines.here import HERE
 
 __all__ = ["CommandAnswer", "CommandHung", "Commands"]
 
-_NOT_RUNNABLE = (126, 127)
-"""How `env` ends where it cannot execute, or cannot find, the program."""
+_NOT_RUNNABLE = (126, 127)  # how `env` ends where it cannot execute, or cannot find, the program
 
 
-class _Tally:
-    """Counts from several threads."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._lock = threading.Lock()
-
-    def add(self) -> None:
-        with self._lock:
-            self.count += 1
-
-
-_run = _Tally()
+_counting = threading.Lock()
+_run = 0
 
 
 def commands_run() -> int:
     """Commands that this process has run for schedulers, here and over ssh."""
-    return _run.count
+    return _run
 
 
 ChosenVariables = Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -60,8 +48,10 @@ class Commands:
 
     def run(self, program: str, *arguments: str) -> CommandAnswer:
         """The answer, whatever its exit status."""
+        global _run
         variables = {**self._choose(self._machine.variables()), **REAL_COMMANDS}
-        _run.add()
+        with _counting:
+            _run += 1
         answer = self._machine.run([program, *arguments], variables, self._timeout)
         if answer.status in _NOT_RUNNABLE:
             raise SchedulerError(f"{program}: cannot be run {self._machine.where}: {answer.complaint}")
@@ -80,8 +70,7 @@ class Commands:
         return answer.output
 
 
-CHUNK = 200
-"""Ids in one command line: short enough for every system, and for a scheduler's patience."""
+CHUNK = 200  # ids in one command line: short enough for every system, and for a scheduler's patience
 
 
 def chunks(ids: Collection[str]) -> Iterator[list[str]]:

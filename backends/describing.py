@@ -12,15 +12,7 @@ import yaml
 from adaptor.config.loading import read_policy
 from adaptor.config.policy import Policy
 from adaptor.units import clock_duration, counted, format_duration, format_size, parse_duration
-from backends.ceilings import (
-    LONGEST,
-    POLITE,
-    Bound,
-    Ceilings,
-    limits_of,
-    polite_processors,
-    within_policy,
-)
+from backends.ceilings import LONGEST, POLITE, Bound, Ceilings, limits_of, polite_processors, within_policy
 from backends.observed.site import SiteNodes
 
 
@@ -28,18 +20,13 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     """What stands in the entry of a partition (or queue)."""
 
     backend: str
-    scheduler: str
-    """Its name for people."""
+    scheduler: str  # its name for people
     nodes: SiteNodes
     known: Ceilings
-    remarks: str = ""
-    """Behind the sizes of its nodes."""
-    note: str = ""
-    """Behind its name."""
-    choices: Sequence[str] = ()
-    """Lines below its name."""
-    whole_nodes: str = ""
-    """Why only whole nodes are given; empty: parts of nodes are."""
+    remarks: str = ""  # behind the sizes of its nodes
+    note: str = ""  # behind its name
+    choices: Sequence[str] = ()  # lines below its name
+    whole_nodes: str = ""  # why only whole nodes are given; empty: parts of nodes are
 
 
 _HEAD = """\

@@ -14,8 +14,7 @@ from backends.base import SchedulerError
 
 Row = TypeVar("Row")
 
-LARGEST = 10**15
-"""Beyond it nothing is a count, a size in bytes, or a time; and a float is no longer exact."""
+LARGEST = 10**15  # beyond it nothing is a count, a size in bytes, or a time; and a float is no longer exact
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 

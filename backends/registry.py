@@ -55,8 +55,7 @@ def backend_type(name: str) -> BackendType:
 def backend_types() -> list[BackendType]:
     """All that are installed, in the order in which `adaptor site init` asks them.
 
-    Raises:
-        ConfigError: one of them cannot be loaded.
+    Raises ConfigError: one of them cannot be loaded.
     """
     return sorted(map(backend_type, backend_names()), key=lambda each: each.discovery_order)
 
@@ -64,8 +63,7 @@ def backend_types() -> list[BackendType]:
 def answering() -> str:
     """The title of the batch scheduler of this machine; empty: no batch scheduler answers here.
 
-    Raises:
-        ConfigError: a type cannot be loaded.
+    Raises ConfigError: a type cannot be loaded.
     """
     batch = (each for each in backend_types() if not each.on_this_machine)
     return next((each.title for each in batch if each.answers()), "")
@@ -74,11 +72,9 @@ def answering() -> str:
 def described_here(tell: Callable[[str], object] = lambda _text: None) -> str:
     """The YAML text of a configuration for the first type that answers on this machine.
 
-    Args:
-        tell: gets a line where this is no batch scheduler.
+    `tell`: gets a line where this is no batch scheduler.
 
-    Raises:
-        AdaptorError: none answers.
+    Raises AdaptorError: none answers.
     """
     silent: list[str] = []
     for each in backend_types():

@@ -43,12 +43,14 @@ def render(
         worker: the program and its arguments that run on each node.
         own: what only this scheduler's template asks for.
     """
+    # The site's lines, verbatim, and what makes their effect known.
+    lines = "\n" + fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n") if prologue.strip() else ""
     return fill(
         template,
         processors=str(processors),
         command=shlex.join(command).replace("\n", " "),
         exports="\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
-        prologue=_prologue_lines(prologue),
+        prologue=lines,
         worker=shlex.join(worker),
         **own,
     )
@@ -57,13 +59,6 @@ def render(
 def fill(template: Path, **values: str) -> str:
     """The text of a template with its `@@name` replaced."""
     return _Template(template.read_text(encoding="utf-8")).substitute(values)
-
-
-def _prologue_lines(prologue: str) -> str:
-    """The site's lines, verbatim, and what makes their effect known; empty where there are none."""
-    if not prologue.strip():
-        return ""
-    return "\n" + fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n")
 
 
 def submit(
@@ -86,16 +81,12 @@ class Submitter(msgspec.Struct, frozen=True, kw_only=True):
     """A scheduler's submit command, and how to read its answers."""
 
     program: str
-    scheduler: str
-    """Its name for people."""
-    id_in: Callable[[str], str | None]
-    """The id of a job in what the command printed; None: there is none."""
+    scheduler: str  # its name for people
+    id_in: Callable[[str], str | None]  # the id of a job in what the command printed; None: there is none
     refused: Callable[[CommandAnswer], bool]
     """Whether an answer of failure says that the scheduler does not take the request."""
-    never_arrived: tuple[str, ...]
-    """Words of an answer after which the request is certainly not queued."""
-    no_answer: tuple[str, ...] = ()
-    """Words after which it may be, whatever else is said."""
+    never_arrived: tuple[str, ...]  # words of an answer after which the request is certainly not queued
+    no_answer: tuple[str, ...] = ()  # words after which it may be, whatever else is said
     hint: str = ""
 
     def accepted_id(self, answer: CommandAnswer) -> str:
@@ -140,11 +131,9 @@ def with_prologue(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """The command and the environment of an order's worker; writes the script that it may need.
 
-    Args:
-        write: how a 0600 file is written where the pilot's folder lies.
+    `write`: how a 0600 file is written where the pilot's folder lies.
 
-    Raises:
-        OSError: the pilot's folder cannot be written; or what `write` raises.
+    Raises OSError: the pilot's folder cannot be written; or what `write` raises.
     """
     if not prologue.strip():
         return order.worker, order.environment

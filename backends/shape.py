@@ -15,10 +15,8 @@ class RequestParts(msgspec.Struct, frozen=True, kw_only=True):
     """`count` equal parts, each on one node."""
 
     count: int
-    part: TaskSize
-    """Its GPUs are whole ones."""
-    whole_nodes: bool = False
-    """Whether each part gets a node of its own, and all of it."""
+    part: TaskSize  # its GPUs are whole ones
+    whole_nodes: bool = False  # whether each part gets a node of its own, and all of it
 
     def held_by(self, nodes: Iterable[Node]) -> int:
         """How many parts our ones of these nodes hold when they are idle."""

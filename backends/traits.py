@@ -11,19 +11,15 @@ class Traits(Protocol):
     Of a type: what holds before it was asked, and in simulations. Of a backend: what it has told.
     """
 
-    time_resolution: int = 1
-    """To which it rounds `tr` up."""
-    slot_margin: int = 60
-    """By which a request must be shorter than a free slot to be started in it."""
+    time_resolution: int = 1  # to which it rounds `tr` up
+    slot_margin: int = 60  # by which a request must be shorter than a free slot to be started in it
     shrink_margin: int | None = None
     """Of a free slot that a request with a least time does not get when it is started there.
 
     None: the scheduler starts no request with less than its tr, or gives it less than the slot holds.
     """
-    can_reshape: bool = False
-    """Whether `reshape` changes queued requests, and `jobs` tells what they ask for."""
-    can_release: bool = False
-    """Whether `release` gives nodes of a running pilot back."""
+    can_reshape: bool = False  # whether `reshape` changes queued requests, and `jobs` tells what they ask for
+    can_release: bool = False  # whether `release` gives nodes of a running pilot back
 
     def learn(self, told: Traits) -> None:
         """Have the traits of another."""

@@ -34,18 +34,14 @@ class TakenOver(msgspec.Struct, frozen=True):
 
     bag: int
     done: int
-    to_run: int
-    """They wait there, or run."""
+    to_run: int  # they wait there, or run
 
 
 class Submitted(msgspec.Struct, frozen=True):
-    bag: int
-    """0: nothing was left to run, so there is no new bag."""
+    bag: int  # 0: nothing was left to run, so there is no new bag
     taken_over: list[TakenOver] = []
-    refused: int = 0
-    """Tasks that failed at once, since nothing can ever run them."""
-    reasons: list[str] = []
-    """Of the first of them, with the number of the task or the line of its file."""
+    refused: int = 0  # tasks that failed at once, since nothing can ever run them
+    reasons: list[str] = []  # of the first of them, with the number of the task or the line of its file
 
 
 class Submit(Question[Submitted], frozen=True):
@@ -55,10 +51,8 @@ class Submit(Question[Submitted], frozen=True):
     writes = True
 
     bag: BagInput
-    open: bool = False
-    """Whether tasks may be appended later."""
-    key: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    """As ClientKey; empty: none."""
+    open: bool = False  # whether tasks may be appended later
+    key: Annotated[str, msgspec.Meta(max_length=200)] = ""  # as ClientKey; empty: none
     resume: bool = False
     """Whether tasks that earlier bags of this name have done, or still have to run, are left out."""
     owner: Annotated[str, msgspec.Meta(max_length=64)] = ""
@@ -84,8 +78,7 @@ class ErrorExample(msgspec.Struct, frozen=True):
 
     task: int
     attempt: int
-    stderr: str | None = None
-    """The file, if a batch script names it."""
+    stderr: str | None = None  # the file, if a batch script names it
 
 
 class BagView(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,43 +94,31 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     done: int
     failed: int
     cancelled: int
-    retried: int
-    """Attempts that failed and were tried again."""
+    retried: int  # attempts that failed and were tried again
     submitted: Time
     ended: Time | None
     cpus: int
-    mean_runtime: Seconds | None
-    """Of the finished tasks; None before the first."""
-    output: str
-    """The folder of the tasks' output."""
-    open: bool = False
-    """Whether tasks may still be appended."""
-    events: int = 0
-    """The number of its last event (see BagEvents)."""
-    blocked: int = 0
-    """Tasks that wait for other tasks or bags."""
-    output_files: str = "each"
-    """`each`, `packed` or `none`, as in `BagSpec`."""
-    paused: str = ""
-    """Empty, or why nothing is started or bought for it, and what makes it go on."""
+    mean_runtime: Seconds | None  # of the finished tasks; None before the first
+    output: str  # the folder of the tasks' output
+    open: bool = False  # whether tasks may still be appended
+    events: int = 0  # the number of its last event (see BagEvents)
+    blocked: int = 0  # tasks that wait for other tasks or bags
+    output_files: str = "each"  # `each`, `packed` or `none`, as in `BagSpec`
+    paused: str = ""  # empty, or why nothing is started or bought for it, and what makes it go on
     held_off: str = ""
     """Why a site gets no request for its waiting tasks now, where requests have failed; empty: none has."""
-    halted: bool = False
-    """Whether it has paused by itself until its user lets it go on."""
+    halted: bool = False  # whether it has paused by itself until its user lets it go on
     evidence: ErrorExample | None = None
     """Where it is halted: one of its failed tasks, whose standard error tells more."""
-    jobs: bool = False
-    """Whether its tasks are jobs of `adaptor.shims`."""
+    jobs: bool = False  # whether its tasks are jobs of `adaptor.shims`
     forecast: ForecastView | None = None
     """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
 
 
 class Bags(msgspec.Struct, frozen=True):
     bags: list[BagView]
-    record: Record | None = None
-    """Of all bags; None: it was not asked for."""
-    others: int = 0
-    """Bags that the selector leaves out."""
+    record: Record | None = None  # of all bags; None: it was not asked for
+    others: int = 0  # bags that the selector leaves out
 
 
 class GetBags(Question[Bags], frozen=True):
@@ -148,8 +129,7 @@ class GetBags(Question[Bags], frozen=True):
     nothing = Bags([])
 
     selector: str = "all"
-    record: bool = False
-    """Whether the record of the forecasts is wanted too."""
+    record: bool = False  # whether the record of the forecasts is wanted too
 
 
 class GetLatestBags(Question[Bags], frozen=True):
@@ -185,21 +165,17 @@ class ChangeOptions(Question[list[int]], frozen=True, omit_defaults=True):
 
     bags: list[int]
     priority: Priority | None = None
-    max_running: AtLeast0 | None = None
-    """0: no limit any more."""
+    max_running: AtLeast0 | None = None  # 0: no limit any more
     retries: AtLeast0 | None = None
     max_fails: MostFails | None = None
-    time: float | None = None
-    """Seconds that a task is expected to take."""
+    time: float | None = None  # seconds that a task is expected to take
     timeout: TimeLimit | None = None
-    deadline: float | None = None
-    """Epoch seconds."""
+    deadline: float | None = None  # epoch seconds
     sites: tuple[str, ...] | None = None
     notify: tuple[str, ...] | None = None
     needs: OwnNeeds | None = None
     """What replaces that of all unfinished tasks; those that run go on with what they have."""
-    budget: float | None = None
-    """Credits, including what is used."""
+    budget: float | None = None  # credits, including what is used
 
 
 class Forget(Question[int], frozen=True):

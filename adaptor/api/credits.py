@@ -12,16 +12,12 @@ class CreditLine(msgspec.Struct, frozen=True, kw_only=True):
 
     bag: int | None = None
     site: str | None = None
-    period: str = ""
-    """`2026-11`, `2026-W47`, …; empty: since the journal began."""
-    budget: float | None = None
-    """None: it is only counted."""
-    used: float
-    """Charged for pilots that have ended."""
+    period: str = ""  # `2026-11`, `2026-W47`, …; empty: since the journal began
+    budget: float | None = None  # None: it is only counted
+    used: float  # charged for pilots that have ended
     wasted: float | None = None
     """Of what is used: idle slots, killed attempts, losing replicas. None: not told apart."""
-    reserved: float
-    """The most that pilots queued and running can cost."""
+    reserved: float  # the most that pilots queued and running can cost
     left: float | None = None
 
 
@@ -29,14 +25,10 @@ class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
     """What a site's time costs."""
 
     site: str
-    explicit: float
-    """Credits per processor-hour of formal requests."""
-    donated: float
-    """Of preemptible time on idle nodes."""
-    charging_unit: int
-    """Seconds; a begun one counts whole."""
-    gpu: float = 0.0
-    """Per GPU-hour of formal requests, besides the processors."""
+    explicit: float  # credits per processor-hour of formal requests
+    donated: float  # of preemptible time on idle nodes
+    charging_unit: int  # seconds; a begun one counts whole
+    gpu: float = 0.0  # per GPU-hour of formal requests, besides the processors
 
 
 class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,13 +36,10 @@ class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
 
     pilot: int
     site: str
-    reserved: float
-    """Credits."""
+    reserved: float  # credits
     submitted: Time
-    started: Time | None
-    """None: it is not known to have started."""
-    due: Time
-    """When it has certainly ended, and is settled."""
+    started: Time | None  # None: it is not known to have started
+    due: Time  # when it has certainly ended, and is settled
 
 
 class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,12 +47,9 @@ class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
 
     sites: list[CreditLine]
     bags: list[CreditLine]
-    prices: list[SitePrice]
-    """Known to the running daemon only."""
-    removed: list[RemovedPilotView] = []
-    """Known to the running daemon only."""
-    in_use: bool = True
-    """Whether a price or a budget is set; else credits only count processor-hours."""
+    prices: list[SitePrice]  # known to the running daemon only
+    removed: list[RemovedPilotView] = []  # known to the running daemon only
+    in_use: bool = True  # whether a price or a budget is set; else credits only count processor-hours
 
 
 class GetCredits(Question[CreditsView], frozen=True):
@@ -81,5 +67,4 @@ class SettleSite(Question[int], frozen=True):
     writes = True
 
     site: str
-    ended: float | None = None
-    """When they ended, epoch seconds; None: by what the daemon knows."""
+    ended: float | None = None  # when they ended, epoch seconds; None: by what the daemon knows

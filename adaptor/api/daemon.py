@@ -10,31 +10,22 @@ from adaptor.api.question import Question, Time
 class JournalView(msgspec.Struct, frozen=True, kw_only=True):
     """The journal's size and age."""
 
-    size: int
-    """Bytes of the file, and of what is not yet written into it."""
-    bags: int
-    """Those that are kept."""
-    oldest: Time | None
-    """When the oldest of them was submitted, epoch seconds."""
-    keep: float | None
-    """Seconds for which bags are kept after their end; None: until they are forgotten."""
-    compacting: bool
-    """Whether rows of forgotten bags are still being removed."""
+    size: int  # bytes of the file, and of what is not yet written into it
+    bags: int  # those that are kept
+    oldest: Time | None  # when the oldest of them was submitted, epoch seconds
+    keep: float | None  # seconds for which bags are kept after their end; None: until they are forgotten
+    compacting: bool  # whether rows of forgotten bags are still being removed
 
 
 class RatesView(msgspec.Struct, frozen=True, kw_only=True):
     """What the daemon did and took in the last seconds, an hour at most."""
 
     seconds: float
-    results: int
-    """Attempts that ended."""
-    journal_growth: int
-    """Bytes; below 0: it shrank."""
+    results: int  # attempts that ended
+    journal_growth: int  # bytes; below 0: it shrank
     scheduler_commands: int
-    cpu: float
-    """CPU seconds of the daemon and of the commands that it ran."""
-    memory: int
-    """Bytes of the daemon that are in memory now."""
+    cpu: float  # CPU seconds of the daemon and of the commands that it ran
+    memory: int  # bytes of the daemon that are in memory now
 
 
 class UpkeepView(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,37 +16,26 @@ from adaptor.forecast.estimate import Estimate
 class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """When a bag will end, and what it will cost."""
 
-    cost: Estimate | None
-    """Credits in the end; None: it does not pay, or too little is known yet."""
-    end: TimeInterval | None
-    """None while nothing is there or asked for that could end it."""
-    blind: bool = False
-    """Whether too little is known of its tasks to plan by the end."""
+    cost: Estimate | None  # credits in the end; None: it does not pay, or too little is known yet
+    end: TimeInterval | None  # None while nothing is there or asked for that could end it
+    blind: bool = False  # whether too little is known of its tasks to plan by the end
     deadline: Time | None
-    in_file_order: bool = False
-    """Whether the tasks that have run are no random sample of the bag."""
+    in_file_order: bool = False  # whether the tasks that have run are no random sample of the bag
 
 
 class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """The first forecast of a bag, which is judged, and what came."""
 
     made: Time
-    finished: int
-    """Tasks with a result by then."""
-    tasks: int
-    """Tasks that had a result by then, or could still get one."""
-    cost: Estimate | None
-    """Credits in the end; None: the bag does not pay."""
+    finished: int  # tasks with a result by then
+    tasks: int  # tasks that had a result by then, or could still get one
+    cost: Estimate | None  # credits in the end; None: the bag does not pay
     end: TimeInterval
-    final_cost: float | None
-    """None until the bag has ended and its pilots are settled."""
-    final_end: Time | None
-    """None while the bag runs."""
-    cost_held: bool | None
-    """None: that is not known yet, or the bag does not count."""
+    final_cost: float | None  # None until the bag has ended and its pilots are settled
+    final_end: Time | None  # None while the bag runs
+    cost_held: bool | None  # None: that is not known yet, or the bag does not count
     end_held: bool | None
-    not_counted: str
-    """Why the bag does not count; empty: it does."""
+    not_counted: str  # why the bag does not count; empty: it does
 
 
 class PlannedRequest(msgspec.Struct, frozen=True):
@@ -55,8 +44,7 @@ class PlannedRequest(msgspec.Struct, frozen=True):
     site: str
     p: int
     tr: WholeSeconds
-    start: Time | None
-    """As planned by time limits; None: the heuristic does not look."""
+    start: Time | None  # as planned by time limits; None: the heuristic does not look
     reason: str
 
 
@@ -66,23 +54,16 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     now: Time
     tasks: int
     requests: list[PlannedRequest]
-    withheld: dict[str, str]
-    """By site: why it would make no request now."""
-    end: TimeInterval | None
-    """None: no end can be seen."""
-    work: Estimate
-    """Processor-seconds of all tasks."""
-    credits: Estimate | None
-    """For that work; None: no price and no budget is set."""
+    withheld: dict[str, str]  # by site: why it would make no request now
+    end: TimeInterval | None  # None: no end can be seen
+    work: Estimate  # processor-seconds of all tasks
+    credits: Estimate | None  # for that work; None: no price and no budget is set
     choices: list[Line] = []
     """As a quote offers them, from the cheapest slots to the fastest. Empty: no price is set, nothing is
     known of how long tasks take, or the extra `quotes` is not installed."""
-    known: bool = False
-    """Whether earlier bags tell enough for a quote without a sample."""
-    earlier: list[str] = []
-    """What earlier bags of the same kinds say, a sentence each."""
-    problems: dict[str, str]
-    """By site: why its queue could not be read."""
+    known: bool = False  # whether earlier bags tell enough for a quote without a sample
+    earlier: list[str] = []  # what earlier bags of the same kinds say, a sentence each
+    problems: dict[str, str]  # by site: why its queue could not be read
 
 
 class GetPlan(Question[PlanView], frozen=True):
@@ -111,54 +92,36 @@ class StartChoice(msgspec.Struct, frozen=True, kw_only=True):
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How earlier forecasts of starts held at a site."""
 
-    starts: int
-    """Jobs of anyone that were seen to wait and to start; or own requests."""
+    starts: int  # jobs of anyone that were seen to wait and to start; or own requests
     held: int
     """Those of them that started in their interval; of own requests, within 10 minutes of their plan."""
-    error: Seconds
-    """The median distance from the expected, or the planned, start."""
-    own: bool = False
-    """Whether it is of own requests, as too few other starts were seen."""
+    error: Seconds  # the median distance from the expected, or the planned, start
+    own: bool = False  # whether it is of own requests, as too few other starts were seen
 
 
 class StartView(msgspec.Struct, frozen=True, kw_only=True):
     """When a request would start at one place, or a job will."""
 
     site: str
-    partition: str = ""
-    """By its name at the site, where requests choose one; empty: the site has only one."""
-    observed: Time | None
-    """When its queue was read; None where it could not be."""
-    at: Time | None = None
-    """When the request is made; None: of a job that is there already."""
+    partition: str = ""  # by its name at the site, where requests choose one; empty: the site has only one
+    observed: Time | None  # when its queue was read; None where it could not be
+    at: Time | None = None  # when the request is made; None: of a job that is there already
     processors: int | None = None
     tr: Seconds | None = None
-    memory: Bytes | None = None
-    """Of each node."""
-    job: str = ""
-    """The job that was asked for; empty: it is a request."""
-    standing: JobStanding | None = None
-    """Of that job."""
-    started: Time | None = None
-    """Of a job that runs or has ended; None: not known."""
+    memory: Bytes | None = None  # of each node
+    job: str = ""  # the job that was asked for; empty: it is a request
+    standing: JobStanding | None = None  # of that job
+    started: Time | None = None  # of a job that runs or has ended; None: not known
     planned: Time | None = None
     """If all jobs run to their limits, and none that comes later starts before it; None: never."""
-    start: TimeInterval | None = None
-    """None: no start can be foreseen."""
-    scheduler: Time | None = None
-    """The scheduler's own estimate of a job's start; None: it has none."""
-    reason: str = ""
-    """Why it starts then, one sentence."""
-    choices: list[StartChoice] = []
-    """A shorter and a narrower request that start sooner."""
-    remarks: list[str] = []
-    """What the answer leaves out."""
-    record: StartRecord | None = None
-    """None: too little is known."""
-    never: str = ""
-    """Empty, or why no such request can ever start there."""
-    problem: str = ""
-    """Empty, or why the queue could not be read."""
+    start: TimeInterval | None = None  # None: no start can be foreseen
+    scheduler: Time | None = None  # the scheduler's own estimate of a job's start; None: it has none
+    reason: str = ""  # why it starts then, one sentence
+    choices: list[StartChoice] = []  # a shorter and a narrower request that start sooner
+    remarks: list[str] = []  # what the answer leaves out
+    record: StartRecord | None = None  # None: too little is known
+    never: str = ""  # empty, or why no such request can ever start there
+    problem: str = ""  # empty, or why the queue could not be read
 
     @property
     def place(self) -> str:
@@ -172,12 +135,8 @@ class GetStart(Question[list[StartView]], frozen=True, kw_only=True):
     for_keys = KeyAccess.PUBLIC
     takes_time = True
 
-    request: AskedRequest | None = None
-    """None: `job` is asked for."""
+    request: AskedRequest | None = None  # None: `job` is asked for
     job: str = ""
-    site: str = ""
-    """Empty: all."""
-    partition: str = ""
-    """Empty: all of the site."""
-    at: Time | None = None
-    """When the request is made; None: now."""
+    site: str = ""  # empty: all
+    partition: str = ""  # empty: all of the site
+    at: Time | None = None  # when the request is made; None: now

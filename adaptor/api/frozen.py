@@ -28,21 +28,15 @@ class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     host: str
-    version: str
-    """Of the package."""
+    version: str  # of the package
     started: Time = 0.0
     state_directory: str = ""
     workers: int = 0
-    unfinished: int | None = None
-    """Bags that have not ended; None: it does not say."""
-    stalled: str = ""
-    """Empty, or why nothing can be written down now (a full disk)."""
-    until_idle: bool = False
-    """Whether it ends when all bags have ended."""
-    config_file: str = ""
-    """Of the configuration; empty: there was none."""
-    config_digest: str = ""
-    """Of its content when it was loaded; empty: there was none."""
+    unfinished: int | None = None  # bags that have not ended; None: it does not say
+    stalled: str = ""  # empty, or why nothing can be written down now (a full disk)
+    until_idle: bool = False  # whether it ends when all bags have ended
+    config_file: str = ""  # of the configuration; empty: there was none
+    config_digest: str = ""  # of its content when it was loaded; empty: there was none
     config_problem: str = ""
     """Why the last reload failed after all, so that the one before it goes on; empty: it did not."""
 
@@ -65,12 +59,10 @@ class Reloading(msgspec.Struct, frozen=True):
 
     file: str = ""
     digest: str = ""
-    added: list[str] = []
-    """Sites."""
+    added: list[str] = []  # sites
     removed: list[str] = []
     changed: list[str] = []
-    others: list[str] = []
-    """Other sections of the file."""
+    others: list[str] = []  # other sections of the file
 
     @property
     def any(self) -> bool:

@@ -26,10 +26,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     canary: Annotated[int, msgspec.Meta(ge=1)] = 3
     """Tasks of each bag that must succeed before more start, at least."""
     read_only: bool = False
-    all_bags: bool = False
-    """Whether it may read the bags of others too."""
-    until: Time | None = None
-    """When it ends; its bags go on."""
+    all_bags: bool = False  # whether it may read the bags of others too
+    until: Time | None = None  # when it ends; its bags go on
 
 
 class KeyView(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +36,11 @@ class KeyView(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     grant: Grant
     revoked: bool
-    used: float
-    """Credits, of forgotten bags too."""
+    used: float  # credits, of forgotten bags too
     reserved: float
     left: float
-    held: int
-    """Processors of its pilots, queued and running."""
-    bags: int
-    """Submitted with it, forgotten ones included."""
+    held: int  # processors of its pilots, queued and running
+    bags: int  # submitted with it, forgotten ones included
 
 
 class GetKeys(Question[list[KeyView]], frozen=True):

@@ -34,13 +34,11 @@ class QueuePicture(msgspec.Struct, frozen=True, kw_only=True):
     """A site's queue as the daemon last observed it, without any name."""
 
     site: str
-    partition: str = ""
-    """By its name at the site, where requests choose one; empty: the site has only one."""
+    partition: str = ""  # by its name at the site, where requests choose one; empty: the site has only one
     observed: float | None
     """None: it was never read. It is read while tasks wait."""
     processors: int
-    steps: list[QueueStep]
-    """From `observed` on; the last step has no end."""
+    steps: list[QueueStep]  # from `observed` on; the last step has no end
     starts: list[OwnStart]
 
     @property
@@ -65,8 +63,7 @@ class AttemptSpan(msgspec.Struct, frozen=True, array_like=True):
     task: int
     processors: int
     started: float
-    ended: float | None
-    """None: it runs."""
+    ended: float | None  # None: it runs
     use: AttemptUse
 
 
@@ -76,16 +73,14 @@ class BusyTime(msgspec.Struct, frozen=True, array_like=True):
     pilot: int
     use: AttemptUse
     begin: float
-    width: float
-    """Seconds of a part."""
+    width: float  # seconds of a part
     processors: list[float]
 
 
 class Picture(msgspec.Struct, frozen=True):
     queues: list[QueuePicture]
     learned: list[LearnedRuntime]
-    running: list[AttemptSpan]
-    """Those that have run longest, at most 2,000."""
+    running: list[AttemptSpan]  # those that have run longest, at most 2,000
 
 
 class GetPicture(Question[Picture], frozen=True):
@@ -94,10 +89,8 @@ class GetPicture(Question[Picture], frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True):
-    spans: list[AttemptSpan]
-    """Empty if there are more than were asked for."""
-    busy: list[BusyTime]
-    """Empty if `spans` has them one by one."""
+    spans: list[AttemptSpan]  # empty if there are more than were asked for
+    busy: list[BusyTime]  # empty if `spans` has them one by one
 
 
 class GetActivity(Question[Activity], frozen=True):

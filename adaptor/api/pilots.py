@@ -14,44 +14,32 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     site: str
-    job: str | None
-    """The scheduler's id."""
-    state: StateName
-    """A word of `PilotState`."""
+    job: str | None  # the scheduler's id
+    state: StateName  # a word of `PilotState`
     p: int
     tr: WholeSeconds
-    node: str
-    """The donated node; empty: a formal request."""
-    partition: str = ""
-    """In which it was submitted, by its name at the site; empty: the site has only one."""
+    node: str  # the donated node; empty: a formal request
+    partition: str = ""  # in which it was submitted, by its name at the site; empty: the site has only one
     submitted: Time
     predicted_start: Time | None
     started: Time | None
     ended: Time | None
     reclaim_time: Seconds | None
     """Seconds until a donated node was free for a local job; None: no reclaim, or not known."""
-    reason: str
-    """Why it was issued."""
-    end_reason: str
-    """Why it was withdrawn, refused, or ended, where that is known."""
-    used: Seconds
-    """Processor-seconds of attempts that were recorded as a result."""
-    wasted: Seconds
-    """Processor-seconds that it held without that."""
-    workers: int
-    """Workers connected now."""
-    note: str
-    """What the user should know of it now, for instance that no worker has reached the daemon."""
+    reason: str  # why it was issued
+    end_reason: str  # why it was withdrawn, refused, or ended, where that is known
+    used: Seconds  # processor-seconds of attempts that were recorded as a result
+    wasted: Seconds  # processor-seconds that it held without that
+    workers: int  # workers connected now
+    note: str  # what the user should know of it now, for instance that no worker has reached the daemon
 
 
 class GetPilots(Question[list[PilotRecord]], frozen=True):
     kept = True
     nothing: ClassVar[list[PilotRecord]] = []
 
-    ended: bool = False
-    """Whether the ended ones are wanted too."""
-    since: float = 0.0
-    """Of the ended ones only those that ended at this time or later, epoch seconds."""
+    ended: bool = False  # whether the ended ones are wanted too
+    since: float = 0.0  # of the ended ones only those that ended at this time or later, epoch seconds
 
 
 ExplanationKind = Literal[
@@ -80,17 +68,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     time: Time
     site: str
-    subject: str
-    """`pilot 12`, `bag 3` or the site's name."""
+    subject: str  # `pilot 12`, `bag 3` or the site's name
     kind: ExplanationKind
-    text: str
-    """One sentence with the numbers."""
+    text: str  # one sentence with the numbers
 
 
 class Why(msgspec.Struct, frozen=True):
     lines: list[Explanation]
-    last: int = 0
-    """The number of the newest line."""
+    last: int = 0  # the number of the newest line
 
 
 class GetWhy(Question[Why], frozen=True):
@@ -103,7 +88,5 @@ class GetWhy(Question[Why], frozen=True):
     bag: int | None = None
     pilot: int | None = None
     limit: int = 20
-    kinds: list[str] = msgspec.field(default_factory=list)
-    """Of `ExplanationKind`; empty: all."""
-    after: int = 0
-    """Only decisions that were written after the one of this number."""
+    kinds: list[str] = msgspec.field(default_factory=list)  # of `ExplanationKind`; empty: all
+    after: int = 0  # only decisions that were written after the one of this number

@@ -27,19 +27,14 @@ class Meaning(Enum):
     TIME = "time"
     DURATION = "duration"
     BYTES = "bytes"
-    COUNT = "count"
-    """Of things, or a number of one."""
-    STATE = "state"
-    """No number: a word that has a colour."""
+    COUNT = "count"  # of things, or a number of one
+    STATE = "state"  # no number: a word that has a colour
     PLAIN = "plain"
 
 
-Time = Annotated[float, Meaning.TIME]
-"""Epoch seconds; people see local time, `--json` ISO 8601 in UTC."""
-WholeSeconds = Annotated[int, Meaning.DURATION]
-"""Whole seconds; `--json` has a float, as of all durations."""
-Seconds = Annotated[float, Meaning.DURATION]
-"""Seconds that pass."""
+Time = Annotated[float, Meaning.TIME]  # epoch seconds; people see local time, `--json` ISO 8601 in UTC
+WholeSeconds = Annotated[int, Meaning.DURATION]  # whole seconds; `--json` has a float, as of all durations
+Seconds = Annotated[float, Meaning.DURATION]  # seconds that pass
 Bytes = Annotated[int, Meaning.BYTES]
 StateName = Annotated[str, Meaning.STATE]
 TimeInterval = Annotated[Estimate, Meaning.TIME]
@@ -77,27 +72,20 @@ class KeyAccess(Enum):
     """What a key with a grant (`api/grants.py`) may ask."""
 
     CLOSED = "closed"
-    PUBLIC = "public"
-    """What says nothing of bags."""
-    READ = "read"
-    """What shows bags: its own, which the question names."""
-    CHANGE = "change"
-    """The same, and the journal keeps a line of it; not with a grant that is read-only."""
+    PUBLIC = "public"  # what says nothing of bags
+    READ = "read"  # what shows bags: its own, which the question names
+    CHANGE = "change"  # the same, and the journal keeps a line of it; not with a grant that is read-only
 
 
 class Question(msgspec.Struct, Generic[A], frozen=True, tag=True):
     """What a client asks; `A` is the answer."""
 
-    for_keys: ClassVar[KeyAccess] = KeyAccess.CLOSED
-    """Whether a key with a grant may ask it."""
-    kept: ClassVar[bool] = False
-    """Whether the journal answers it where no daemon runs."""
-    nothing: ClassVar[Any] = None
-    """The answer where nothing was ever submitted; None: that is a failure."""
+    for_keys: ClassVar[KeyAccess] = KeyAccess.CLOSED  # whether a key with a grant may ask it
+    kept: ClassVar[bool] = False  # whether the journal answers it where no daemon runs
+    nothing: ClassVar[Any] = None  # the answer where nothing was ever submitted; None: that is a failure
     takes_time: ClassVar[bool] = False
     """Whether schedulers are asked, queues are planned, events are awaited or many tasks changed for it."""
-    writes: ClassVar[bool] = False
-    """Whether the journal has to be written for it."""
+    writes: ClassVar[bool] = False  # whether the journal has to be written for it
     any_version: ClassVar[bool] = False
     """Whether a daemon of any version answers it, as `adaptor/api/frozen.py` says."""
 
@@ -111,8 +99,7 @@ class Failure(msgspec.Struct, frozen=True):
     """Why a question was not served."""
 
     message: str
-    usage: bool = False
-    """Whether the question itself was at fault (exit code 2)."""
+    usage: bool = False  # whether the question itself was at fault (exit code 2)
 
 
 class Handlers(Generic[_Context]):
@@ -175,8 +162,7 @@ def encode_answer(answer: object) -> bytes:
 def decode_question(data: bytes, *, same: bool = True) -> Question[Any]:
     """The question; `same`: whether the client speaks the same `PROTOCOL`, so that it may ask anything.
 
-    Raises:
-        msgspec.DecodeError: it is anything else.
+    Raises msgspec.DecodeError: it is anything else.
     """
     return decoded((_questions() if same else _of_any_version()).decode, data)
 

@@ -18,18 +18,13 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """The sums of a report."""
 
     requests: int
-    donations: int = 0
-    """Nodes that were donated, without a formal request."""
-    paid: float
-    """Processor-seconds held by pilots."""
+    donations: int = 0  # nodes that were donated, without a formal request
+    paid: float  # processor-seconds held by pilots
     used: float
     wasted: float
-    turnaround: float | None
-    """From submission to the last result; None while the bag runs."""
-    first_result: float | None
-    """From submission to the first result."""
-    gpu_paid: float = 0.0
-    """GPU-seconds held by pilots."""
+    turnaround: float | None  # from submission to the last result; None while the bag runs
+    first_result: float | None  # from submission to the first result
+    gpu_paid: float = 0.0  # GPU-seconds held by pilots
 
 
 class MeasuredView(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,22 +33,16 @@ class MeasuredView(msgspec.Struct, frozen=True, kw_only=True):
     Tasks with needs of their own, or that ran out of memory, are left out.
     """
 
-    task: TaskSize
-    """What each was given."""
-    sites: list[str]
-    """On which they may run; empty: any."""
+    task: TaskSize  # what each was given
+    sites: list[str]  # on which they may run; empty: any
     done: int
-    wall: float
-    """Of all results together."""
+    wall: float  # of all results together
     longest: float
-    cpu: float
-    """Of all results together."""
-    memory: int
-    """Bytes, the largest of all; 0: not known."""
+    cpu: float  # of all results together
+    memory: int  # bytes, the largest of all; 0: not known
     first_tr: float | None
     """Of the first formal request that ran any; None: there was none, or tasks differ in what they need."""
-    paid: float
-    """Processor-seconds of its pilots."""
+    paid: float  # processor-seconds of its pilots
     used: float
 
 
@@ -63,16 +52,12 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     bag: BagView
     requests: list[PilotRecord]
     totals: Totals
-    credits: CreditLine | None = None
-    """None: it has cost nothing yet and has no budget."""
-    donation: DonationView | None = None
-    """None: none of its tasks ever ran on a donated node."""
+    credits: CreditLine | None = None  # None: it has cost nothing yet and has no budget
+    donation: DonationView | None = None  # None: none of its tasks ever ran on a donated node
     first_forecast: FirstForecastView | None = None
     """None: none was made, as for all bags that share their pilots."""
-    forecast_record: Record | None = None
-    """Of all bags; None: this one has no forecast."""
-    advice: list[str] = []
-    """What would have been better to ask for, where that was asked."""
+    forecast_record: Record | None = None  # of all bags; None: this one has no forecast
+    advice: list[str] = []  # what would have been better to ask for, where that was asked
 
 
 class GetReport(Question[BagReport], frozen=True):
@@ -84,8 +69,7 @@ class GetReport(Question[BagReport], frozen=True):
 
 class AdviceView(msgspec.Struct, frozen=True):
     measured: MeasuredView
-    lines: list[str]
-    """Empty where no daemon has computed them: `adaptor.advice`."""
+    lines: list[str]  # empty where no daemon has computed them: `adaptor.advice`
 
 
 class GetAdvice(Question[AdviceView], frozen=True):

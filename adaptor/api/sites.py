@@ -11,24 +11,16 @@ from adaptor.resources import TaskSize
 class DonationView(msgspec.Struct, frozen=True, kw_only=True):
     """Donated nodes of a site, or of a bag, and what they were used for."""
 
-    nodes: int
-    """Donated now."""
-    donations: int
-    """Since the journal began, or for a bag; a node counts each time that it is donated."""
+    nodes: int  # donated now
+    donations: int  # since the journal began, or for a bag; a node counts each time that it is donated
     held: float
     """Processor-seconds: of a site all that donated nodes held, of a bag what its tasks held there."""
-    used: float
-    """Of attempts that were recorded as a result."""
-    lost: float
-    """Of attempts that were aborted because their node was wanted."""
-    reclaims: int
-    """Donations that ended because a local job needed the node."""
-    latency: float | None
-    """Seconds until such a node was free, the median; None: no reclaim, or not known."""
-    slowest: float | None
-    """The longest of these times, seconds."""
-    idle: int | None = None
-    """Idle nodes that are not donated, as last seen; None: not known."""
+    used: float  # of attempts that were recorded as a result
+    lost: float  # of attempts that were aborted because their node was wanted
+    reclaims: int  # donations that ended because a local job needed the node
+    latency: float | None  # seconds until such a node was free, the median; None: no reclaim, or not known
+    slowest: float | None  # the longest of these times, seconds
+    idle: int | None = None  # idle nodes that are not donated, as last seen; None: not known
     reason: str = ""
     """Why no more nodes are donated although tasks wait; empty: no task waits, or nothing prevents it."""
 
@@ -36,11 +28,9 @@ class DonationView(msgspec.Struct, frozen=True, kw_only=True):
 class GpuTotals(msgspec.Struct, frozen=True, kw_only=True):
     """GPUs of one type on the nodes of a site that are in service."""
 
-    type: str
-    """Empty: the scheduler gives them no type."""
+    type: str  # empty: the scheduler gives them no type
     total: int
-    free: int
-    """Held by no running job; a request may get them only with processors of the same node."""
+    free: int  # held by no running job; a request may get them only with processors of the same node
 
 
 class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,15 +40,11 @@ class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
     max_pending_requests: int | None
     max_proc: int | None
     max_tr: Seconds | None
-    queued: int = 0
-    """Own requests queued, and running."""
+    queued: int = 0  # own requests queued, and running
     running: int = 0
-    held: int = 0
-    """Processors of own requests that run."""
-    processors: int | None = None
-    """In service; None while its queue was never read."""
-    closed: str = ""
-    """Why it starts no jobs now; empty: it does."""
+    held: int = 0  # processors of own requests that run
+    processors: int | None = None  # in service; None while its queue was never read
+    closed: str = ""  # why it starts no jobs now; empty: it does
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,28 +56,19 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     max_pending_requests: int | None
     max_proc: int | None
     max_tr: Seconds | None
-    queued: int
-    """Own requests queued, and running."""
+    queued: int  # own requests queued, and running
     running: int
-    processors: int | None
-    """In service at the site; None while its queue was never read."""
+    processors: int | None  # in service at the site; None while its queue was never read
     gpus: list[GpuTotals] = []
-    observed: Time | None
-    """When the queue was last read; it is, while tasks wait."""
-    problem: str
-    """Empty, or why the site cannot be used now."""
-    since: Time | None = None
-    """Since when it has not answered; None: it does, or is not asked."""
-    held: int = 0
-    """Processors of own requests that run."""
+    observed: Time | None  # when the queue was last read; it is, while tasks wait
+    problem: str  # empty, or why the site cannot be used now
+    since: Time | None = None  # since when it has not answered; None: it does, or is not asked
+    held: int = 0  # processors of own requests that run
     late: Seconds | None = None
     """Seconds by which requests have lately started later than predicted; None before the first."""
-    partitions: list[PartitionView] = []
-    """Those among which requests choose; empty: the site has only one."""
-    donation: DonationView | None = None
-    """None: no node was ever donated there, and none is to be."""
-    policy: str = ""
-    """What the operator of the login node allows there; empty: nothing is said."""
+    partitions: list[PartitionView] = []  # those among which requests choose; empty: the site has only one
+    donation: DonationView | None = None  # None: no node was ever donated there, and none is to be
+    policy: str = ""  # what the operator of the login node allows there; empty: nothing is said
 
 
 class GetSites(Question[list[SiteView]], frozen=True):
@@ -109,37 +86,28 @@ class SlotView(msgspec.Struct, frozen=True, kw_only=True):
     """A free slot, and the largest request that takes it without delaying anyone."""
 
     start: Time
-    end: Time | None
-    """None: it has no end."""
+    end: Time | None  # None: it has no end
     processors: int
-    p: int | None
-    """None where no request fits into it."""
+    p: int | None  # None where no request fits into it
     tr: WholeSeconds | None
-    tasks: int | None = None
-    """That run in that request at the same time; None: for no task in particular."""
+    tasks: int | None = None  # that run in that request at the same time; None: for no task in particular
 
 
 class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
     """One site in `adaptor site slots`."""
 
     site: str
-    partition: str = ""
-    """By its name at the site, where requests choose one; empty: the site has only one."""
-    observed: Time | None
-    """When its queue was read; None where it could not be."""
-    processors: int
-    """In service at the site."""
+    partition: str = ""  # by its name at the site, where requests choose one; empty: the site has only one
+    observed: Time | None  # when its queue was read; None where it could not be
+    processors: int  # in service at the site
     gpus: list[GpuTotals] = []
-    task: TaskSize | None = None
-    """For tasks of which size the slots are; None: of one processor."""
-    no_room: str = ""
-    """Empty, or why no node of the site can ever run such a task."""
+    task: TaskSize | None = None  # for tasks of which size the slots are; None: of one processor
+    no_room: str = ""  # empty, or why no node of the site can ever run such a task
     free: list[FreeStep]
     """Free processors over time, next to all running and planned jobs; the last step has no end."""
     slots: list[SlotView]
     """All maximal ones by their start; they overlap, so the requests are choices and not a plan."""
-    problem: str
-    """Empty, or why the queue could not be read."""
+    problem: str  # empty, or why the queue could not be read
 
 
 class GetSlots(Question[list[SlotsView]], frozen=True):
@@ -148,5 +116,4 @@ class GetSlots(Question[list[SlotsView]], frozen=True):
     takes_time = True
 
     sites: list[str] = msgspec.field(default_factory=list)
-    task: TaskSize | None = None
-    """For tasks of this size; None: of one processor."""
+    task: TaskSize | None = None  # for tasks of this size; None: of one processor

@@ -13,24 +13,19 @@ from adaptor.resources import OwnNeeds
 class TaskInput(msgspec.Struct, frozen=True, array_like=True):
     """One task of a new bag."""
 
-    command: str | list[str]
-    """A shell line, or the arguments of a program that is started without a shell."""
+    command: str | list[str]  # a shell line, or the arguments of a program that is started without a shell
     name: str | None = None
     cwd: str | None = None
     environment: dict[str, str] | None = None
-    id: str | None = None
-    """By which other tasks of the bag name it in `after`."""
+    id: str | None = None  # by which other tasks of the bag name it in `after`
     after: tuple[int | str, ...] = ()
     """Numbers or ids of tasks of the bag that must be done before it starts; if one of them fails or is
     cancelled, so is this task."""
-    after_any: tuple[int | str, ...] = ()
-    """The same of tasks that must have ended, however."""
+    after_any: tuple[int | str, ...] = ()  # the same of tasks that must have ended, however
     call: bytes | None = None
     """A pickled call in place of the command, which is then its name for people; see `protocol.calls`."""
-    needs: OwnNeeds | None = None
-    """What it needs in place of what its bag says; None: nothing."""
-    line: int = 0
-    """The line of its file, if that does not follow from its number; 0: it does."""
+    needs: OwnNeeds | None = None  # what it needs in place of what its bag says; None: nothing
+    line: int = 0  # the line of its file, if that does not follow from its number; 0: it does
 
 
 ClientKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -50,21 +45,17 @@ class Stage(Question[int], frozen=True):
     writes = True
 
     key: ClientKey
-    first: TaskNumber
-    """The number of the first of them."""
+    first: TaskNumber  # the number of the first of them
     tasks: list[TaskInput]
-    taken: tuple[TaskNumber, ...] = ()
-    """As of `BagInput`."""
+    taken: tuple[TaskNumber, ...] = ()  # as of `BagInput`
 
 
 class Appended(msgspec.Struct, frozen=True):
-    first: int
-    """The number of the first of the tasks."""
+    first: int  # the number of the first of the tasks
     tasks: int
     refused: int = 0
     """Tasks that failed at once, since nothing can ever run them; not told again of a repeated append."""
-    reasons: list[str] = []
-    """Of the first of them, as in Submitted."""
+    reasons: list[str] = []  # of the first of them, as in Submitted
 
 
 class Append(Question[Appended], frozen=True):
@@ -87,8 +78,7 @@ class AppendCalls(Question[None], frozen=True):
     writes = True
 
     bag: TaskNumber
-    first: TaskNumber
-    """The number of the first of them."""
+    first: TaskNumber  # the number of the first of them
     calls: list[TaskInput]
 
 
@@ -96,10 +86,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task as a job of `adaptor.shims`."""
 
     number: int
-    array: int | None = None
-    """The number of its array; None: it is no element of one."""
-    index: str | None = None
-    """In its array."""
+    array: int | None = None  # the number of its array; None: it is no element of one
+    index: str | None = None  # in its array
     submitted: Time
     cpus: int
     limit: Seconds | None
@@ -112,36 +100,29 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     bag: int
     task: int
     name: str | None
-    state: StateName
-    """waiting, running, done, failed or cancelled."""
+    state: StateName  # waiting, running, done, failed or cancelled
     command: str
-    attempts: int
-    """Replicas among them."""
+    attempts: int  # replicas among them
     replicas: int = 0
     """Attempts in addition to the one that counts: a second one on an idle processor, or one thought to be
     lost."""
-    attempt: int = 0
-    """The one that the rest is about: its result, else its newest; 0: none has begun."""
-    retries: int
-    """Failed attempts that were charged."""
+    attempt: int = 0  # the one that the rest is about: its result, else its newest; 0: none has begun
+    retries: int  # failed attempts that were charged
     exit_code: int | None
     signal: int | None
-    error: str | None
-    """Why it failed, in words, where exit code and signal do not say it."""
+    error: str | None  # why it failed, in words, where exit code and signal do not say it
     wall: Seconds | None
     cpu: Seconds | None
     peak_memory: Bytes | None
     started: Time | None
     ended: Time | None
     node: str | None
-    peak_gpu_memory: Bytes | None
-    """Bytes on all its GPUs together; None: it had none, or nothing measured it."""
+    peak_gpu_memory: Bytes | None  # bytes on all its GPUs together; None: it had none, or nothing measured it
     stdout: str | None = None
     """Path of its file, or of the archive that holds it; None where the task wrote nothing. The command line
     looks for it: the daemon asks no file system."""
     stderr: str | None = None
-    job: JobView | None = None
-    """None: it is no job of `adaptor.shims`."""
+    job: JobView | None = None  # None: it is no job of `adaptor.shims`
 
 
 class GetTasks(Question[list[TaskView]], frozen=True):
@@ -155,56 +136,44 @@ class GetTasks(Question[list[TaskView]], frozen=True):
     """Words of `TaskView.state`; empty: all. Waiting ones that a worker holds are among the running."""
     after: int = -1
     limit: int = 2_000
-    numbers: list[int] | None = None
-    """Only these; None: all."""
+    numbers: list[int] | None = None  # only these; None: all
 
 
 class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
     """The last event of a task: it ended, or its user put it back."""
 
     task: int
-    event: int
-    """Its number among the events of the bag."""
-    state: str
-    """A word of `TaskState`; of a task that was put back its present state."""
+    event: int  # its number among the events of the bag
+    state: str  # a word of `TaskState`; of a task that was put back its present state
     attempt: int
     """The attempt that is its result, else the newest; 0: none. Its output is in `<task>.out`, `<task>.err`,
     from the second attempt on in `<task>.<attempt>.out`, `<task>.<attempt>.err`."""
     exit_code: int | None
     signal: int | None
-    error: str | None
-    """Why it failed, in words, where exit code and signal do not say it."""
+    error: str | None  # why it failed, in words, where exit code and signal do not say it
     started: Time | None
     wall: float | None
     node: str | None
-    answer: bytes | None = None
-    """The result of a call (`protocol.calls`)."""
+    answer: bytes | None = None  # the result of a call (`protocol.calls`)
 
 
 class BagEvents(msgspec.Struct, frozen=True, kw_only=True):
     """What has changed in a bag since an event."""
 
     bag: int
-    last: int
-    """The event to go on after."""
-    more: bool
-    """Whether there are more events by now: ask again."""
+    last: int  # the event to go on after
+    more: bool  # whether there are more events by now: ask again
     open: bool
-    ended: bool
-    """Whether all tasks have ended and the bag is closed."""
-    total: int
-    """Its tasks by now, and how many of them are done, have failed, were cancelled."""
+    ended: bool  # whether all tasks have ended and the bag is closed
+    total: int  # its tasks by now, and how many of them are done, have failed, were cancelled
     done: int
     failed: int
     cancelled: int
-    output: str
-    """The folder of the tasks' output."""
-    tasks: list[TaskEvent]
-    """In the order of the events; each task once, with its last event."""
+    output: str  # the folder of the tasks' output
+    tasks: list[TaskEvent]  # in the order of the events; each task once, with its last event
 
 
-LONGEST_POLL = 30.0
-"""Seconds."""
+LONGEST_POLL = 30.0  # seconds
 
 
 class GetEvents(Question[list[BagEvents]], frozen=True):
@@ -216,12 +185,9 @@ class GetEvents(Question[list[BagEvents]], frozen=True):
 
     since: Annotated[dict[TaskNumber, TaskNumber], msgspec.Meta(min_length=1, max_length=1000)]
     """By bag: the last event that is known; 0: none."""
-    wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_POLL)] = 0.0
-    """Seconds to wait for an event."""
-    most: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
-    """Tasks in the answer, at most."""
-    follow: bool = False
-    """Whether more answers come as more happens, until one has nothing `after` it."""
+    wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_POLL)] = 0.0  # seconds to wait for an event
+    most: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000  # tasks in the answer, at most
+    follow: bool = False  # whether more answers come as more happens, until one has nothing `after` it
 
     def after(self, answer: list[BagEvents]) -> GetEvents | None:
         """The question that goes on behind an answer; None: all bags have ended, and no events are left."""
@@ -238,10 +204,8 @@ class Cancel(Question[int], frozen=True):
     takes_time = True
 
     bags: list[int]
-    tasks: list[TaskNumber] | None = None
-    """Only these tasks, and an open bag stays open."""
-    unstarted: bool = False
-    """Only those of them that have not started."""
+    tasks: list[TaskNumber] | None = None  # only these tasks, and an open bag stays open
+    unstarted: bool = False  # only those of them that have not started
 
 
 class Retry(Question[int], frozen=True):
@@ -251,10 +215,8 @@ class Retry(Question[int], frozen=True):
     takes_time = True
 
     bags: list[int]
-    tasks: list[TaskNumber] | None = None
-    """Only these tasks."""
-    needs: OwnNeeds | None = None
-    """What replaces theirs; None in it: as before."""
+    tasks: list[TaskNumber] | None = None  # only these tasks
+    needs: OwnNeeds | None = None  # what replaces theirs; None in it: as before
 
 
 class RuntimeBin(msgspec.Struct, frozen=True, array_like=True):
@@ -283,8 +245,7 @@ class FailureView(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     ended: float | None
     node: str | None
-    stderr: str | None
-    """The file, if a batch script names it."""
+    stderr: str | None  # the file, if a batch script names it
 
 
 class TaskSums(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,10 +254,8 @@ class TaskSums(msgspec.Struct, frozen=True, kw_only=True):
     bag: int
     runtimes: list[RuntimeBin]
     progress: list[DoneStep]
-    failures: list[FailureView]
-    """The most frequent ones."""
-    other_failures: int
-    """Failed tasks that are in none of `failures`."""
+    failures: list[FailureView]  # the most frequent ones
+    other_failures: int  # failed tasks that are in none of `failures`
 
 
 class GetTaskSums(Question[TaskSums], frozen=True):

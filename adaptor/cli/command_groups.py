@@ -12,8 +12,7 @@ import click
 from adaptor.did_you_mean import did_you_mean
 from adaptor.plugins import installed, needs
 
-_LONGEST = 200
-"""Letters of a command's line in help, which is wrapped and not cut."""
+_LONGEST = 200  # letters of a command's line in help, which is wrapped and not cut
 
 
 class LazyGroup(click.Group):

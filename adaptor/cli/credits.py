@@ -20,10 +20,7 @@ from adaptor.units import format_instant
 @click.command()
 @selector_argument("[SEL]", default="recent")
 @click.option(
-    "--settle",
-    "site",
-    metavar="SITE",
-    help="Charge the pilots of a site that left the configuration now.",
+    "--settle", "site", metavar="SITE", help="Charge the pilots of a site that left the configuration now."
 )
 @click.option("--ended", metavar="TIME", help="With --settle: when, such as 2026-11-22T08:00.")
 @config_option

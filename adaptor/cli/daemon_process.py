@@ -19,18 +19,7 @@ from adaptor.api import DaemonView
 from adaptor.api.question import A
 from adaptor.cli.login_node import check_place
 from adaptor.cli.printing import clock, plural, printable
-from adaptor.client.asking import (
-    ANSWER_TIMEOUT,
-    PATIENCE,
-    SETTLING,
-    HungDaemonError,
-    LeavingDaemonError,
-    NoAnswerError,
-    OtherVersionError,
-    Outage,
-    StartingDaemonError,
-    ask,
-)
+from adaptor.client import asking
 from adaptor.client.bags import Client
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol.access import AccessError
@@ -58,7 +47,7 @@ def ensure_daemon(
         UsageError: one runs with another configuration than `config`.
         AdaptorError: it could not be started.
     """
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + asking.PATIENCE
     while True:
         daemon = find_daemon()
         if sites is not None:
@@ -93,25 +82,23 @@ def ensure_daemon(
 def find_daemon() -> DaemonView | None:
     """The daemon, whatever its version; None: none runs. One that is starting or ending is waited for.
 
-    Raises:
-        NoAnswerError: one lives, and does not answer.
+    Raises NoAnswerError: one lives, and does not answer.
     """
-    settling, starting = Outage(SETTLING), Outage(say=partial(click.echo, err=True))
+    settling, starting = asking.Outage(asking.SETTLING), asking.Outage(say=partial(click.echo, err=True))
     while True:
         try:
-            return ask(api.GetDaemon())
-        except (HungDaemonError, LeavingDaemonError) as silence:
-            outage = starting if isinstance(silence, StartingDaemonError) else settling
+            return asking.ask(api.GetDaemon())
+        except (asking.HungDaemonError, asking.LeavingDaemonError) as silence:
+            outage = starting if isinstance(silence, asking.StartingDaemonError) else settling
             time.sleep(outage.pause(silence))
         except NoDaemonError:
             return None
 
 
-def ask_daemon(question: api.Question[A], config: str | None, timeout: float = ANSWER_TIMEOUT) -> A:
+def ask_daemon(question: api.Question[A], config: str | None, timeout: float = asking.ANSWER_TIMEOUT) -> A:
     """As `ask`; where no daemon runs, starts one that stays, and says so.
 
-    Raises:
-        AdaptorError: none could be started, or the question could not be served.
+    Raises AdaptorError: none could be started, or the question could not be served.
     """
     answer, started = ask_starting(question, config, timeout)
     if started:
@@ -122,7 +109,7 @@ def ask_daemon(question: api.Question[A], config: str | None, timeout: float = A
 def ask_starting(
     question: api.Question[A],
     config: str | None,
-    timeout: float = ANSWER_TIMEOUT,
+    timeout: float = asking.ANSWER_TIMEOUT,
     *,
     until_idle: bool = False,
 ) -> tuple[A, bool]:
@@ -138,8 +125,7 @@ def ask_starting(
         return client.ask(question, timeout), started
 
 
-RELOAD_TIMEOUT = 180.0
-"""Seconds for all schedulers to answer, and then for the daemon to be back."""
+RELOAD_TIMEOUT = 180.0  # seconds for all schedulers to answer, and then for the daemon to be back
 
 
 def reload_daemon(config: str | None = None) -> api.Reloading | None:
@@ -147,17 +133,16 @@ def reload_daemon(config: str | None = None) -> api.Reloading | None:
 
     None: no daemon of this version runs, it has another file than `config`, or its file was not edited.
 
-    Raises:
-        AdaptorError: the configuration cannot be used; the daemon keeps the old one.
+    Raises AdaptorError: the configuration cannot be used; the daemon keeps the old one.
     """
     daemon = None
-    with contextlib.suppress(AccessError, OtherVersionError):
+    with contextlib.suppress(AccessError, asking.OtherVersionError):
         daemon = find_daemon()
     if daemon is None or daemon.version != __version__ or _other_file(daemon, config):
         return None
-    if not _edited(daemon):
+    if _config_now(daemon)[1] == daemon.config_digest:  # not edited, and not gone
         return None
-    found = ask(api.Reload(), RELOAD_TIMEOUT)
+    found = asking.ask(api.Reload(), RELOAD_TIMEOUT)
 
     def back() -> bool:
         view = _view()
@@ -173,8 +158,8 @@ def reload_daemon(config: str | None = None) -> api.Reloading | None:
 
 def _view() -> DaemonView | None:
     """The daemon, if it answers now."""
-    with contextlib.suppress(NoDaemonError, NoAnswerError):
-        return ask(api.GetDaemon())
+    with contextlib.suppress(NoDaemonError, asking.NoAnswerError):
+        return asking.ask(api.GetDaemon())
     return None
 
 
@@ -192,8 +177,7 @@ def tell_started() -> None:
     click.echo("adaptor: started a daemon (stop it with: adaptor daemon stop)", err=True)
 
 
-STOP_TIMEOUT = 60.0
-"""Seconds for a daemon to end; a slow scheduler may take long to cancel its pilots."""
+STOP_TIMEOUT = 60.0  # seconds for a daemon to end; a slow scheduler may take long to cancel its pilots
 
 
 def stop_daemon(pilots: bool) -> int | None:
@@ -201,15 +185,14 @@ def stop_daemon(pilots: bool) -> int | None:
 
     Returns its process id; None: none runs.
 
-    Raises:
-        AdaptorError: it does not answer, or does not end.
+    Raises AdaptorError: it does not answer, or does not end.
     """
     try:
         daemon = find_daemon()
         if daemon is None:
             return None
-        ask(api.Stop(pilots=pilots))
-    except (AccessError, OtherVersionError):  # of a time before `adaptor/api/frozen.py`, or damaged
+        asking.ask(api.Stop(pilots=pilots))
+    except (AccessError, asking.OtherVersionError):  # of a time before `adaptor/api/frozen.py`, or damaged
         if pilots:
             raise
         return end_daemon(force=False)
@@ -237,14 +220,13 @@ def restart_daemon(config: str | None, *, drop_sites: bool = False) -> bool:
 
     Returns whether one was running.
 
-    Raises:
-        AdaptorError: the configuration cannot be used, so that the daemon goes on; the daemon runs on another
-            machine, or does not end; none can be started.
+    Raises AdaptorError: the configuration cannot be used, so that the daemon goes on; the daemon runs on
+    another machine, or does not end; none can be started.
     """
     from adaptor.config.loading import config_path, load_config
 
     daemon = None
-    with contextlib.suppress(AccessError, OtherVersionError):
+    with contextlib.suppress(AccessError, asking.OtherVersionError):
         daemon = find_daemon()
     if daemon is not None and daemon.host != socket.gethostname():
         raise AdaptorError(f"the daemon runs on {daemon.host}: run `adaptor daemon restart` there")
@@ -272,8 +254,7 @@ def _process_runs(pid: int) -> bool:
     return True
 
 
-FORCED_GRACE = 10.0
-"""Seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either."""
+FORCED_GRACE = 10.0  # seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either
 
 
 def end_daemon(*, force: bool) -> int | None:
@@ -282,8 +263,7 @@ def end_daemon(*, force: bool) -> int | None:
     By SIGTERM; `force`: then by SIGKILL. Pilots and tasks go on, and the next daemon continues from the
     journal.
 
-    Raises:
-        AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
+    Raises AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
     """
     from adaptor.daemon.lock import holder_of  # loads psutil
     from adaptor.processes.trees import send, wait_for_death
@@ -356,11 +336,6 @@ def config_lines(daemon: api.DaemonView, *, only_problems: bool = False) -> list
 def _other_file(daemon: api.DaemonView, config: str | None) -> bool:
     """Whether `config` names another configuration than the daemon has; None names none."""
     return config is not None and str(Path(config).absolute()) != daemon.config_file
-
-
-def _edited(daemon: api.DaemonView) -> bool:
-    """Whether the file of its configuration differs from what it loaded, or is gone."""
-    return _config_now(daemon)[1] != daemon.config_digest
 
 
 def _config_now(daemon: api.DaemonView) -> tuple[Path, str]:

@@ -17,8 +17,7 @@ SOME_TASKS_FAILED = 3
 HALTED = 4
 TIME_UP = 124
 INTERRUPTED = 130
-BROKEN_PIPE = 1
-"""As in click."""
+BROKEN_PIPE = 1  # as in click
 
 
 def exit_code(bags: Sequence[api.BagView]) -> int:

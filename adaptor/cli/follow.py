@@ -21,10 +21,8 @@ from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
-SHOWN = 2.0
-"""Seconds between two snapshots on a display."""
-_MOST_BAGS = 1000
-"""That one question can name."""
+SHOWN = 2.0  # seconds between two snapshots on a display
+_MOST_BAGS = 1000  # that one question can name
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -32,8 +30,7 @@ class Overview(msgspec.Struct, frozen=True):
 
     time: float
     bags: list[api.BagView]
-    pilots: list[api.PilotRecord]
-    """Those in the system."""
+    pilots: list[api.PilotRecord]  # those in the system
 
     @property
     def ended(self) -> bool:

@@ -41,10 +41,7 @@ SECTIONS = {
         "shims": "adaptor.shims.installing:shims",
         "mcp": "adaptor.mcp.command:mcp",
     },
-    "Credits": {
-        "quote": "adaptor.cli.bags.quote:quote",
-        "credits": "adaptor.cli.credits:credits",
-    },
+    "Credits": {"quote": "adaptor.cli.bags.quote:quote", "credits": "adaptor.cli.credits:credits"},
 }
 """The commands in the order in which help shows them."""
 
@@ -64,8 +61,7 @@ ALIASES = {
 """Names of other tools for the same."""
 
 
-_NARROWEST, _WIDEST = 30, 100
-"""Columns of help."""
+_NARROWEST, _WIDEST = 30, 100  # columns of help
 
 
 class Program(LazyGroup):

@@ -9,10 +9,8 @@ import click
 
 from adaptor.bag_spec import Section
 
-_SECTIONS: tuple[Section, ...] = get_args(Section)
-"""In the order of the help, `More` as the last."""
-_ALL = "adaptor.all-options"
-"""Key of a context's `meta`: whether the longer page is shown."""
+_SECTIONS: tuple[Section, ...] = get_args(Section)  # in the order of the help, `More` as the last
+_ALL = "adaptor.all-options"  # key of a context's `meta`: whether the longer page is shown
 
 
 class SectionedOption(click.Option):

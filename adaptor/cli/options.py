@@ -165,11 +165,7 @@ class BagReader(reading.Reader):
         super().__init__(time.time, tell=lambda: click.echo(say, err=True))
 
     def bags(self, selector: str) -> list[api.BagView]:
-        """The bags of a selector, at least one.
-
-        Raises:
-            UsageError: there is no such bag.
-        """
+        """The bags of a selector, at least one. Raises UsageError: there is no such bag."""
         found = self.get(api.GetBags(selector)).bags
         if not found:
             named = "" if selector in ("last", "all") else f" {selector}"
@@ -177,11 +173,7 @@ class BagReader(reading.Reader):
         return found
 
     def bag(self, selector: str) -> api.BagView:
-        """The only bag of a selector.
-
-        Raises:
-            UsageError: there is none, or more than one.
-        """
+        """The only bag of a selector. Raises UsageError: there is none, or more than one."""
         found = self.bags(selector)
         if len(found) > 1:
             raise UsageError(f"'{selector}' selects {len(found)} bags; select one")

@@ -29,20 +29,10 @@ from adaptor.private_files import write_atomically
 from adaptor.units import format_duration, format_size
 
 STATE_COLOURS = {
-    "running": "cyan",
-    "open": "cyan",
-    "leased": "cyan",
-    "done": "green",
-    "completed": "green",
-    "failed": "red",
-    "node_failed": "red",
-    "refused": "red",
-    "vanished": "red",
-    "walltime": "yellow",
-    "preempted": "yellow",
-    "cancelled": "yellow",
-    "withdrawn": "yellow",
-    "reshaped": "cyan",
+    **dict.fromkeys(("running", "open", "leased", "reshaped"), "cyan"),
+    **dict.fromkeys(("done", "completed"), "green"),
+    **dict.fromkeys(("failed", "node_failed", "refused", "vanished"), "red"),
+    **dict.fromkeys(("walltime", "preempted", "cancelled", "withdrawn"), "yellow"),
 }
 
 
@@ -151,21 +141,15 @@ def _cell(value: Any, meaning: Meaning) -> str:
 
 
 class _Column(msgspec.Struct):
-    """One column of a table as it is printed."""
-
     place: int
     width: int
-    kinds: frozenset[type]
-    """Of its cells."""
-    empty: bool
-    """Whether no cell says anything."""
+    kinds: frozenset[type]  # of its cells
+    empty: bool  # whether no cell says anything
 
 
-_NOTHING = frozenset(("-", "0", "any", ""))
-"""Cells that say nothing."""
+_NOTHING = frozenset(("-", "0", "any", ""))  # cells that say nothing
 _GAP, _MORE = "  ", "…"
-_SHORTEST = 12
-"""Characters that a text keeps at least when a table is fitted to a terminal."""
+_SHORTEST = 12  # characters that a text keeps at least when a table is fitted to a terminal
 
 
 def terminal_width() -> int | None:

@@ -57,8 +57,7 @@ def used_words(donation: api.DonationView) -> str:
     return f"{words} in {donation.latency:.2f} s (at most {donation.slowest:.2f} s)"
 
 
-_COARSE = 600.0
-"""Seconds of an interval from which on its ends are shown in minutes."""
+_COARSE = 600.0  # seconds of an interval from which on its ends are shown in minutes
 
 
 def forecast_line(ahead: api.ForecastView) -> str:
@@ -70,7 +69,9 @@ def forecast_line(ahead: api.ForecastView) -> str:
             f"will cost about {amount(cost.value)} credits ({amount(cost.low)} to {amount(cost.high)})"
         )
     if ahead.deadline is not None:
-        parts.append(f"deadline {clock(ahead.deadline)}{_lateness(ahead)}")
+        late = ahead.end.value - ahead.deadline if ahead.end is not None else 0.0
+        beyond = f", about {duration(late)} late" if late > 0 else ""
+        parts.append(f"deadline {clock(ahead.deadline)}{beyond}")
     if ahead.in_file_order:
         parts.append("if the tasks that have run are like the others: they run in the order of the file")
     return ", ".join(parts)
@@ -94,12 +95,6 @@ def interval(end: Estimate, now: float | None = None) -> str:
 def _time(at: float, now: float | None, short: bool) -> str:
     told = clock(at, now)
     return told[:5] if short and told[2] == ":" else told
-
-
-def _lateness(ahead: api.ForecastView) -> str:
-    if ahead.end is None or ahead.deadline is None or ahead.end.value <= ahead.deadline:
-        return ""
-    return f", about {duration(ahead.end.value - ahead.deadline)} late"
 
 
 def record_lines(record: Record) -> Iterator[str]:
@@ -147,7 +142,11 @@ def pause_lines(bag: api.BagView) -> list[str]:
     """Nothing for a bag that is not paused."""
     if not bag.paused:
         return []
-    return [printable(bag.paused), *(f"  | {printable(line)}" for line in _told(bag).splitlines())]
+    told, shown = "", bag.evidence
+    if shown is not None:
+        outputs = Outputs(bag.output, packed=bag.output_files == "packed")
+        told = tail(outputs.find_one(shown.task, shown.attempt, "stderr", shown.stderr), LINES)
+    return [printable(bag.paused), *(f"  | {printable(line)}" for line in told.splitlines())]
 
 
 def held_off_lines(bag: api.BagView) -> list[str]:
@@ -161,14 +160,6 @@ def tell_halted(bags: Iterable[api.BagView]) -> None:
         if bag.halted:
             for line in pause_lines(bag):
                 click.echo(line, err=True)
-
-
-def _told(bag: api.BagView) -> str:
-    shown = bag.evidence
-    if shown is None:
-        return ""
-    outputs = Outputs(bag.output, packed=bag.output_files == "packed")
-    return tail(outputs.find_one(shown.task, shown.attempt, "stderr", shown.stderr), LINES)
 
 
 def title(bag: api.BagView) -> str:

@@ -17,35 +17,22 @@ import msgspec
 from adaptor import __version__, api
 from adaptor.api.question import A
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.protocol.access import (
-    CLIENT_ACCESS,
-    KEY_VARIABLE,
-    host_and_port,
-    key_access,
-    read_access,
-)
+from adaptor.protocol.access import CLIENT_ACCESS, KEY_VARIABLE, host_and_port, key_access, read_access
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, Channel, ChannelError, Party
 from adaptor.protocol.state_directory import state_directory
 
 if TYPE_CHECKING:
     from adaptor.daemon.lock import Holder
 
-CONNECT_TIMEOUT = 1.0
-"""Seconds for one address to accept a connection."""
-HANDSHAKE_TIMEOUT = 5.0
-"""Seconds for the listener to prove that it is our daemon."""
-BUSY_TIMEOUT = 25.0
-"""Seconds more if our daemon lives on this machine and is not stopped: it is busy."""
-ANSWER_TIMEOUT = 30.0
-"""Seconds from a question to its answer."""
-SCHEDULERS_TIMEOUT = 120.0
-"""The same for a question for which the daemon asks its schedulers first."""
-SETTLING = 5.0
-"""Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
+CONNECT_TIMEOUT = 1.0  # seconds for one address to accept a connection
+HANDSHAKE_TIMEOUT = 5.0  # seconds for the listener to prove that it is our daemon
+BUSY_TIMEOUT = 25.0  # seconds more if our daemon lives on this machine and is not stopped: it is busy
+ANSWER_TIMEOUT = 30.0  # seconds from a question to its answer
+SCHEDULERS_TIMEOUT = 120.0  # the same for a question for which the daemon asks its schedulers first
+SETTLING = 5.0  # seconds that a daemon may take to start to answer, or to end, before it counts as hung
 _PART = 2**16
 """Bytes received at a time: for more, memory is fetched from the kernel and given back each time."""
-_PAUSE = 0.1
-"""Seconds until a connection is tried again that was refused, or closed in its handshake."""
+_PAUSE = 0.1  # seconds until a connection is tried again that was refused, or closed in its handshake
 
 
 TAKE_OVER = (
@@ -55,8 +42,7 @@ TAKE_OVER = (
 """What can be done about a daemon of another version."""
 
 
-_agreed: set[Path] = set()
-"""State directories whose daemon has answered this program in its own `PROTOCOL`."""
+_agreed: set[Path] = set()  # state directories whose daemon has answered this program in its own `PROTOCOL`
 
 
 class NoAnswerError(AdaptorError):
@@ -105,14 +91,6 @@ def ask(question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         connection.close()
 
 
-def client_access(directory: Path) -> Path:
-    """The access file of a client: of the key that `$ADAPTOR_KEY` names, else the user's."""
-    key = os.environ.get(KEY_VARIABLE, "")
-    if os.sep in key:
-        return Path(key)
-    return directory / (key_access(key) if key else CLIENT_ACCESS)
-
-
 class DaemonConnection:
     """A connection to the daemon of a state directory, for one question at a time and for one thread.
 
@@ -125,11 +103,9 @@ class DaemonConnection:
         self._channel: Channel | None = None
         self._address = ""
         self._arrived: deque[bytes] = deque()
-        self._posted: api.Question[Any] | None = None
-        """What was sent ahead of `ask`."""
+        self._posted: api.Question[Any] | None = None  # what was sent ahead of `ask`
         self._unsent = b""
-        self._follows = False
-        """Whether the daemon goes on to answer the last question."""
+        self._follows = False  # whether the daemon goes on to answer the last question
 
     def ask(self, question: api.Question[A], timeout: float = ANSWER_TIMEOUT) -> A:
         """The answer; `timeout` is seconds from question to answer.
@@ -215,7 +191,8 @@ class DaemonConnection:
 
     def _reach(self) -> tuple[socket.socket, Channel]:
         """Raises as `_open` does."""
-        path = client_access(self._directory)
+        key = os.environ.get(KEY_VARIABLE, "")  # a name or an access file; else the user's own key
+        path = Path(key) if os.sep in key else self._directory / (key_access(key) if key else CLIENT_ACCESS)
         if not path.exists() and path.name == CLIENT_ACCESS:
             raise no_daemon(self._directory)
         access = read_access(path)
@@ -274,8 +251,7 @@ class DaemonConnection:
     def _answer(self, connected: socket.socket, channel: Channel, timeout: float) -> bytes:
         """Send what waits, and receive one message, if none has arrived before.
 
-        Raises:
-            NoAnswerError: the daemon did not answer in time, or disconnected.
+        Raises NoAnswerError: the daemon did not answer in time, or disconnected.
         """
         until = time.monotonic() + timeout
         try:
@@ -383,10 +359,8 @@ def _holder(directory: Path) -> Holder | None:
 
 T = TypeVar("T")
 
-PATIENCE = 60.0
-"""Seconds to wait for a daemon that has answered before."""
-NOTICE = 2.0
-"""Seconds without an answer after which the user gets a message."""
+PATIENCE = 60.0  # seconds to wait for a daemon that has answered before
+NOTICE = 2.0  # seconds without an answer after which the user gets a message
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
@@ -408,8 +382,7 @@ class Outage:
         self._patience = PATIENCE if patience is None else patience
         self._was_there = was_there
         self._say = say
-        self._since: float | None = None
-        """When it began (monotonic); None: the daemon answers."""
+        self._since: float | None = None  # when it began (monotonic); None: the daemon answers
         self._pause = _FIRST_PAUSE
         self._told = False
 

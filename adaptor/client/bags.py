@@ -35,8 +35,7 @@ from adaptor.outputs.packing import numbers_of_others
 from adaptor.protocol.state_directory import state_directory
 from adaptor.resources import OwnNeeds
 
-BATCH = 5_000
-"""Tasks in one message, at most: the daemon answers other clients between two of them."""
+BATCH = 5_000  # tasks in one message, at most: the daemon answers other clients between two of them
 
 
 class ClientClosedError(AdaptorError):
@@ -68,8 +67,7 @@ class Client:
         self._say = say
         self._here = threading.local()
         self._closed = threading.Event()
-        self._was_there = False
-        """Whether a daemon was ever there: then one that is away is waited for."""
+        self._was_there = False  # whether a daemon was ever there: then one that is away is waited for
 
     def __enter__(self) -> Client:
         return self
@@ -140,8 +138,7 @@ class Client:
             tasks: None for all of them, and then the bag takes no more.
             unstarted: only those that have not started.
 
-        Raises:
-            NoDaemonError, NoAnswerError: no daemon answers.
+        Raises NoDaemonError, NoAnswerError: no daemon answers.
         """
         numbers = None if tasks is None else list(tasks)
         return self.ask(api.Cancel([bag], numbers, unstarted))

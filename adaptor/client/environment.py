@@ -5,45 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _PREFIXES = (
-    "ADAPTOR_",
-    "DBUS_",
-    "PBS_",
-    "SBATCH_",
-    "SLURM_",
-    "SLURMD_",
-    "SRUN_",
-    "SSH_",
-    "TERM_",
-    "TMUX",
-    "XDG_SESSION",
+    *("ADAPTOR_", "DBUS_", "PBS_", "SBATCH_", "SLURM_", "SLURMD_", "SRUN_", "SSH_", "TERM_"),
+    *("TMUX", "XDG_SESSION"),
 )
-_NAMES = frozenset(
-    [
-        "_",
-        "SHLVL",
-        "PWD",
-        "OLDPWD",
-        "DISPLAY",
-        "WAYLAND_DISPLAY",
-        "XAUTHORITY",
-        "XDG_RUNTIME_DIR",
-        "XDG_VTNR",
-        "XDG_SEAT",
-        "TERM",
-        "TERMCAP",
-        "TERMINFO",
-        "COLORTERM",
-        "LINES",
-        "COLUMNS",
-        "STY",
-        "WINDOW",
-        "WINDOWID",
-        "VTE_VERSION",
-        "GPG_TTY",
-        "INVOCATION_ID",
-        "JOURNAL_STREAM",
-    ]
-)
+_NAMES = {
+    *("_", "SHLVL", "PWD", "OLDPWD", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
+    *("XDG_RUNTIME_DIR", "XDG_VTNR", "XDG_SEAT"),
+    *("TERM", "TERMCAP", "TERMINFO", "COLORTERM", "LINES", "COLUMNS", "STY", "WINDOW", "WINDOWID"),
+    *("VTE_VERSION", "GPG_TTY", "INVOCATION_ID", "JOURNAL_STREAM"),
+}
 
 
 def captured(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -12,10 +12,8 @@ from adaptor.client.asking import ANSWER_TIMEOUT, SETTLING, Outage, ask
 from adaptor.errors import JournalError, NoDaemonError
 from adaptor.protocol.state_directory import state_directory
 
-PAGE_TIMEOUT = 10.0
-"""Seconds for an answer of the daemon to the live page, or for the metrics."""
-PAGE = 2_000
-"""Tasks that are asked for at a time."""
+PAGE_TIMEOUT = 10.0  # seconds for an answer of the daemon to the live page, or for the metrics
+PAGE = 2_000  # tasks that are asked for at a time
 _HELD = {"waiting", "running"}
 
 
@@ -25,24 +23,8 @@ class Asker(Protocol):
     def __call__(self, question: api.Question[A]) -> A: ...
 
 
-class Source(Protocol):
-    """The daemon and its journal."""
-
-    def live(self, question: api.Question[A]) -> A:
-        """The daemon's answer.
-
-        Raises:
-            NoDaemonError: none runs.
-            NoAnswerError: one lives and does not answer; it holds the journal.
-            AdaptorError: it cannot serve the question.
-        """
-
-    def kept(self, question: api.Question[A]) -> A:
-        """The journal's answer. Raises AdaptorError: it has none, or is in use."""
-
-
 class Reader:
-    """The source of the state directory; `get` asks the daemon until none runs, then the journal."""
+    """The daemon of the state directory and its journal; `get` asks the daemon until none runs."""
 
     def __init__(
         self,
@@ -59,9 +41,11 @@ class Reader:
         self.offline = False
 
     def live(self, question: api.Question[A]) -> A:
+        """The daemon's answer. Raises as `ask` does; one that does not answer holds the journal."""
         return ask(question, self._timeout)
 
     def kept(self, question: api.Question[A]) -> A:
+        """The journal's answer. Raises AdaptorError: it has none, or is in use."""
         from adaptor.journal.damage import check_not_lost  # only where no daemon runs
         from adaptor.journal.database import FILE
         from adaptor.journal.queries import answer_offline

@@ -84,8 +84,7 @@ def request_of(
 def in_words(form: Mapping[str, str]) -> list[api.StartView]:
     """The same of the fields of a form, named as options: `p`, `t`, `nodes`, `mem`, `gpus`, `job`.
 
-    Raises:
-        UsageError, AdaptorError: as `when` does.
+    Raises UsageError, AdaptorError: as `when` does.
     """
     given = {name: value.strip() for name, value in form.items() if value.strip()}
     if "job" not in given and "t" not in given:
@@ -107,16 +106,9 @@ def in_words(form: Mapping[str, str]) -> list[api.StartView]:
 
 
 def read(
-    question: api.GetStart,
-    config: str | None,
-    *,
-    offline: Callable[[], None] = lambda: None,
+    question: api.GetStart, config: str | None, *, offline: Callable[[], None] = lambda: None
 ) -> list[api.StartView]:
-    """By the daemon; where none runs, by one look at the queue.
-
-    Args:
-        offline: called before that look.
-    """
+    """By the daemon; where none runs, by one look at the queue. `offline`: called before that look."""
     try:
         return ask(question, timeout=SCHEDULERS_TIMEOUT)
     except NoDaemonError:
@@ -154,8 +146,7 @@ _CHOICES = re.compile(r"# partitions: (\{.*\})$", re.MULTILINE)
 def _described(text: str, partition: str) -> Sites:
     """The first site of a description, in all the partitions among which its requests could choose.
 
-    Args:
-        partition: that is asked for; empty: all of them.
+    `partition`: that is asked for; empty: all of them.
     """
     from adaptor.config.loading import parse_config
 

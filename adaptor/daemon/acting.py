@@ -12,19 +12,7 @@ from typing import TypeVar
 from adaptor.crafting.situation import Withdraw, Withhold
 from adaptor.daemon.site import Site
 from adaptor.daemon.submitting import submit
-from adaptor.decisions.actions import (
-    Action,
-    End,
-    Explain,
-    GiveBack,
-    GiveUp,
-    KeepForecast,
-    Remark,
-    SubmitRequest,
-    Wake,
-    WithdrawStuck,
-    WithholdNodes,
-)
+from adaptor.decisions import actions
 from adaptor.decisions.step import Answer
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
@@ -37,7 +25,7 @@ LONGEST = 30.0
 """Seconds after which no more donated nodes are used: what was seen of the nodes is old by then."""
 
 
-async def carry_out(site: Site, action: Action) -> None:
+async def carry_out(site: Site, action: actions.Action) -> None:
     """Write an action down that the step has carried out, or that changes nothing at the site.
 
     Raises JournalError.
@@ -45,75 +33,60 @@ async def carry_out(site: Site, action: Action) -> None:
     match action:
         case Withhold(reason):
             site.withhold(reason)
-        case WithholdNodes(reason):
+        case actions.WithholdNodes(reason):
             _withhold_nodes(site, reason)
-        case GiveBack():
+        case actions.GiveBack():
             await site.core.commit()
             site.explain("withdrawn", action.reason, site.pilots[action.pilot])
-        case Withdraw() | WithdrawStuck() | End():
+        case Withdraw() | actions.WithdrawStuck() | actions.End():
             site.explain("withdrawn", action.reason, site.pilots[action.pilot])
-        case Remark():
+        case actions.Remark():
             site.explain("problem", action.text, site.pilots[action.pilot])
-        case Explain(kind, text):
+        case actions.Explain(kind, text):
             site.explain(kind, text)
-        case GiveUp():
+        case actions.GiveUp():
             await site.core.commit()
-        case KeepForecast():
+        case actions.KeepForecast():
             site.core.keep_forecast(action)
-        case Wake(name):
+        case actions.Wake(name):
             site.core.wakes[name].set()
 
 
 def _withhold_nodes(site: Site, reason: str) -> None:
-    donation = site.memory.donation
-    if donation is None:
-        return
-    told = f"{counted(len(site.memory.donated), 'donated node')} in use, no more for now: {reason}"
-    donation.row = site.explain("withheld", told, replacing=donation.row) if reason else None
+    if (donation := site.memory.donation) is not None:
+        told = f"{counted(len(site.memory.donated), 'donated node')} in use, no more for now: {reason}"
+        donation.row = site.explain("withheld", told, replacing=donation.row) if reason else None
 
 
-async def use_nodes(site: Site, submits: Sequence[SubmitRequest]) -> str:
+async def use_nodes(site: Site, submits: Sequence[actions.SubmitRequest]) -> str:
     """Submit pilots for nodes: to a scheduler one by one; agents are started on several at a time.
 
-    Returns why one could not be used; empty: all could.
-
-    Raises:
-        JournalError: one could not be written down.
+    What the scheduler says of one node it most likely says of all; agents fail one by one. Returns why one
+    could not be used; empty: all could. Raises JournalError: one could not be written down.
     """
-    donation = site.memory.settings.donation
-    nodes = _NodeSubmits(site, is_preemptible=donation is not None and donation.preemptible)
-    await several(nodes.submit, submits, nodes_at_once(site.config))
-    return nodes.problem
+    donation, settings = site.memory.donation, site.memory.settings.donation
+    is_preemptible = settings is not None and settings.preemptible
+    until, no_more, problem = site.core.now() + LONGEST, False, ""
 
-
-class _NodeSubmits:
-    """What the scheduler says of one node it most likely says of all; agents fail one by one."""
-
-    def __init__(self, site: Site, *, is_preemptible: bool) -> None:
-        self._site, self.is_preemptible = site, is_preemptible
-        self._until = site.core.now() + LONGEST
-        self._no_more = False
-        self.problem = ""
-
-    async def submit(self, action: SubmitRequest, pool: ThreadPoolExecutor) -> None:
-        site, donation = self._site, self._site.memory.donation
-        if self._no_more or donation is None:
+    async def use(action: actions.SubmitRequest, pool: ThreadPoolExecutor) -> None:
+        nonlocal no_more, problem
+        if no_more or donation is None:
             return
-        if site.core.now() >= self._until:
-            self._no_more = True
+        if site.core.now() >= until:
+            no_more = True
             site.wake.set()
-            return
-        if await submit(site, action, pool) is Answer.TAKEN:
-            return
-        self.problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
-        self._no_more |= self.is_preemptible or donation.failing.waiting(site.core.now())
+        elif await submit(site, action, pool) is not Answer.TAKEN:
+            problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
+            no_more |= is_preemptible or donation.failing.waiting(site.core.now())
+
+    await several(use, submits, nodes_at_once(site.config))
+    return problem
 
 
 async def release_node(site: Site, worker: Worker) -> None:
     """A worker has left its node and its pilot goes on: give the node back where that can be done.
 
-    Raises:
-        JournalError: it was given back, and that could not be written down.
+    Raises JournalError: it was given back, and that could not be written down.
     """
     pilot = site.pilots.get(worker.pilot)
     others = any(other.node != worker.node for other in site.core.broker.of_pilot(worker.pilot))

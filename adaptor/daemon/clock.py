@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-Clock = Callable[[], float]
-"""Epoch seconds."""
-SKEW = 5.0
-"""Seconds by which the clocks of two machines may differ."""
+Clock = Callable[[], float]  # epoch seconds
+SKEW = 5.0  # seconds by which the clocks of two machines may differ
 FOLLOWED = 2.0
 """Seconds by which the time of day may be set at once without a new start of the daemon's service."""
 
@@ -22,8 +20,7 @@ class SteadyClock:
     def __init__(self, wall: Clock = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wall = wall
         self._monotonic = monotonic
-        self._offset = 0.0
-        """From monotonic seconds to epoch seconds."""
+        self._offset = 0.0  # from monotonic seconds to epoch seconds
         self.adopt()
 
     def adopt(self) -> None:

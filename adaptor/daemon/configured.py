@@ -25,22 +25,17 @@ from adaptor.journal.database import FILE, OWNERS_PATIENCE
 from adaptor.journal.queries import answer_offline
 from adaptor.model import Limits
 
-_MOST_BAGS = 1000
-"""Unfinished bags that are looked at."""
-_SHOWN = 3
-"""Pilots and bags that are named in one message."""
+_MOST_BAGS = 1000  # unfinished bags that are looked at
+_SHOWN = 3  # pilots and bags that are named in one message
 
 
 class Configured(msgspec.Struct, frozen=True):
     """A configuration and where it came from."""
 
-    option: str | None
-    """The value of `--config`."""
-    path: Path | None
-    """The file; None: there is none, and this machine is the only site."""
+    option: str | None  # the value of `--config`
+    path: Path | None  # the file; None: there is none, and this machine is the only site
     config: Config
-    digest: str
-    """Of the file's content; empty: there is none."""
+    digest: str  # of the file's content; empty: there is none
     limits: Mapping[str, Limits] | None = None
     """By site, as its scheduler said when the configuration was checked; None: it was not."""
 
@@ -57,15 +52,14 @@ def continued(directory: Path, option: str | None) -> Path | None:
 
     Without it the work would go on at other sites, next to the pilots that the last daemon submitted.
 
-    Args:
-        option: the value of `--config`.
+    `option`: the value of `--config`.
 
     Raises:
         ConfigError: the file is gone.
         JournalError: the journal cannot be read.
     """
     last = last_config(directory)
-    if option or os.environ.get("ADAPTOR_CONFIG") or last is None or not _left_work(directory):
+    if option or os.environ.get("ADAPTOR_CONFIG") or last is None or not any(_unfinished(directory, 1)):
         return None
     default = config_path()
     if default is not None and default.resolve() == last.resolve():
@@ -76,11 +70,6 @@ def continued(directory: Path, option: str | None) -> Path | None:
             " with --config"
         )
     return last
-
-
-def _left_work(directory: Path) -> bool:
-    """Whether bags have not ended, or pilots are in the system."""
-    return any(_unfinished(directory, 1))
 
 
 def _unfinished(directory: Path, most: int) -> tuple[list[api.BagView], list[api.PilotRecord]]:
@@ -123,8 +112,7 @@ def check_removed(
         pilots: those in the system, and their sites.
         bags: the unfinished ones, and the sites that they may use; none: all.
 
-    Raises:
-        VanishedSitesError: something does.
+    Raises VanishedSitesError: something does.
     """
     now = set(given.config.sites)
     gone = set(before) - now
@@ -149,8 +137,7 @@ def check_removed(
 def checked_anew(before: Configured, directory: Path, instance: str) -> Configured:
     """The file as it is now, checked as a start would; it may take as long as the schedulers do.
 
-    Raises:
-        AdaptorError: it cannot be used.
+    Raises AdaptorError: it cannot be used.
     """
     path = config_path(before.option)
     if path is None and before.path is not None:

@@ -64,8 +64,7 @@ class Core:
         notable: NotableEvents | None = None,
     ) -> None:
         self.now = clock
-        self.notable = notable or NotableEvents()
-        """Writes the notices of events."""
+        self.notable = notable or NotableEvents()  # writes the notices of events
         self._costs = costs or {}
         self.directory = directory
         self.journal = journal
@@ -76,18 +75,14 @@ class Core:
         self._read_journal()
         self.sites: dict[str, SiteMemory] = {}
         """All sites, by name: they share the broker, so each decides with an eye on the others."""
-        self.wakes: dict[str, asyncio.Event] = {}
-        """By site: set, and it steps soon."""
-        self.decided = Memory()
-        """What the last decision of any site leaves for the next one."""
+        self.wakes: dict[str, asyncio.Event] = {}  # by site: set, and it steps soon
+        self.decided = Memory()  # what the last decision of any site leaves for the next one
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
-        self.results = 0
-        """Attempts that ended since this process began."""
-        self.listeners = Listeners()
-        """Clients that wait for events of bags."""
+        self.results = 0  # attempts that ended since this process began
+        self.listeners = Listeners()  # clients that wait for events of bags
         self._sent_bags: dict[str, set[int]] = {}
         self._contexts: dict[int, BagContext] = {}
 
@@ -104,17 +99,11 @@ class Core:
             self.broker = recover(self.journal, self.terms, self.now())
             self.earlier.recall(self.broker)
             self.grants = Grants(self.journal)
-            self.treasury = self._open_treasury()
-            self.forecast_kept = self.journal.read(bags_with_forecast)
-            """Bags whose first forecast is kept."""
+            self.treasury = Treasury(self.journal, self.terms, self._costs, self.now, self.grants)
+            self.treasury.settle(self.ledger.open_pilots)  # those that ended unnoticed
+            self.forecast_kept = self.journal.read(bags_with_forecast)  # bags whose first forecast is kept
             self._scores: dict[Kind, list[float]] | None = self.journal.read(past_scores)
             """None: bags have ended since they were read."""
-
-    def _open_treasury(self) -> Treasury:
-        """What the journal says of credits; pilots that ended unnoticed are settled."""
-        treasury = Treasury(self.journal, self.terms, self._costs, self.now, self.grants)
-        treasury.settle(treasury.ledger.open_pilots)
-        return treasury
 
     @property
     def ledger(self) -> Ledger:
@@ -145,8 +134,7 @@ class Core:
     async def commit(self) -> Changes:
         """Write what the broker has changed, then tell the workers.
 
-        Raises:
-            JournalError: it could not be written; the workers got no message.
+        Raises JournalError: it could not be written; the workers got no message.
         """
         changes, drafts = self.write()
         await self.tell(changes, drafts)
@@ -187,10 +175,19 @@ class Core:
 
         Raises JournalError.
         """
-        waited_for = {worker: draft for worker, draft in drafts.items() if _is_waited_for(draft)}
+        waited_for = {  # the others say only that results are in the journal
+            worker: draft
+            for worker, draft in drafts.items()
+            if draft != Orders(acknowledged=draft.acknowledged)
+        }
         for worker, draft in waited_for.items():
             await self.send(worker, self._complete(worker, draft))
-        self._drop_ended()
+        # Only unfinished bags and present workers need these.
+        bags, workers = self.broker.state.bags, self.broker.state.workers
+        if len(self._contexts) > len(bags):
+            self._contexts = {bag: known for bag, known in self._contexts.items() if bag in bags}
+        if len(self._sent_bags) > len(workers):
+            self._sent_bags = {id: known for id, known in self._sent_bags.items() if id in workers}
         self.listeners.tell({bag: tally.events for bag, tally in changes.tallies.items()})
         if len(waited_for) < len(drafts):
             others = {worker: draft for worker, draft in drafts.items() if worker not in waited_for}
@@ -205,14 +202,6 @@ class Core:
         """False if nothing has changed in these bags since these events, so that no journal need be read."""
         bags = self.broker.state.bags
         return any(bag not in bags or bags[bag].events > event for bag, event in since.items())
-
-    def _drop_ended(self) -> None:
-        """Drop what only unfinished bags and present workers need."""
-        bags, workers = self.broker.state.bags, self.broker.state.workers
-        if len(self._contexts) > len(bags):
-            self._contexts = {bag: known for bag, known in self._contexts.items() if bag in bags}
-        if len(self._sent_bags) > len(workers):
-            self._sent_bags = {id: known for id, known in self._sent_bags.items() if id in workers}
 
     def why_paused(self, bag: int, sites: Collection[str]) -> str:
         """Why no request is made for a bag; empty: one may be. `sites` that it may use; empty: all."""
@@ -292,8 +281,3 @@ class Core:
                 limit_memory=spec.on_oom is not None,
             )
         return context
-
-
-def _is_waited_for(orders: Orders) -> bool:
-    """Whether they say more than that results are in the journal."""
-    return orders != Orders(acknowledged=orders.acknowledged)

@@ -10,7 +10,6 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags, forget_sites, insert_records
 from adaptor.kinds.earlier import earlier_text
 from adaptor.model import TaskState
-from adaptor.scheduling.bag import Tally
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import Changes
 from adaptor.scheduling.state import SiteTerms
@@ -19,20 +18,16 @@ from adaptor.units import counted, format_duration
 _FIRST, _AGAIN = 8, 4
 """Finished tasks at which the record of a running bag is first written, and the factor between later writes.
 Bags that are submitted meanwhile start from it."""
-_SHORTEST = 1e-3
-"""Seconds, of a mean."""
-_COMPARED = 3
-"""Finished tasks whose mean is held against that of earlier bags."""
+_SHORTEST = 1e-3  # seconds, of a mean
+_COMPARED = 3  # finished tasks whose mean is held against that of earlier bags
 
 
 class Earlier:
     def __init__(self, journal: Journal, terms: Mapping[str, SiteTerms]) -> None:
         """Forgets what was kept of sites that are no longer to remember. Raises JournalError."""
         self._journal, self._terms = journal, terms
-        self._shown: dict[int, int] = {}
-        """By bag at work: its finished tasks when they were last kept."""
-        self._compared: set[int] = set()
-        """Bags at work of which it is known whether their kinds have changed."""
+        self._shown: dict[int, int] = {}  # by bag at work: its finished tasks when they were last kept
+        self._compared: set[int] = set()  # bags at work of which it is known whether their kinds have changed
         with journal.transaction() as db:
             forget_sites(db, [name for name, each in terms.items() if not each.remember])
 
@@ -69,11 +64,11 @@ class Earlier:
 
     def due(self, changes: Changes) -> list[int]:
         """The bags of which it is time to keep what they have shown."""
-        return [bag for bag, tally in changes.tallies.items() if self._is_due(bag, tally)]
-
-    def _is_due(self, bag: int, tally: Tally) -> bool:
-        shown = self._shown.get(bag, 0)
-        return (tally.ended and tally.done > 0) or tally.done >= max(_FIRST, _AGAIN * shown)
+        return [
+            bag
+            for bag, tally in changes.tallies.items()
+            if (tally.ended and tally.done > 0) or tally.done >= max(_FIRST, _AGAIN * self._shown.get(bag, 0))
+        ]
 
     def written(self, broker: Broker, changes: Changes) -> None:
         """Let others learn of what was kept. Raises JournalError."""

@@ -16,15 +16,13 @@ from backends.machines.base import Machine
 
 log = logging.getLogger(__name__)
 
-KEPT = 50
-"""Folders of ended pilots that are kept."""
+KEPT = 50  # folders of ended pilots that are kept
 _END = "pilot-end.txt"
 """`STATUS TOLD BEGAN ENDED`: exit status, whether it got the order to leave (yes, no), epoch seconds."""
 _PATTERNS = ("unsent-*.msgpack", "unreachable-*.txt", "*.out", _END)
 _TOLD_EARLY = 15.0
 """Seconds by which a script learns of the end of its walltime early: it starts later than its job."""
-_LARGEST = 16 * 2**20
-"""Bytes of a file that are read, its last ones."""
+_LARGEST = 16 * 2**20  # bytes of a file that are read, its last ones
 
 _results: msgspec.msgpack.Decoder[list[Result]] = msgspec.msgpack.Decoder(list[Result])
 
@@ -32,10 +30,8 @@ _results: msgspec.msgpack.Decoder[list[Result]] = msgspec.msgpack.Decoder(list[R
 class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a pilot's script ended, as it wrote itself."""
 
-    status: int
-    """Its exit status."""
-    told: bool
-    """Whether the scheduler told it to leave."""
+    status: int  # its exit status
+    told: bool  # whether the scheduler told it to leave
     began: float
     ended: float
 
@@ -43,12 +39,9 @@ class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
 class PilotFiles(msgspec.Struct, frozen=True, kw_only=True):
     """What one pilot has left."""
 
-    results: list[Result] = []
-    """Those that workers wrote down when they left without an acknowledgement."""
-    complaints: str = ""
-    """What workers that could not reach the daemon wrote, one sentence each."""
-    last_words: str = ""
-    """The last line of the scheduler's log, which often says why a pilot failed."""
+    results: list[Result] = []  # those that workers wrote down when they left without an acknowledgement
+    complaints: str = ""  # what workers that could not reach the daemon wrote, one sentence each
+    last_words: str = ""  # the last line of the scheduler's log, which often says why a pilot failed
     own_end: OwnEnd | None = None
     """None: the script was killed, or its scheduler's template writes no such note."""
 

@@ -39,17 +39,12 @@ log = logging.getLogger(__name__)
 
 LOCK = "daemon.lock"
 _HELD = frozenset({errno.EAGAIN, errno.EACCES})
-_QUESTION = struct.Struct("@hhqqi")
-"""struct flock of fcntl(2): type, whence, start, length, pid."""
-HEARTBEAT = 10.0
-"""Seconds between two heartbeats."""
-SILENCE = 35.0
-"""Seconds without a heartbeat after which a daemon on another machine has ended."""
+_QUESTION = struct.Struct("@hhqqi")  # struct flock of fcntl(2): type, whence, start, length, pid
+HEARTBEAT = 10.0  # seconds between two heartbeats
+SILENCE = 35.0  # seconds without a heartbeat after which a daemon on another machine has ended
 _LOOK = 1.0
-_LONGEST = 4096
-"""Bytes of a holder's name, at most."""
-_JUST_TAKEN = 1.0
-"""Seconds that a daemon takes, at most, from having the lock to having its name in it."""
+_LONGEST = 4096  # bytes of a holder's name, at most
+_JUST_TAKEN = 1.0  # seconds that a daemon takes, at most, from having the lock to having its name in it
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -97,10 +92,8 @@ class DaemonLock:
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path = path
         self._file = file
-        self._beat = path.stat().st_mtime_ns
-        """The last heartbeat, as the file system has it."""
-        self._lost = False
-        """Whether another daemon has taken the file over."""
+        self._beat = path.stat().st_mtime_ns  # the last heartbeat, as the file system has it
+        self._lost = False  # whether another daemon has taken the file over
         self._closing = threading.Event()
         self._beats = threading.Thread(target=self._go_on, daemon=True, name="heartbeat")
         self._beats.start()

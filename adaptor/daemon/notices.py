@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 
 from adaptor import api
-from adaptor.api import BagView, TaskView
+from adaptor.api import BagView
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import NoticeEvent, NotifyConfig
 from adaptor.journal.bag_rows import spec_of
@@ -65,8 +65,13 @@ def title_and_body(db: sqlite3.Connection, bag: BagView, notice: Notice) -> tupl
     if notice.event == "pause":
         return f"{subject} is paused", f"{notice.text}\n{_counts(bag)}"
     if notice.event == "failure":
-        failed = tasks(db, api.GetTasks(bag.id, ["failed"], limit=1))
-        first = _failure(failed[0]) if failed else ""
+        first = ""
+        for task in tasks(db, api.GetTasks(bag.id, ["failed"], limit=1)):
+            how = (
+                f"exit code {task.exit_code}" if task.exit_code is not None else task.error or "it was ended"
+            )
+            see = f"see adaptor results {task.bag} --task {task.task} --stderr"
+            first = f"Task {task.task} failed: {how}; {see}\n"
         return f"{subject}: a task failed", f"{first}{_counts(bag)}\nadaptor results {bag.id} --failed"
     took = f" It took {format_duration(bag.ended - bag.submitted)}." if bag.ended is not None else ""
     return f"{subject} {_STATES.get(bag.state, 'has ended')}", f"{_counts(bag)}{took}\nOutput: {bag.output}"
@@ -79,11 +84,6 @@ def _counts(bag: BagView) -> str:
         if count
     ]
     return f"{bag.done} of {counted(bag.tasks, 'task')} done{''.join(f', {each}' for each in others)}."
-
-
-def _failure(task: TaskView) -> str:
-    how = f"exit code {task.exit_code}" if task.exit_code is not None else task.error or "it was ended"
-    return f"Task {task.task} failed: {how}; see adaptor results {task.bag} --task {task.task} --stderr\n"
 
 
 def variables(bag: BagView) -> dict[str, str]:
@@ -102,8 +102,7 @@ def variables(bag: BagView) -> dict[str, str]:
     }
 
 
-_WITHOUT_ROOM = 1.0
-"""Seconds."""
+_WITHOUT_ROOM = 1.0  # seconds
 
 
 class Listeners:

@@ -29,8 +29,10 @@ _OUTDATED = "`donation` of its site has changed in the configuration, and no lon
 
 async def end_outdated(site: Site) -> None:
     """End what runs by another configuration, before the scheduler is asked about it. Raises JournalError."""
+    donation = site.memory.settings.donation
     for pilot in site.memory.donated:
-        if not pilot.leaving and _is_outdated(site, pilot):
+        allowed = donation is not None and not (_is_agents(pilot) and donation.preemptible)
+        if not pilot.leaving and not allowed:
             site.memory.change(pilot, leaving=_OUTDATED)
             site.explain("withdrawn", _OUTDATED, pilot)
     leaving = [pilot for pilot in site.memory.donated if pilot.leaving == _OUTDATED]
@@ -41,11 +43,6 @@ async def end_outdated(site: Site) -> None:
             site.core.broker.tell_to_leave(worker.id, _OUTDATED)
     if leaving:
         await site.core.commit()
-
-
-def _is_outdated(site: Site, pilot: Pilot) -> bool:
-    donation = site.memory.settings.donation
-    return donation is None or (_is_agents(pilot) and donation.preemptible)
 
 
 def _is_agents(pilot: Pilot) -> bool:
@@ -61,7 +58,12 @@ async def look_at_pilots(site: Site) -> list[PilotNews] | None:
     if reports is None:
         return None
     by_tag = {report.tag: report for report in reports}
-    await _hear_last_words(site, by_tag)
+    # What workers of ended pilots have written is heard before their end is judged.
+    ended = (
+        report.state.ended for pilot in site.pilots.values() if (report := by_tag.get(pilot.tag)) is not None
+    )
+    if site.spool is not None and any(ended):
+        await site.spool.exchange()
     left = await _evidence(site, by_tag)
     site.memory.unreachable_because = _doubt(site)
     # Jobs of ours that we gave up for lost, or never knew of, must not run on unnoticed.
@@ -86,15 +88,6 @@ async def look_at_nodes(site: Site) -> list[NodeReport] | None:
     """The nodes as the scheduler says; None: it does not answer."""
     jobs = [pilot.job for pilot in site.memory.donated if pilot.job is not None]
     return await site.ask(lambda: site.backend.nodes(jobs))
-
-
-async def _hear_last_words(site: Site, reports: dict[str, JobReport]) -> None:
-    """What workers of ended pilots have written is heard before their end is judged."""
-    ended = (
-        report.state.ended for pilot in site.pilots.values() if (report := reports.get(pilot.tag)) is not None
-    )
-    if site.spool is not None and any(ended):
-        await site.spool.exchange()
 
 
 async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, PilotFiles | None]:

@@ -86,8 +86,7 @@ def _serve_all(
 ) -> None:
     """One service after the other: an edited configuration ends one and begins the next.
 
-    Raises:
-        AdaptorError: the first one could not begin; a later one gives way to the one before it.
+    Raises AdaptorError: the first one could not begin; a later one gives way to the one before it.
     """
     from adaptor.daemon.service import Service
 

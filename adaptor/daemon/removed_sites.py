@@ -82,8 +82,7 @@ def _ended_here(core: Core, pilots: Sequence[RemovedPilot]) -> dict[int, float]:
 async def settle_site(core: Core, site: str, ended: float | None) -> int:
     """Settle all of a site now, because its user says that they have ended; how many there were.
 
-    Args:
-        ended: when, epoch seconds, if the user knows.
+    `ended`: when, epoch seconds, if the user knows.
 
     Raises:
         UsageError: the site is configured, or has no such pilots, or they are to end in the future.

@@ -16,26 +16,14 @@ from pathlib import Path
 import msgspec
 
 from adaptor.api.question import PROTOCOL
-from adaptor.protocol.access import (
-    CLIENT_ACCESS,
-    Access,
-    AccessError,
-    Credentials,
-    key_access,
-    read_access,
-    worker_access,
-    write_access,
-)
+from adaptor.protocol import access
 from adaptor.protocol.channel import LARGEST_FROM_CLIENT, LARGEST_FROM_WORKER, Channel, ChannelError, Party
 from adaptor.protocol.keys import Keys
 from adaptor.protocol.listener import Caller, ConnectionRoom, Listener, addresses, listen
 
-_OWN = 48
-"""Descriptors of the journal, the log, the loop and the sockets themselves."""
-_OF_A_SITE = 20
-"""Those of commands under way, and of links to its machine."""
-_SILENT, _BEGUN = 128, 512
-"""Of the workers' port, at most."""
+_OWN = 48  # descriptors of the journal, the log, the loop and the sockets themselves
+_OF_A_SITE = 20  # those of commands under way, and of links to its machine
+_SILENT, _BEGUN = 128, 512  # of the workers' port, at most
 _FEW = 8
 _FEWEST_CLIENTS, _MOST_CLIENTS = 4, 256
 """Programs that append tasks and follow bags stay connected, with a connection for each of their threads."""
@@ -61,33 +49,25 @@ def port_limits(descriptors: int, sites: int) -> PortLimits:
     return PortLimits(ConnectionRoom(proven=max(_FEW, proven), silent=silent, begun=begun), clients)
 
 
-_BATCH = 200
-"""Messages handled before what they cause is written and sent."""
+_BATCH = 200  # messages handled before what they cause is written and sent
 _UNHEARD = 32
 """Messages of one peer that wait to be heard; from then on its connection is not read. Workers repeat what is
 not acknowledged, so a daemon that falls behind would otherwise take ever more memory."""
 _UNREAD = 64 * 2**20
 """Bytes that wait for one peer to read them; one that reads nothing then loses its connection."""
-_LONGEST_NAME = 1000
-"""Bytes."""
-_LINGER = 1.0
-"""Seconds for the last messages when the daemon ends."""
+_LONGEST_NAME = 1000  # bytes
+_LINGER = 1.0  # seconds for the last messages when the daemon ends
 
-PeerMessage = tuple[bytes, bytes]
-"""The peer's identity, and what it sent."""
-FOREIGN = b"foreign-"
-"""Begins the identities of clients that do not speak our `PROTOCOL`."""
-_KEY_CONNECTIONS = 16
-"""Of one key with a grant: with another one, its oldest is closed."""
+PeerMessage = tuple[bytes, bytes]  # the peer's identity, and what it sent
+FOREIGN = b"foreign-"  # begins the identities of clients that do not speak our `PROTOCOL`
+_KEY_CONNECTIONS = 16  # of one key with a grant: with another one, its oldest is closed
 
 
 class ClientIdentity(msgspec.Struct, frozen=True):
     """What the identity of a client says of it."""
 
-    same: bool = True
-    """Whether it speaks our `PROTOCOL`."""
-    key: str = ""
-    """The fingerprint of its key, if that has a grant; empty: the user's own key."""
+    same: bool = True  # whether it speaks our `PROTOCOL`
+    key: str = ""  # the fingerprint of its key, if that has a grant; empty: the user's own key
 
     @classmethod
     def of(cls, identity: bytes) -> ClientIdentity:
@@ -106,8 +86,7 @@ class Server:
             loopback: listen on 127.0.0.1 only, because no worker runs elsewhere.
             worker_port: 0, or a port that is taken if it is free.
 
-        Raises:
-            AdaptorError: no port can be bound.
+        Raises AdaptorError: no port can be bound.
         """
         interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (only proven peers are heard)
         self.other_transports: list[Callable[[bytes, bytes], bool]] = []
@@ -138,13 +117,6 @@ class Server:
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         if not any(send(identity, data) for send in self.other_transports):
             self.workers.send(identity, data)
-
-    async def send_client(self, identity: bytes, data: bytes) -> None:
-        self.clients.send(identity, data)
-
-    async def client_reads(self, identity: bytes) -> bool:
-        """Wait until a client has read what was sent; returns whether it is connected."""
-        return await self.clients.reads(identity)
 
 
 class Port:
@@ -236,14 +208,11 @@ class Port:
 class _Connection(Caller):
     def __init__(self, listener: Listener, port: Port) -> None:
         super().__init__(listener)
-        self.identity = b""
-        """Empty until the peer is proven and has said it."""
+        self.identity = b""  # empty until the peer is proven and has said it
         self._port = port
-        self._channel: Channel | None = None
-        """None: the peer has not sent anything."""
+        self._channel: Channel | None = None  # None: the peer has not sent anything
         self._unheard = 0
-        self.reads = asyncio.Event()
-        """Whether the peer reads as fast as it is written to, or has left."""
+        self.reads = asyncio.Event()  # whether the peer reads as fast as it is written to, or has left
         self.reads.set()
 
     @property
@@ -264,7 +233,15 @@ class _Connection(Caller):
             if self._channel.proven:
                 messages = self._channel.receive(data)
             else:
-                messages = self._shake_hands(self._channel, data)
+                began = time.perf_counter()
+                try:
+                    messages = self._channel.receive(data)
+                finally:
+                    self._listener.spent += time.perf_counter() - began
+                if self._channel.proven:
+                    self._listener.proven(self)
+                    if not self._port.named:
+                        self._enter(self._port.number(self._channel))
         except ChannelError as error:
             self._write()
             self._listener.turn_away(self, str(error))
@@ -276,19 +253,6 @@ class _Connection(Caller):
             self._unheard += len(messages)
             self._regulate()
             self._port.arrived(self, messages)
-
-    def _shake_hands(self, channel: Channel, data: bytes) -> list[bytes]:
-        """Raises ChannelError."""
-        begun = time.perf_counter()
-        try:
-            messages = channel.receive(data)
-        finally:
-            self._listener.spent += time.perf_counter() - begun
-        if channel.proven:
-            self._listener.proven(self)
-            if not self._port.named:
-                self._enter(self._port.number(channel))
-        return messages
 
     def _enter(self, identity: bytes) -> None:
         self.identity = identity
@@ -338,21 +302,21 @@ def write_client_access(
 ) -> None:
     found = addresses(host, server.client_port, loopback=loopback)
     nearest_first = tuple(sorted(found, key=lambda address: "127.0.0.1" not in address))
-    write_access(
-        directory / CLIENT_ACCESS,
-        Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
+    access.write_access(
+        directory / access.CLIENT_ACCESS,
+        access.Access(addresses=nearest_first, server=keys.server.certificate, own=keys.client),
     )
 
 
-def write_key_access(directory: Path, name: str, own: Credentials | None = None) -> Path:
+def write_key_access(directory: Path, name: str, own: access.Credentials | None = None) -> Path:
     """Write how the programs with a key reach the daemon, as the command line does.
 
     `own`: of a new key; None: as its file has it.
 
     Raises AccessError: there is no such file, or it is damaged.
     """
-    path, known = directory / key_access(name), read_access(directory / CLIENT_ACCESS)
-    write_access(path, msgspec.structs.replace(known, own=own or read_access(path).own))
+    path, known = directory / access.key_access(name), access.read_access(directory / access.CLIENT_ACCESS)
+    access.write_access(path, msgspec.structs.replace(known, own=own or access.read_access(path).own))
     return path
 
 
@@ -363,25 +327,18 @@ def write_site_access(directory: Path, keys: Keys, site: str, addresses: tuple[s
         directory: the state directory.
         addresses: see `Access.addresses`.
     """
-    path = directory / worker_access(site)
-    write_access(path, site_access(keys, addresses))
+    path = directory / access.worker_access(site)
+    access.write_access(path, site_access(keys, addresses))
     return path
 
 
-def site_access(keys: Keys, addresses: tuple[str, ...]) -> Access:
+def site_access(keys: Keys, addresses: tuple[str, ...]) -> access.Access:
     """What an access file for workers holds."""
-    return Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
+    return access.Access(addresses=addresses, server=keys.server.certificate, own=keys.worker)
 
 
 def last_worker_port(directory: Path, sites: Iterable[str]) -> int:
     """The port to which workers of the previous daemon still connect; 0: there was none."""
-    return next((port for site in sites if (port := last_port(directory / worker_access(site)))), 0)
-
-
-def last_port(path: Path) -> int:
-    """The port that an access file names first; 0 if there is none."""
-    try:
-        address = read_access(path).addresses[0]
-    except (AccessError, IndexError):
-        return 0
-    return int(address.rpartition(":")[2]) if address.startswith("tcp://") else 0
+    return next(
+        (port for site in sites if (port := access.last_port(directory / access.worker_access(site)))), 0
+    )

@@ -32,7 +32,6 @@ from adaptor.daemon.server import (
     PeerMessage,
     PortLimits,
     Server,
-    last_port,
     last_worker_port,
     write_client_access,
     write_key_access,
@@ -40,7 +39,6 @@ from adaptor.daemon.server import (
 )
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of, unknown_limits
-from adaptor.daemon.spool import SpoolEndpoint
 from adaptor.daemon.step import end_pilots
 from adaptor.daemon.step import run as run_site
 from adaptor.daemon.timers import Every, keep_synced, new_scheduler
@@ -54,7 +52,7 @@ from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.damage import DamagedJournalError
 from adaptor.journal.journal import Journal
-from adaptor.protocol.access import CLIENT_ACCESS, AccessError
+from adaptor.protocol.access import CLIENT_ACCESS, AccessError, last_port
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.protocol.listener import addresses
 from adaptor.protocol.state_directory import private_directory
@@ -63,10 +61,8 @@ from backends.registry import backend_type
 
 log = logging.getLogger(__name__)
 
-_LOOK = 1.0
-"""Seconds between two looks whether the time of day was set, and whether the folder is there."""
-LINGER = 3.0
-"""Seconds that a private daemon stays after the last bag, so that its user sees the end."""
+_LOOK = 1.0  # seconds between two looks whether the time of day was set, and whether the folder is there
+LINGER = 3.0  # seconds that a private daemon stays after the last bag, so that its user sees the end
 
 
 class Service:
@@ -84,8 +80,7 @@ class Service:
             started: when this process began to serve, epoch seconds; None: now.
             problem: why the configuration is not the one that was asked for.
 
-        Raises:
-            AdaptorError: something cannot be opened, or no scheduler answers.
+        Raises AdaptorError: something cannot be opened, or no scheduler answers.
         """
         system_clock.adopt()
         self.directory = directory
@@ -95,8 +90,7 @@ class Service:
         self.next: Configured | None = None
         """What another service goes on with when this one has ended; None: nothing."""
         self._problem = problem
-        self.stalled = ""
-        """Why nothing can be written down now; empty: it can."""
+        self.stalled = ""  # why nothing can be written down now; empty: it can
         self._damaged = False
         private_directory(directory / "pilots")
         self._keys = load_or_make_keys(directory)
@@ -143,7 +137,8 @@ class Service:
         self.retention = Retention(self.core, None if keep is None else float(keep))
         self.notifier = Notifier(self.core, config.notify, config.hooks)
         self._meters = Meters(self.core.journal.path)
-        self._clients = ClientEndpoint(self, self._stall, self.server.send_client, self.server.client_reads)
+        clients = self.server.clients
+        self._clients = ClientEndpoint(self, self._stall, clients.send, clients.reads)
         self._stop = asyncio.Event()
         self._stopping = False
         self._stop_pilots = False
@@ -172,7 +167,11 @@ class Service:
         tasks = [
             asyncio.create_task(self.server.serve(self._on_workers, self._on_clients)),
             *(asyncio.create_task(self._run_site(state)) for state in self.sites.values()),
-            *(asyncio.create_task(spool.run(self._may_listen)) for spool in self._spools()),
+            *(
+                asyncio.create_task(state.spool.run(self._may_listen))
+                for state in self.sites.values()
+                if state.spool is not None
+            ),
             *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
             asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
             asyncio.create_task(self.retention.run(self._may_listen, self._stall)),
@@ -200,9 +199,6 @@ class Service:
             for state in self.sites.values():
                 await asyncio.to_thread(state.machine.close)
             self.core.journal.close()
-
-    def _spools(self) -> list[SpoolEndpoint]:
-        return [state.spool for state in self.sites.values() if state.spool is not None]
 
     def _remote_folders(self) -> list[RemoteFolder]:
         return [state.remote_folder for state in self.sites.values() if state.remote_folder is not None]
@@ -250,9 +246,6 @@ class Service:
         known = {name: site.memory.limits for name, site in self.sites.items() if site.memory.limits_known}
         return msgspec.structs.replace(self.configured, limits=known)
 
-    def _may_step(self) -> bool:
-        return not self.stalled and not self._stopping
-
     def _may_listen(self) -> bool:
         return not self.stalled
 
@@ -295,7 +288,7 @@ class Service:
     async def _run_site(self, state: Site) -> None:
         while True:
             try:
-                await run_site(state, self._may_step)
+                await run_site(state, lambda: not self.stalled and not self._stopping)
             except JournalError as error:
                 self._stall(error)
             except Exception:
@@ -377,7 +370,12 @@ class Service:
             return
         try:
             await self.workers.miss_silent(float(self.config.daemon.worker_timeout))
-            await self._close_idle()
+            due = self._idle_bags.due(self.core.broker.state.bags.values(), time.monotonic())
+            if due:
+                for bag in due:
+                    self.core.broker.close(bag)
+                await self.core.commit()
+                self.wake_sites()
         except JournalError as error:
             self._stall(error)
         pilots = any(state.pilots for state in self.sites.values())
@@ -385,14 +383,6 @@ class Service:
             self._last_busy = time.monotonic()
         if self._until_idle and time.monotonic() - self._last_busy > LINGER:
             self._stop.set()
-
-    async def _close_idle(self) -> None:
-        due = self._idle_bags.due(self.core.broker.state.bags.values(), time.monotonic())
-        if due:
-            for bag in due:
-                self.core.broker.close(bag)
-            await self.core.commit()
-            self.wake_sites()
 
     def view(self) -> DaemonView:
         return DaemonView(

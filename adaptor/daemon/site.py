@@ -56,8 +56,7 @@ class Withheld(msgspec.Struct):
     """The last reason for not submitting a request, so that it is said once."""
 
     text: str = ""
-    row: int | None = None
-    """Where it stands in the journal."""
+    row: int | None = None  # where it stands in the journal
 
 
 class Site:
@@ -79,21 +78,17 @@ class Site:
             limits_known: False where `limits` only stand for some that could not be asked yet.
             poll: seconds between two looks at the queue.
 
-        Raises:
-            JournalError: what was learned before cannot be read.
+        Raises JournalError: what was learned before cannot be read.
         """
         self.name = name
         self.config = config
         self.backend = backend
         self.core = core
-        self.machine = machine
-        """Where its scheduler's commands run and its pilots' files lie."""
+        self.machine = machine  # where its scheduler's commands run and its pilots' files lie
         self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
         """What the tags of its pilots begin with, and of no other site's."""
-        self.remote_folder: RemoteFolder | None = None
-        """Of a site behind ssh: its folder there."""
-        self.spool: SpoolEndpoint | None = None
-        """The daemon's end of its spool, if its workers use one."""
+        self.remote_folder: RemoteFolder | None = None  # of a site behind ssh: its folder there
+        self.spool: SpoolEndpoint | None = None  # the daemon's end of its spool, if its workers use one
         self.withheld = Withheld()
         self.memory = SiteMemory(
             settings_of(name, config, backend, limits, poll),
@@ -105,16 +100,13 @@ class Site:
             submitted=core.journal.read(submitted_since, name, core.now() - HOUR),
             withdrawn=core.journal.read(withdrawn_since, name, core.now() - HOUR),
         )
-        self.starts = StartsSeen(core.journal.starts_seen(name))
-        """How forecasts of starts held."""
+        self.starts = StartsSeen(core.journal.starts_seen(name))  # how forecasts of starts held
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
         self._one_question = asyncio.Lock()
         self._unanswered_questions = 0
-        self._told: set[str] = set()
-        """Problems that the journal has, until the scheduler answers."""
-        self._unknown: set[str] = set()
-        """Answers that the backend does not know, as the journal has them."""
+        self._told: set[str] = set()  # problems that the journal has, until the scheduler answers
+        self._unknown: set[str] = set()  # answers that the backend does not know, as the journal has them
 
     @property
     def pilots(self) -> Mapping[int, Pilot]:
@@ -142,9 +134,8 @@ class Site:
     async def ask(self, question: Callable[[], T], *, patient: bool = True) -> T | None:
         """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why.
 
-        Args:
-            patient: whether it is asked even if it did not answer the question before this one, for which
-                this one has waited: a person need not wait for two.
+        `patient`: whether it is asked even if it did not answer the question before this one, for which this
+        one has waited: a person need not wait for two.
         """
         memory, unanswered = self.memory, self._unanswered_questions
         async with self._one_question:

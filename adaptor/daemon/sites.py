@@ -28,19 +28,16 @@ from backends.registry import agents, backend_type, site_rules
 def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:
     """The site's scheduler, with agents on its idle nodes if the configuration donates them so."""
     machine = machine or make_machine(config)
-    scheduler = _scheduler(name, config, state, machine)
+    kind = backend_type(config.backend)
+    if config.partitions:
+        scheduler: Backend = Partitions(kind.make_each(name, sites_of(config), state, machine))
+    else:
+        scheduler = kind.make(name, config, state, machine)
     if config.donation is None or config.donation.mode != "agent":
         return scheduler
     # Absolute here, below the home directory on a distant machine.
     folder = (state if config.ssh is None else Path(config.ssh.directory)) / "agents" / name
     return agents()(scheduler, config, config.donation, folder, python_of(config), machine)
-
-
-def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> Backend:
-    kind = backend_type(config.backend)
-    if not config.partitions:
-        return kind.make(name, config, state, machine)
-    return Partitions(kind.make_each(name, sites_of(config), state, machine))
 
 
 def make_backends(config: Config, state: Path, machines: Mapping[str, Machine]) -> dict[str, Backend]:
@@ -64,8 +61,7 @@ def stays_inside(config: SiteConfig) -> bool:
 def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, Limits]:
     """Of the sites whose limits are known at the start; the others are asked again (`late_limits`).
 
-    Raises:
-        SchedulerError: no site's limits are known.
+    Raises SchedulerError: no site's limits are known.
     """
     known: dict[str, Limits] = {}
     problems: list[str] = []
@@ -82,12 +78,11 @@ def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, L
 def limits_of(config: SiteConfig, backend: Backend) -> Limits:
     """The configured limits; what is left out is asked of the scheduler, and kept within the policy.
 
-    Raises:
-        SchedulerError: something has to be asked, and the scheduler does not answer.
+    Raises SchedulerError: something has to be asked, and the scheduler does not answer.
     """
     given = {name: site.limits for name, site in sites_of(config).items()}
     advertised = Limits(max_pending_requests=0, max_proc=0, max_tr=0)
-    if not all(map(_all_given, given.values())):
+    if any(None in (each.max_pending_requests, each.max_proc, each.max_tr) for each in given.values()):
         try:
             advertised = backend.advertised_limits()
         except SchedulerError as error:
@@ -102,10 +97,6 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
         most_of(each), max_pending_requests=_all_requests(config, each)
     )
     return capped(found, policy_of(config).keys.limits)
-
-
-def _all_given(limits: LimitsConfig) -> bool:
-    return None not in (limits.max_pending_requests, limits.max_proc, limits.max_tr)
 
 
 def _filled(given: LimitsConfig, advertised: Limits) -> Limits:

@@ -42,8 +42,7 @@ def slots_view(site: str, queue: QueueState, rules: SiteRules, task: TaskSize | 
 
     This is what Maui and Moab call `showbf`, and what a user of Slurm or PBS has no command for.
 
-    Args:
-        task: of which size the tasks of these requests are; None: of one processor.
+    `task`: of which size the tasks of these requests are; None: of one processor.
     """
     size = task or TaskSize()
     found = Availability(queue)

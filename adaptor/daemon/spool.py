@@ -16,27 +16,12 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.server import PeerMessage
 from adaptor.errors import AdaptorError
+from adaptor.protocol import maildir
 from adaptor.protocol.files.local import LOCAL_FILES, FileEnd, Files, FilesError, FileWork, NewFile
-from adaptor.protocol.maildir import (
-    LATENCY,
-    QUICKEST,
-    SLOWEST,
-    LookPace,
-    Outgoing,
-    Seal,
-    SpoolConnection,
-    address_of,
-    file_name,
-    for_worker,
-    from_workers,
-    opened,
-    parse_worker_file,
-    path_of,
-)
 from adaptor.protocol.spool import Spool
 from backends.findings import Finding, error, ok
 
-_TRIAL_FILE = file_name(SpoolConnection(0, "00000000", 1).name, 1)
+_TRIAL_FILE = maildir.file_name(maildir.SpoolConnection(0, "00000000", 1).name, 1)
 
 
 def spool_of(config: SiteConfig) -> str | None:
@@ -50,14 +35,13 @@ def spool_of(config: SiteConfig) -> str | None:
 
 def latency_of(config: SiteConfig) -> float:
     """Seconds that a message to or from a worker of the site usually takes, at most."""
-    return LATENCY if spool_of(config) else 0.0
+    return maildir.LATENCY if spool_of(config) else 0.0
 
 
 def open_spool(name: str, config: SiteConfig, instance: str, files: Files) -> Spool:
     """A site's spool, in a folder of its own: several daemons and sites may share the parent.
 
-    Raises:
-        AdaptorError: it is a folder of this machine and cannot be used.
+    Raises AdaptorError: it is a folder of this machine and cannot be used.
     """
     spool = Spool(Path(f"{spool_of(config)}/{instance}.{name}"), files)
     try:
@@ -79,7 +63,7 @@ def check_spool(site: SiteConfig) -> list[Finding]:
     trial = folder / "check"
     try:
         spool = Spool(trial)
-        file = NewFile(os.fsencode(from_workers(spool.locate()) / _TRIAL_FILE), b"a trial")
+        file = NewFile(os.fsencode(maildir.from_workers(spool.locate()) / _TRIAL_FILE), b"a trial")
         LOCAL_FILES.run(FileWork(write=[file]))
         done, _ = spool.run()
         LOCAL_FILES.run(FileWork(remove=[os.fsencode(trial)]))
@@ -92,21 +76,17 @@ def check_spool(site: SiteConfig) -> list[Finding]:
 
 log = logging.getLogger(__name__)
 
-_SLOWEST_ALONE = 5.0
-"""Seconds between two looks, at most, while no worker is known."""
-_SWEEP = 30.0
-"""Seconds between two sweeps."""
+_SLOWEST_ALONE = 5.0  # seconds between two looks, at most, while no worker is known
+_SWEEP = 30.0  # seconds between two sweeps
 
 
 class SpoolChannel:
     """The messages in both directions over one connection of a worker."""
 
-    def __init__(self, connection: SpoolConnection, outgoing: Outgoing) -> None:
+    def __init__(self, connection: maildir.SpoolConnection, outgoing: maildir.Outgoing) -> None:
         self.connection = connection
-        self.worker = b""
-        """The worker's name, known from its first file on."""
-        self.last = 0
-        """The number of the worker's file that was taken last."""
+        self.worker = b""  # the worker's name, known from its first file on
+        self.last = 0  # the number of the worker's file that was taken last
         self.outgoing = outgoing
 
 
@@ -116,7 +96,7 @@ class SpoolEndpoint:
     def __init__(
         self,
         spool: Spool,
-        seal: Seal,
+        seal: maildir.Seal,
         *,
         hear: Callable[[list[PeerMessage]], Awaitable[None]],
         pilots: Callable[[], Collection[int]],
@@ -136,12 +116,10 @@ class SpoolEndpoint:
         self._pilots = pilots
         self._complain = complain
         self._run = secrets.token_hex(4)
-        self._channels: dict[SpoolConnection, SpoolChannel] = {}
-        self._current: dict[bytes, SpoolChannel] = {}
-        """By worker: the channel of its newest connection."""
-        self._taken: list[bytes] = []
-        """Worker files that the next exchange removes."""
-        self._pace = LookPace(_SLOWEST_ALONE)
+        self._channels: dict[maildir.SpoolConnection, SpoolChannel] = {}
+        self._current: dict[bytes, SpoolChannel] = {}  # by worker: the channel of its newest connection
+        self._taken: list[bytes] = []  # worker files that the next exchange removes
+        self._pace = maildir.LookPace(_SLOWEST_ALONE)
         self._problem = ""
         self._failures = Backoff(first=2, most=30)
         self._next_sweep = 0.0
@@ -161,7 +139,7 @@ class SpoolEndpoint:
     async def locate(self) -> str:
         """The address for the workers' access file. Raises FilesError."""
         async with self._busy:
-            return address_of(await asyncio.to_thread(self._spool.locate))
+            return maildir.address_of(await asyncio.to_thread(self._spool.locate))
 
     async def run(self, may_listen: Callable[[], bool]) -> None:
         """Exchange files in turns, until cancelled."""
@@ -172,7 +150,12 @@ class SpoolEndpoint:
             except Exception as error:
                 log.exception("internal error in an exchange with the spool; the daemon tries again")
                 self._failures.failed(system_clock(), str(error))
-            await self._rest()
+            if self._failures.pause:
+                await asyncio.sleep(self._failures.pause)
+                continue
+            await asyncio.sleep(maildir.QUICKEST)
+            with contextlib.suppress(asyncio.TimeoutError):  # the next look is due
+                await asyncio.wait_for(self._news.wait(), self._pace.pause - maildir.QUICKEST)
 
     async def exchange(self) -> None:
         """Read what workers wrote, have it handled, and write the answers."""
@@ -189,20 +172,11 @@ class SpoolEndpoint:
                 await self._exchange(collect=False)
             if not more:
                 self.heard_until = began
-            self._pace.slowest = SLOWEST if self._current else _SLOWEST_ALONE
+            self._pace.slowest = maildir.SLOWEST if self._current else _SLOWEST_ALONE
             if messages or more:
                 self._pace.speed_up()
             else:
                 self._pace.slow_down()
-
-    async def _rest(self) -> None:
-        """Wait until the next look is due or there is something to write."""
-        if self._failures.pause:
-            await asyncio.sleep(self._failures.pause)
-            return
-        await asyncio.sleep(QUICKEST)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._news.wait(), self._pace.pause - QUICKEST)
 
     async def _exchange(self, *, collect: bool) -> tuple[list[FileEnd], bool] | None:
         """The workers' files, and whether there are more; None: the spool cannot be used."""
@@ -247,7 +221,7 @@ class SpoolEndpoint:
                     self._news.set()
         return done.ends, more
 
-    def _forget(self, connections: list[SpoolConnection]) -> None:
+    def _forget(self, connections: list[maildir.SpoolConnection]) -> None:
         for connection in connections:
             channel = self._channels.pop(connection)
             if self._current.get(channel.worker) is channel:
@@ -258,24 +232,24 @@ class SpoolEndpoint:
         messages: list[PeerMessage] = []
         for end in ends:
             self._taken.append(end.path)
-            envelope = opened(end, self._spool.locate(), self._seal, log.warning)
-            parsed = parse_worker_file(path_of(end).name)
+            envelope = maildir.opened(end, self._spool.locate(), self._seal, log.warning)
+            parsed = maildir.parse_worker_file(maildir.path_of(end).name)
             if envelope is None or parsed is None:
                 continue
-            channel = self._channel(parsed[0])
+            connection = parsed[0]
+            if connection not in self._channels:
+                spool = self._spool.locate()
+                outgoing = maildir.Outgoing(
+                    spool, maildir.for_worker(spool, connection.name), self._run, self._seal
+                )
+                self._channels[connection] = SpoolChannel(connection, outgoing)
+            channel = self._channels[connection]
             channel.worker = envelope.worker.encode()
             if parsed[1] > channel.last:
                 channel.last = parsed[1]
                 if self._make_current(channel):
                     messages += [(channel.worker, message) for message in envelope.messages]
         return messages
-
-    def _channel(self, connection: SpoolConnection) -> SpoolChannel:
-        if connection not in self._channels:
-            spool = self._spool.locate()
-            outgoing = Outgoing(spool, for_worker(spool, connection.name), self._run, self._seal)
-            self._channels[connection] = SpoolChannel(connection, outgoing)
-        return self._channels[connection]
 
     def _make_current(self, channel: SpoolChannel) -> bool:
         """Answer the worker on this channel from now on; False if the worker has opened a newer one."""

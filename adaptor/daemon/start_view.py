@@ -36,12 +36,9 @@ from backends.ceilings import Ceilings
 from backends.observed.state import hidden_processors
 from backends.traits import Traits
 
-NEAR = 600.0
-"""Seconds between a start and its plan that do not matter."""
-FEWEST = 5
-"""Starts from which the record of a site is shown."""
-_BY_NO_TAG = f"{TAG_START}nothing."
-"""No job's tag begins so: a job is asked for by its id alone."""
+NEAR = 600.0  # seconds between a start and its plan that do not matter
+FEWEST = 5  # starts from which the record of a site is shown
+_BY_NO_TAG = f"{TAG_START}nothing."  # no job's tag begins so: a job is asked for by its id alone
 
 
 class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,22 +47,16 @@ class SiteSeen(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     queue: QueueState
     shares: RunShares
-    look: float
-    """Seconds that the scheduler may take to start what can start."""
+    look: float  # seconds that the scheduler may take to start what can start
     slot_margin: float = 0.0
-    node: int = 1
-    """Processors of a node where only whole nodes are given."""
-    own: Collection[str] = ()
-    """Jobs of ours."""
-    waits: Sequence[PilotWait] = ()
-    """Of our earlier requests."""
+    node: int = 1  # processors of a node where only whole nodes are given
+    own: Collection[str] = ()  # jobs of ours
+    waits: Sequence[PilotWait] = ()  # of our earlier requests
     starts: StartsSeen | None = None
     """The record of the daemon, which this look goes on with; None: none runs."""
     wait_shares: tuple[float, ...] = ()
-    ceilings: Mapping[str, Ceilings] = {}
-    """By partition: what the scheduler allows."""
-    report: JobReport | None = None
-    """Of the job that is asked for, where it is one of our user's."""
+    ceilings: Mapping[str, Ceilings] = {}  # by partition: what the scheduler allows
+    report: JobReport | None = None  # of the job that is asked for, where it is one of our user's
 
     @property
     def places(self) -> dict[str, QueueState]:
@@ -101,8 +92,7 @@ def check_question(asked: GetStart) -> None:
 def told(asked: GetStart, found: Sequence[StartView]) -> list[StartView]:
     """The earliest first, those without a start last; of a job, where it is known.
 
-    Raises:
-        UsageError: no place can ever hold the request, or none knows the job.
+    Raises UsageError: no place can ever hold the request, or none knows the job.
     """
     refused = {view.place: view.never or view.reason for view in found if _is_refused(view)}
     if found and len(refused) == len(found):
@@ -266,15 +256,19 @@ def record_of_starts(waits: Iterable[PilotWait], starts: StartsSeen | None = Non
 def read_start(name: str, config: SiteConfig, asked: GetStart) -> list[StartView]:
     """The forecasts of a site whose queue is read now; one that does not answer has a problem instead.
 
-    Raises:
-        UsageError: it has no such partition, or no request is like this.
+    Raises UsageError: it has no such partition, or no request is like this.
     """
     try:
         backend = make_backend(name, config, private_directory(state_directory()))
         queue = backend.queue_state()  # first: a scheduler that hangs is waited for once
     except SchedulerError as error:
         return [unread(name, str(error))]
-    shares, waits = _learned(name, backend, config)
+    shares, waits = RunShares(), list[PilotWait]()
+    with suppress(AdaptorError), closing(open_for_reading(state_directory())) as db:
+        shares, waits = RunShares(local_runs(db, name)), pilot_waits(db, name)
+    if config.read_history and len(shares) < MOST:
+        with suppress(SchedulerError):
+            shares.recall(backend.ended_jobs())
     shares.looked(queue)
     seen = SiteSeen(
         name=name,
@@ -316,14 +310,3 @@ def report_of(backend: Backend, job: str) -> JobReport | None:
     with suppress(SchedulerError):
         return next((report for report in backend.jobs([job], _BY_NO_TAG) if report.id == job), None)
     return None
-
-
-def _learned(name: str, backend: Backend, config: SiteConfig) -> tuple[RunShares, list[PilotWait]]:
-    """By the journal of a daemon that does not run, and by the scheduler's records where that knows few."""
-    shares, waits = RunShares(), []
-    with suppress(AdaptorError), closing(open_for_reading(state_directory())) as db:
-        shares, waits = RunShares(local_runs(db, name)), pilot_waits(db, name)
-    if config.read_history and len(shares) < MOST:
-        with suppress(SchedulerError):
-            shares.recall(backend.ended_jobs())
-    return shares, waits

@@ -32,8 +32,7 @@ from adaptor.decisions.step import (
 )
 from backends.registry import backend_type
 
-BURST = 20
-"""Looks at a queue that may follow each other at once: those of a bag that begins and ends."""
+BURST = 20  # looks at a queue that may follow each other at once: those of a bag that begins and ends
 
 
 async def run(site: Site, may_step: Callable[[], bool]) -> None:
@@ -43,8 +42,7 @@ async def run(site: Site, may_step: Callable[[], bool]) -> None:
     `poll_interval` says, and no more. On this machine no scheduler is asked. Where an operator sets the least
     time between two looks, that is kept also in bursts.
 
-    Raises:
-        JournalError: a step could not be written down.
+    Raises JournalError: a step could not be written down.
     """
     kind, clock = backend_type(site.config.backend), asyncio.get_running_loop().time
     floor = policy_of(site.config).keys.poll_interval
@@ -66,7 +64,6 @@ async def step(site: Site) -> None:
 
 
 async def cancel_all(site: Site, reason: str) -> None:
-    """Cancel every pilot, queued or running."""
     for pilot in site.pilots.values():
         site.memory.change(pilot, leaving=pilot.leaving or reason)
     await drive(site, step_of(site).cancel_unwanted())
@@ -135,15 +132,13 @@ async def _decision(site: Site) -> Decision:
         return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
 
 
-_BEYOND_GRACE = 5.0
-"""Seconds that schedulers have beyond the grace time of workers."""
+_BEYOND_GRACE = 5.0  # seconds that schedulers have beyond the grace time of workers
 
 
 async def end_pilots(core: Core, sites: Collection[Site]) -> None:
     """Cancel all pilots and observe their ends, for the longest grace time at most.
 
-    Raises:
-        JournalError: an end could not be written down.
+    Raises JournalError: an end could not be written down.
     """
     if not sites:
         return

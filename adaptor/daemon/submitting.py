@@ -125,8 +125,7 @@ def _write_request(
 def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
     """Write down that a request is about to be submitted, and reserve what it may cost.
 
-    Raises:
-        OverBudgetError: a budget does not hold it; nothing is written down.
+    Raises OverBudgetError: a budget does not hold it; nothing is written down.
     """
     crafted, core = action.crafted, site.core
 

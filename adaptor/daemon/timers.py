@@ -35,8 +35,7 @@ def new_scheduler() -> AsyncIOScheduler:
     return AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
 
 
-PAUSE = 1.0
-"""Seconds between two looks."""
+PAUSE = 1.0  # seconds between two looks
 
 
 async def keep_synced(

@@ -32,8 +32,7 @@ def set_up_transport(
         hear: gets the messages of workers.
         stall: receives the error if the journal cannot be written.
 
-    Raises:
-        AdaptorError: the spool cannot be used.
+    Raises AdaptorError: the spool cannot be used.
     """
 
     def report(problem: str) -> None:

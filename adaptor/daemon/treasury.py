@@ -17,7 +17,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import Clock
 from adaptor.decisions.pilots import Pilot
 from adaptor.journal.change_rows import note_user_change
-from adaptor.journal.credits import entries_of_pilot, forgotten_payers, read_entries, write_entry
+from adaptor.journal.credits import entries, entries_of_pilot, forgotten_payers, write_entry
 from adaptor.journal.grant_rows import Grants
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
@@ -33,8 +33,7 @@ class Costs(msgspec.Struct, frozen=True):
     budget: Budget | None = None
 
 
-DEFAULT = Costs(Tariff(price_explicit=1.0, price_donated=1.0))
-"""A credit is a processor-hour."""
+DEFAULT = Costs(Tariff(price_explicit=1.0, price_donated=1.0))  # a credit is a processor-hour
 
 
 def costs_of(configs: Mapping[str, SiteConfig]) -> dict[str, Costs]:
@@ -42,21 +41,14 @@ def costs_of(configs: Mapping[str, SiteConfig]) -> dict[str, Costs]:
 
 
 def _tariff(config: SiteConfig) -> Tariff:
-    price = config.price
+    price, overrun = config.price, config.overrun
     return Tariff(
         price_explicit=price.explicit,
         price_donated=price.explicit if price.donated is None else price.donated,
         price_gpu=price.gpu or 0.0,
         charging_unit=int(config.charging_unit),
-        grace=math.ceil(_overrun(config)),
+        grace=math.ceil(backend_type(config.backend).overrun(config) if overrun is None else overrun),
     )
-
-
-def _overrun(config: SiteConfig) -> float:
-    """Seconds that a pilot may run beyond its limit."""
-    if config.overrun is not None:
-        return float(config.overrun)
-    return backend_type(config.backend).overrun(config)
 
 
 def _budget(name: str, config: SiteConfig) -> Budget | None:
@@ -75,17 +67,12 @@ class Treasury:
     """
 
     def __init__(
-        self,
-        journal: Journal,
-        sites: Iterable[str],
-        costs: Mapping[str, Costs],
-        clock: Clock,
-        grants: Grants,
+        self, journal: Journal, sites: Iterable[str], costs: Mapping[str, Costs], clock: Clock, grants: Grants
     ) -> None:
         """Raises JournalError: the entries cannot be read."""
         self._journal, self._clock = journal, clock
         now = clock()
-        self.ledger = Ledger(read_entries(journal), grants.limits, grants.key_of)
+        self.ledger = Ledger(journal.read(entries), grants.limits, grants.key_of)
         for site in sites:
             of_site = costs.get(site, DEFAULT)
             self.ledger.set_price(site, of_site.tariff, now)
@@ -133,8 +120,7 @@ class Treasury:
     def write_off(self, pilot: int, started: float | None, ended: float, end_reason: str) -> int:
         """End a pilot of which nothing more will be heard; the millionths of a credit that it is charged.
 
-        Raises:
-            JournalError: nothing is written.
+        Raises JournalError: nothing is written.
         """
         with self._journal.transaction() as db:
             write_off(db, pilot, started, ended, end_reason)
@@ -175,8 +161,7 @@ class Treasury:
     def give(self, db: sqlite3.Connection, bag: int, amount: int) -> None:
         """Set the budget of a bag, in millionths of a credit, in a transaction of the journal.
 
-        Raises:
-            BudgetError: it is below what is used and reserved already.
+        Raises BudgetError: it is below what is used and reserved already.
         """
         write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), self._clock()))
 

@@ -36,12 +36,9 @@ from adaptor.scheduling.workers import Worker
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT = 5.0
-"""Seconds between a worker's reports, at most."""
-WORKER_PATIENCE = 300.0
-"""Seconds that an idle worker waits for a silent daemon."""
-_DONATED_PATIENCE = 60.0
-"""The same on a donated node: without a daemon, nothing can free it."""
+HEARTBEAT = 5.0  # seconds between a worker's reports, at most
+WORKER_PATIENCE = 300.0  # seconds that an idle worker waits for a silent daemon
+_DONATED_PATIENCE = 60.0  # the same on a donated node: without a daemon, nothing can free it
 LOOKS_FOR_AN_END = (1.0, 2.0, 5.0)
 """Seconds after the last worker of a pilot has left at which the site is looked at, where polls are rarer: a
 scheduler needs a moment to note the end of the job, and its epilog longer."""

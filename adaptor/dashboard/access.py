@@ -45,8 +45,7 @@ _HEADERS = {
 def load_or_make_token(directory: Path) -> str:
     """The token of a state directory, 256 bits in a 0600 file; made if missing.
 
-    Raises:
-        AdaptorError: the file is damaged, not ours, or open to others.
+    Raises AdaptorError: the file is damaged, not ours, or open to others.
     """
     path = directory / TOKEN_FILE
     try:

@@ -20,18 +20,10 @@ def stylesheet() -> str:
 
 _STYLES = ("uplot.css", "page.css")
 _SCRIPTS = (
-    "uplot.js",
-    "words.js",
-    "canvas.js",
-    "when.js",
-    "queue.js",
-    "strips.js",
-    "charts.js",
-    "sections.js",
-    "page.js",
+    *("uplot.js", "words.js", "canvas.js", "when.js", "queue.js", "strips.js", "charts.js"),
+    *("sections.js", "page.js"),
 )
-COMMON_STYLE = "style.css"
-"""Of the experiments' pages too; it stands in `adaptor_experiments.figures`."""
+COMMON_STYLE = "style.css"  # of the experiments' pages too; it stands in `adaptor_experiments.figures`
 ASSETS = frozenset({*_STYLES, *_SCRIPTS, COMMON_STYLE, "icon.svg"})
 
 
@@ -98,8 +90,7 @@ _WHY = 200
 def report_page(ask: Asker, bag: int, now: float) -> Page:
     """What is known of a bag at `now` (epoch seconds).
 
-    Raises:
-        AdaptorError: neither the daemon nor the journal answers.
+    Raises AdaptorError: neither the daemon nor the journal answers.
     """
     report = ask(api.GetReport(bag))
     started = [request.id for request in report.requests if request.started is not None]

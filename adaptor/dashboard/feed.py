@@ -10,10 +10,8 @@ from adaptor.dashboard.page import Page, sections
 
 log = logging.getLogger(__name__)
 
-PAUSE = 2.0
-"""Seconds between two pages."""
-KEEP_ALIVE = 15.0
-"""Seconds after which a silent stream says that it is alive, for the proxies in between."""
+PAUSE = 2.0  # seconds between two pages
+KEEP_ALIVE = 15.0  # seconds after which a silent stream says that it is alive, for the proxies in between
 
 
 class Feed:

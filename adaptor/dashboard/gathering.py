@@ -10,7 +10,7 @@ import msgspec
 from adaptor import api
 from adaptor.api import LearnedRuntime
 from adaptor.client.asking import NoAnswerError
-from adaptor.client.reading import Asker, Source
+from adaptor.client.reading import Asker, Reader
 from adaptor.dashboard.page import BagDetails, BagRow, FailureRow, Head, Page
 from adaptor.dashboard.pictures import PastUse, site_pictures, strips
 from adaptor.endings import ending
@@ -19,8 +19,7 @@ from adaptor.outputs.finding import Outputs, tail
 
 _MOST_SPANS = 1500
 _MOST_BINS, _FEWEST_BINS, _MOST_PARTS = 200, 30, 6000
-_AT_A_TIME = 8
-"""Pilots in one question."""
+_AT_A_TIME = 8  # pilots in one question
 
 
 class Details(msgspec.Struct, frozen=True):
@@ -81,21 +80,17 @@ def read_details(ask: Asker, bag: api.BagView) -> BagDetails:
     )
 
 
-RECENT = 3600.0
-"""Seconds for which pilots that have ended are shown."""
+RECENT = 3600.0  # seconds for which pilots that have ended are shown
 _WHY = 40
-_RESTART = 10.0
-"""Seconds that a daemon has for its restart before the journal is read."""
-_DETAILED = 4
-"""Bags whose tasks are shown in sums."""
+_RESTART = 10.0  # seconds that a daemon has for its restart before the journal is read
+_DETAILED = 4  # bags whose tasks are shown in sums
 _PILOTS = 200
-_SHARE = 0.05
-"""Part of the daemon's time that costly queries may take, and that all others may."""
+_SHARE = 0.05  # part of the daemon's time that costly queries may take, and that all others may
 
 
 class Gatherer:
     def __init__(
-        self, source: Source, clock: Callable[[], float], stopwatch: Callable[[], float], title: str
+        self, source: Reader, clock: Callable[[], float], stopwatch: Callable[[], float], title: str
     ) -> None:
         """Args:
         clock: epoch seconds.
@@ -112,8 +107,7 @@ class Gatherer:
         """Seconds until the page may be gathered again without taking too much of the daemon's time."""
         self._last: Page | None = None
         self._heard: float | None = None
-        self._read = False
-        """Whether the last page has what the journal had after the daemon's end."""
+        self._read = False  # whether the last page has what the journal had after the daemon's end
         self._one = threading.Lock()
 
     def gather(self) -> Page:
@@ -239,10 +233,8 @@ class _Rarely:
         self._stopwatch = stopwatch
         self._known: Details | None = None
         self._due = 0.0
-        self.spent = 0.0
-        """Seconds for all answers so far."""
-        self.open = True
-        """Whether anything is asked at all."""
+        self.spent = 0.0  # seconds for all answers so far
+        self.open = True  # whether anything is asked at all
 
     def forget(self) -> None:
         self._known = None

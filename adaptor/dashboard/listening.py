@@ -7,9 +7,9 @@ import os
 import signal
 import socket
 import stat
+import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 import uvicorn
@@ -108,15 +108,13 @@ async def _events(feed: Feed) -> AsyncIterator[bytes]:
 
 
 SOCKET_FILE = "dashboard.sock"
-_LONGEST = 107
-"""Bytes of a socket's name that Linux takes."""
+_LONGEST = 107  # bytes of a socket's name that Linux takes
 
 
 def socket_path(directory: Path, runtime: str | None) -> Path:
     """In the state directory, which is private; where its name is too long, in `$XDG_RUNTIME_DIR`.
 
-    Raises:
-        AdaptorError: neither will do.
+    Raises AdaptorError: neither will do.
     """
     path = directory / SOCKET_FILE
     if len(os.fsencode(path)) <= _LONGEST:
@@ -133,8 +131,7 @@ def bind_socket(path: Path) -> socket.socket:
 
     The folder has to be private: systems differ in whether the mode of a socket's file keeps others out.
 
-    Raises:
-        AdaptorError: the folder is open to others, or another page listens there, or it cannot be made.
+    Raises AdaptorError: the folder is open to others, or another page listens there, or it cannot be made.
     """
     private_directory(path.parent)
     if len(os.fsencode(path)) > _LONGEST:
@@ -188,13 +185,10 @@ def bind_port(address: str, port: int) -> socket.socket:
     return listener
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(0)
-
-
 def run(application: ASGIApp, listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM, of which the caller sees KeyboardInterrupt or SystemExit."""
-    signal.signal(signal.SIGTERM, _leave)  # uvicorn shuts down first, and then raises the signal again
+    # uvicorn shuts down first, and then raises the signal again
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     config = uvicorn.Config(
         application,
         access_log=False,  # it would hold the token of a first visit

@@ -10,7 +10,7 @@ from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
 from adaptor import api
 from adaptor.api import QueuePicture
-from adaptor.client.reading import Asker, Source
+from adaptor.client.reading import Asker, Reader
 from adaptor.errors import NoDaemonError
 from adaptor.forecast.record import Record
 from adaptor.model import IN_SYSTEM
@@ -38,8 +38,7 @@ class EndedPilots:
         words = "Sum of the real less the predicted starts; a histogram with negative values has none."
         name = "adaptor_start_lateness_sum_seconds"
         self.all_late = Gauge(name, words, ["site"], unit="seconds", registry=None)
-        self.since = 0.0
-        """From when on ended pilots are to be asked for, epoch seconds."""
+        self.since = 0.0  # from when on ended pilots are to be asked for, epoch seconds
         self._counted: dict[int, float] = {}
 
     def add(self, pilots: Iterable[api.PilotRecord], now: float) -> None:
@@ -61,21 +60,18 @@ class EndedPilots:
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
-    live: bool
-    """Whether the daemon answered."""
+    live: bool  # whether the daemon answered
     bags: list[api.BagView]
     record: Record | None
-    pilots: list[api.PilotRecord]
-    """Those in the system."""
+    pilots: list[api.PilotRecord]  # those in the system
     sites: list[api.SiteView]
     queues: list[QueuePicture]
     credits: api.CreditsView
-    forecasts: dict[int, api.FirstForecastView]
-    """The first forecasts of the last bags that have ended."""
+    forecasts: dict[int, api.FirstForecastView]  # the first forecasts of the last bags that have ended
 
 
 class NumbersReader:
-    def __init__(self, source: Source, clock: Callable[[], float]) -> None:
+    def __init__(self, source: Reader, clock: Callable[[], float]) -> None:
         """`clock`: epoch seconds."""
         self._source = source
         self._clock = clock
@@ -84,11 +80,7 @@ class NumbersReader:
         self.ended = EndedPilots()
 
     def read(self) -> Numbers:
-        """The daemon's numbers, or the journal's where none runs.
-
-        Raises:
-            AdaptorError: neither answers.
-        """
+        """The daemon's numbers, or the journal's where none runs. Raises AdaptorError: neither answers."""
         with self._one:
             try:
                 return self._read(self._source.live, live=True)

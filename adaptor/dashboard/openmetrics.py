@@ -26,13 +26,9 @@ class _Given(Collector):
 def encoded(numbers: Numbers, ended: EndedPilots, accept: str) -> tuple[bytes, str]:
     """The metrics in the form that a scraper accepts, and its content type."""
     encode, kind = choose_encoder(accept)
-    return encode(_registry(numbers, ended)), kind
-
-
-def _registry(numbers: Numbers, ended: EndedPilots) -> CollectorRegistry:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Given(families(numbers, ended)))
-    return registry
+    return encode(registry), kind
 
 
 def families(numbers: Numbers, ended: EndedPilots) -> Iterator[Metric]:

@@ -15,18 +15,14 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """How fresh the page is."""
 
     now: float
-    live: bool
-    """Whether the daemon has just told all this."""
-    journal: bool = False
-    """Whether the journal did, after the daemon's end."""
+    live: bool  # whether the daemon has just told all this
+    journal: bool = False  # whether the journal did, after the daemon's end
     silent_since: float | None = None
     """When the daemon was last heard by this page; None: it is heard, or never was."""
-    static: bool = False
-    """Whether the page is a report that will not change."""
+    static: bool = False  # whether the page is a report that will not change
     title: str
     daemon: api.DaemonView | None = None
-    problem: str = ""
-    """Empty, or why neither the daemon nor the journal can be read."""
+    problem: str = ""  # empty, or why neither the daemon nor the journal can be read
 
 
 class BagRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +42,7 @@ class PilotBox(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool = True
     """Whether it fits next to the jobs of others and other pilots; not always so right after a change."""
     state: str
-    latest: float | None = None
-    """Of a queued pilot: its start if it is as late as pilots lately were."""
+    latest: float | None = None  # of a queued pilot: its start if it is as late as pilots lately were
     used: float
     wasted: float
 
@@ -55,14 +50,12 @@ class PilotBox(msgspec.Struct, frozen=True, kw_only=True):
 class SitePicture(msgspec.Struct, frozen=True, kw_only=True):
     """Time × processors at a site."""
 
-    site: str
-    """With its partition where it has several: `hpc/short`."""
+    site: str  # with its partition where it has several: `hpc/short`
     observed: float | None
     processors: int
     begin: float
     end: float
-    past: list[tuple[float, int]]
-    """What others held, as this page saw it: `(time, processors)`."""
+    past: list[tuple[float, int]]  # what others held, as this page saw it: `(time, processors)`
     steps: list[api.QueueStep]
     boxes: list[PilotBox]
 
@@ -83,8 +76,7 @@ class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
     task: int
     node: str | None
     ended: float | None
-    stderr: str
-    """The last lines of the newest one."""
+    stderr: str  # the last lines of the newest one
 
 
 class BagDetails(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,18 +86,15 @@ class BagDetails(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[FailureRow]
     other_failures: int
     learned: list[api.LearnedRuntime]
-    walltime: int | None
-    """Seconds that the newest request for it asked for."""
+    walltime: int | None  # seconds that the newest request for it asked for
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     head: Head
     sites: list[api.SiteView]
     bags: list[BagRow]
-    others: int = 0
-    """Bags that are not shown."""
-    totals: api.Totals | None = None
-    """Of a report."""
+    others: int = 0  # bags that are not shown
+    totals: api.Totals | None = None  # of a report
     queues: list[SitePicture]
     pilots: list[api.PilotRecord]
     strips: list[Strip]

@@ -104,8 +104,7 @@ def _neighbours(free: Sequence[int], count: int) -> int | None:
     return None
 
 
-PAST = 3600.0
-"""Seconds of the past that are drawn at most."""
+PAST = 3600.0  # seconds of the past that are drawn at most
 LEAST_AHEAD, MOST_AHEAD = 1800.0, 2 * 86400.0
 """Seconds of the future that are drawn at least, and at most beyond the own pilots."""
 _MOST_NOTED = 400
@@ -181,12 +180,15 @@ def _site_picture(
     ]
     begin = max(now - PAST, min([now - 120, *(box.start for box in boxes if box.start < now)]))
     placed = place(boxes, held, queue.processors or max((box.p for box in boxes), default=1))
+    own = max([box.end for box in boxes], default=now)
+    last = queue.steps[-1].time if queue.steps else now
+    ahead = max(LEAST_AHEAD, min(last, now + MOST_AHEAD) - now, own - now)
     return SitePicture(
         site=queue.place,
         observed=queue.observed,
         processors=queue.processors,
         begin=begin,
-        end=_horizon(queue, [box.end for box in boxes], now),
+        end=now + 1.08 * ahead,
         past=past,
         steps=queue.steps,
         boxes=[each for each in placed if each.end > begin],
@@ -202,14 +204,6 @@ def _times(pilot: api.PilotRecord, starts: Mapping[int, float], now: float) -> t
         return None
     start = starts.get(pilot.id, pilot.predicted_start)
     return None if start is None else (max(start, now), max(start, now) + pilot.tr)
-
-
-def _horizon(queue: QueuePicture, ends: Sequence[float], now: float) -> float:
-    """Until the last change of the queue and the last own pilot, with a margin."""
-    own = max(ends, default=now)
-    last = queue.steps[-1].time if queue.steps else now
-    ahead = max(LEAST_AHEAD, min(last, now + MOST_AHEAD) - now, own - now)
-    return now + 1.08 * ahead
 
 
 def strips(

@@ -37,9 +37,8 @@ P = ParamSpec("P")
 def interpreter(command: str | Sequence[str] | None = None) -> Interpreter:
     """How a node starts Python.
 
-    Args:
-        command: a path, or words such as `["apptainer", "exec", "image.sif", "python3"]`, that start the same
-            version of Python, which finds its own modules; None: this interpreter with these paths.
+    `command`: a path, or words such as `["apptainer", "exec", "image.sif", "python3"]`, that start the same
+    version of Python, which finds its own modules; None: this interpreter with these paths.
     """
     version = ".".join(map(str, sys.version_info[:2]))
     if command is not None:
@@ -152,8 +151,7 @@ class Executor(StandardExecutor):
             cpus, mem, gpus, time: of each call, as of the executor.
             env: variables that its calls have besides those of the program.
 
-        Raises:
-            ValueError: there is no such resource, or a value is out of its range.
+        Raises ValueError: there is no such resource, or a value is out of its range.
         """
         return _View(self, self._terms.but(resources))
 
@@ -169,8 +167,7 @@ class Executor(StandardExecutor):
         The function and its arguments are pickled at once. What that raises, the future raises. If no site
         can ever hold the call, the future raises CallError with the limit.
 
-        Args:
-            adaptor_resources: what this call needs, as for `with_resources`; None: as the others.
+        `adaptor_resources`: what this call needs, as for `with_resources`; None: as the others.
 
         Raises:
             ValueError: there is no such resource, or a value is out of its range.
@@ -315,7 +312,6 @@ def _popped(values: list[Any]) -> Iterator[Any]:
 
 
 def _program() -> str:
-    """What this program is called."""
     return Path(sys.argv[0]).stem if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "executor"
 
 

@@ -17,15 +17,7 @@ from adaptor.endings import ending
 from adaptor.errors import AdaptorError
 from adaptor.executor import call_files
 from adaptor.executor.resources import CallTerms
-from adaptor.protocol.messages import (
-    ERROR,
-    ERROR_OF_CHILDREN,
-    INLINE,
-    INPUT_FILE,
-    TEXT,
-    UNPREPARED,
-    VALUE,
-)
+from adaptor.protocol.messages import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, UNPREPARED, VALUE
 from adaptor.resources import OwnNeeds
 
 
@@ -40,8 +32,7 @@ class RemoteTraceback(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-LARGE = 64 * 1024
-"""Bytes of a pickled call from which on it goes by a file instead of over the link."""
+LARGE = 64 * 1024  # bytes of a pickled call from which on it goes by a file instead of over the link
 _LONGEST_NAME = 200
 
 
@@ -50,8 +41,7 @@ class CallOutcome(msgspec.Struct, frozen=True):
 
     value: Any = None
     error: BaseException | None = None
-    broken: bool = False
-    """Whether no other call can do better: the initializer has failed."""
+    broken: bool = False  # whether no other call can do better: the initializer has failed
 
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -63,8 +53,7 @@ def task_of(name: str, call: Call, folder: Path, terms: CallTerms) -> TaskInput:
 
     `name`: what people see of it.
 
-    Raises:
-        Exception: what pickling raised; OSError: the file of a large call cannot be written.
+    Raises Exception: what pickling raised; OSError: the file of a large call cannot be written.
     """
     data, file = pickled(call), ""
     if len(data) >= LARGE:

@@ -19,8 +19,7 @@ class Resources(TypedDict, total=False):
     mem: str | int
     gpus: str | float
     time: str | float
-    env: Mapping[str, str]
-    """Variables besides those of the program."""
+    env: Mapping[str, str]  # variables besides those of the program
 
 
 class CallTerms(msgspec.Struct, frozen=True):
@@ -35,14 +34,10 @@ class CallTerms(msgspec.Struct, frozen=True):
             own = msgspec.convert(resources, OwnOptions)
             needs, environment = own.needs, own.environment or {}
         except (msgspec.ValidationError, ValueError) as error:
-            raise ValueError(_told(explained(str(error), OwnOptions))) from None
+            problem = explained(str(error), OwnOptions)
+            placed = _PLACE.fullmatch(problem)  # msgspec's words; here the key comes first
+            raise ValueError(f"{placed[2]}: {placed[1]}" if placed else problem) from None
         return CallTerms(needs.before(self.needs), {**self.environment, **environment})
 
 
 _PLACE = re.compile(r"(.*) - at `\$\.(\w+).*`")
-
-
-def _told(problem: str) -> str:
-    """A message of msgspec with the key first."""
-    placed = _PLACE.fullmatch(problem)
-    return f"{placed[2]}: {placed[1]}" if placed else problem

@@ -26,8 +26,7 @@ _starting = threading.Lock()
 def ensure(sites: Collection[str] | None = None) -> None:
     """Start a daemon where none runs.
 
-    Args:
-        sites: those of a bag that will be opened; None: no bag will be.
+    `sites`: those of a bag that will be opened; None: no bag will be.
 
     Raises:
         LoginNodeError: calls would run on a login node, and no site is named.
@@ -67,14 +66,11 @@ class CallFuture(Future[R]):
 
     def __init__(self, on_cancel: Callable[[CallFuture[Any]], bool]) -> None:
         super().__init__()
-        self.task: int | None = None
-        """The number of its task, once it is on its way to the daemon."""
-        self.withdrawn = False
-        """Whether it was cancelled before it was sent."""
+        self.task: int | None = None  # the number of its task, once it is on its way to the daemon
+        self.withdrawn = False  # whether it was cancelled before it was sent
         self._ask_to_cancel = on_cancel
         self._lock = threading.Lock()
-        self._notified = False
-        """Whether those who wait know that it was cancelled, or that it has begun."""
+        self._notified = False  # whether those who wait know that it was cancelled, or that it has begun
 
     def cancel(self) -> bool:
         """Cancel the call unless it has started; returns whether it is cancelled now."""
@@ -83,7 +79,6 @@ class CallFuture(Future[R]):
         return self._ask_to_cancel(self)
 
     def be_cancelled(self) -> None:
-        """It is cancelled."""
         if super().cancel():
             with self._lock:
                 first, self._notified = not self._notified, True
@@ -99,10 +94,8 @@ class CallFuture(Future[R]):
             return self.set_running_or_notify_cancel()
 
 
-_MOST, _MOST_BYTES = 1_000, 8 * 1024 * 1024
-"""Calls in one message, at most."""
-_LOOK = 1.0
-"""Seconds between two looks whether the program has come to its end."""
+_MOST, _MOST_BYTES = 1_000, 8 * 1024 * 1024  # calls in one message, at most
+_LOOK = 1.0  # seconds between two looks whether the program has come to its end
 
 
 class Session:
@@ -123,14 +116,12 @@ class Session:
         self._initializer = initializer
         self._news = threading.Condition()
         self._unsent: deque[tuple[CallFuture[Any], TaskInput]] = deque()
-        self._batch: AppendCalls | None = None
-        """What the daemon has not answered yet."""
+        self._batch: AppendCalls | None = None  # what the daemon has not answered yet
         self._post: Callable[[AppendCalls], None] | None = None
         """Sends a batch ahead of the thread that waits for the answer."""
         self._sent: dict[int, tuple[CallFuture[Any], str]] = {}
         """By task: its future, and the file of its call."""
-        self._next = 0
-        """The number of the next task: no other program appends to the bag."""
+        self._next = 0  # the number of the next task: no other program appends to the bag
         self._closing = False
         self._broken: BaseException | None = None
         self._threads = [
@@ -267,7 +258,9 @@ class Session:
         try:
             with self._connect() as client:
                 for told in client.follow(self.bag):
-                    self._settle_all(told.tasks)
+                    for event in told.tasks:
+                        if event.state in ("done", "failed", "cancelled"):
+                            self._settle(event)
                     if self._broken is not None:
                         client.cancel(self.bag)
                         break
@@ -276,11 +269,6 @@ class Session:
             call_files.remove_folder(self.folder)
         except BaseException as error:
             self._break(error)
-
-    def _settle_all(self, events: Iterable[TaskEvent]) -> None:
-        for event in events:
-            if event.state in ("done", "failed", "cancelled"):
-                self._settle(event)
 
     def _settle(self, event: TaskEvent) -> None:
         with self._news:

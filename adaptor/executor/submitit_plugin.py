@@ -26,17 +26,12 @@ from adaptor.guard_rails import EarlySignal, TimeLimit
 from adaptor.option_kinds import MEMORY
 from adaptor.resources import TaskGpus
 
-_JOB = "@BAG@_@TASK@"
-"""Stands for the id of a job in a path until the task knows it."""
+_JOB = "@BAG@_@TASK@"  # stands for the id of a job in a path until the task knows it
 _MARK = re.compile("@(BAG|TASK)@")
-_FRESH = 0.5
-"""Seconds."""
-_NEWS = 10_000
-"""Running tasks of a bag in one answer, at most."""
-_CHECKPOINTED = 75
-"""EX_TEMPFAIL: a job has written its checkpoint and goes on elsewhere."""
-_SIGNAL_DELAY = 90.0
-"""Seconds from the signal to the end of a job, as submitit has it for Slurm."""
+_FRESH = 0.5  # seconds
+_NEWS = 10_000  # running tasks of a bag in one answer, at most
+_CHECKPOINTED = 75  # EX_TEMPFAIL: a job has written its checkpoint and goes on elsewhere
+_SIGNAL_DELAY = 90.0  # seconds from the signal to the end of a job, as submitit has it for Slurm
 _STATES = {"done": "COMPLETED", "failed": "FAILED", "cancelled": "CANCELLED"}
 
 
@@ -45,8 +40,7 @@ class AdaptorWatcher(core.InfoWatcher):
 
     def __init__(self) -> None:
         super().__init__()
-        self._heard: dict[int, int] = {}
-        """By bag: the last event that is known."""
+        self._heard: dict[int, int] = {}  # by bag: the last event that is known
         self._asked = float("-inf")
 
     def update_if_long_enough(self, mode: str) -> None:

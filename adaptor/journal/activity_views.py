@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sqlite3
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -47,10 +48,14 @@ def activity(db: sqlite3.Connection, question: api.GetActivity) -> api.Activity:
     """The attempts in the newest of these pilots that were started and have ended."""
     pilots = sorted(question.pilots)[-_MOST_PILOTS:]
     where = f"pilot IN ({','.join('?' * len(pilots))}) AND started IS NOT NULL AND ended IS NOT NULL"
-    processors = _Processors(db)
+
+    @functools.cache
+    def usual(bag: int) -> int:
+        return spec_of(db, bag).task.total_processors
+
     (count,) = db.execute(f"SELECT COUNT(*) FROM attempt WHERE {where}", pilots).fetchone()  # noqa: S608
     if count > question.most:
-        busy = [each for pilot in pilots for each in _busy(db, pilot, question.bins, processors)]
+        busy = [each for pilot in pilots for each in _busy(db, pilot, question.bins, usual)]
         return api.Activity([], busy)
     rows = db.execute(
         "SELECT pilot, bag, task, processors, started, ended, outcome FROM attempt"  # noqa: S608
@@ -58,7 +63,7 @@ def activity(db: sqlite3.Connection, question: api.GetActivity) -> api.Activity:
         pilots,
     )
     spans = [
-        AttemptSpan(pilot, bag, task, processors.of(bag, own), started, ended, _use(outcome))
+        AttemptSpan(pilot, bag, task, usual(bag) if own is None else own, started, ended, _use(outcome))
         for pilot, bag, task, own, started, ended, outcome in rows
     ]
     return api.Activity(spans, [])
@@ -68,22 +73,7 @@ def _use(outcome: str) -> AttemptUse:
     return _USES.get(outcome, "cut")
 
 
-class _Processors:
-    """That an attempt held: its own number, or that of each task of its bag."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._known: dict[int, int] = {}
-
-    def of(self, bag: int, own: int | None) -> int:
-        if own is not None:
-            return own
-        if bag not in self._known:
-            self._known[bag] = spec_of(self._db, bag).task.total_processors
-        return self._known[bag]
-
-
-def _busy(db: sqlite3.Connection, pilot: int, bins: int, processors: _Processors) -> Iterator[BusyTime]:
+def _busy(db: sqlite3.Connection, pilot: int, bins: int, usual: Callable[[int], int]) -> Iterator[BusyTime]:
     """The mean number of processors in use in each of `bins` equal parts of a pilot's time.
 
     The processor-seconds until an instant t are the sum of t - started over all attempts that were started
@@ -106,7 +96,8 @@ def _busy(db: sqlite3.Connection, pilot: int, bins: int, processors: _Processors
             (bins - 1, first, width, first, pilot),
         )
         for bag, own, outcome, part, count, total in rows:
-            weight, parts = sign * processors.of(bag, own), changes[_use(outcome)]
+            size = usual(bag) if own is None else own
+            weight, parts = sign * size, changes[_use(outcome)]
             counted, summed = parts[max(0, part)]
             parts[max(0, part)] = (counted + weight * count, summed + weight * total)
     for use, parts in sorted(changes.items()):
@@ -233,7 +224,11 @@ def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:
         (bag, AttemptOutcome.DONE.value),
     ).fetchone()
     mixed = db.execute("SELECT 1 FROM task WHERE bag = ? AND needs IS NOT NULL LIMIT 1", (bag,)).fetchone()
-    first = None if mixed else _first_request(db, bag)
+    first_request = (
+        "SELECT tr FROM pilot WHERE donated_node = '' AND id IN"
+        " (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) ORDER BY id LIMIT 1"
+    )
+    first = None if mixed else db.execute(first_request, (bag,)).fetchone()
     return MeasuredView(
         task=spec.task,
         sites=list(spec.sites),
@@ -242,20 +237,10 @@ def measured(db: sqlite3.Connection, bag: int, totals: Totals) -> MeasuredView:
         longest=longest or 0.0,
         cpu=cpu,
         memory=memory or 0,
-        first_tr=first,
+        first_tr=float(first[0]) if first else None,
         paid=totals.paid,
         used=totals.used,
     )
-
-
-def _first_request(db: sqlite3.Connection, bag: int) -> float | None:
-    """The time (seconds) of the first formal request that ran any of its tasks; None: there was none."""
-    first = db.execute(
-        "SELECT tr FROM pilot WHERE donated_node = '' AND id IN"
-        " (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) ORDER BY id LIMIT 1",
-        (bag,),
-    ).fetchone()
-    return float(first[0]) if first else None
 
 
 NOTHING_DONATED = DonationView(
@@ -296,10 +281,8 @@ class _Use(msgspec.Struct, frozen=True):
 
     id: int
     state: str
-    reclaim_time: float | None
-    """Seconds; None: its node was not reclaimed, or it is not known."""
-    held: float | None
-    """Processor-seconds."""
+    reclaim_time: float | None  # seconds; None: its node was not reclaimed, or it is not known
+    held: float | None  # processor-seconds
 
 
 def _view(uses: Sequence[_Use], held: float, used: float, lost: float) -> DonationView:

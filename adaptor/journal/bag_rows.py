@@ -29,11 +29,9 @@ TaskRow = tuple[int, bytes, str | None, str, bytes | None]
 class TaskRows(msgspec.Struct, frozen=True):
     """New tasks of a bag as its journal writes them."""
 
-    first: int
-    """The number of the first."""
+    first: int  # the number of the first
     rows: list[TaskRow]
-    links: dict[int, Links]
-    """By task, the parents of those that have any."""
+    links: dict[int, Links]  # by task, the parents of those that have any
 
 
 def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda _: {}) -> TaskRows:
@@ -41,8 +39,7 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
 
     `first` and `known` as of `task_links.resolved`.
 
-    Raises:
-        UsageError: a task names a parent that cannot be, or an id that is taken.
+    Raises UsageError: a task names a parent that cannot be, or an id that is taken.
     """
     try:
         tasks = resolved(tasks, first, known)
@@ -64,13 +61,11 @@ def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda 
 class AppendedTasks(msgspec.Struct, frozen=True):
     """Tasks that were appended to a bag."""
 
-    first: int
-    """The number of the first."""
+    first: int  # the number of the first
     tasks: int
     links: dict[int, Links] = {}
     """By task, the parents of those that have any; not told again of a repeated one."""
-    repeated: bool = False
-    """Whether they had been appended before, by the same key."""
+    repeated: bool = False  # whether they had been appended before, by the same key
 
 
 def insert_bag(

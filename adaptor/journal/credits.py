@@ -13,7 +13,6 @@ from adaptor.budget.accounting.entries import Budgeted, Entry, Recounted, Reserv
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.settled import settled_pilot
 from adaptor.budget.accounting.statements import Balance, Standing
-from adaptor.journal.journal import Journal
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack: msgspec.msgpack.Decoder[Entry] = msgspec.msgpack.Decoder(Entry)
@@ -24,11 +23,6 @@ def write_entry(db: sqlite3.Connection, entry: Entry) -> None:
     pilot = entry.pilot if isinstance(entry, Reserved | Settled | Recounted) else None
     bag = entry.budget.bag if isinstance(entry, Budgeted) else None
     db.execute("INSERT INTO credit (pilot, bag, entry) VALUES (?, ?, ?)", (pilot, bag, _pack(entry)))
-
-
-def read_entries(journal: Journal) -> list[Entry]:
-    """All entries, in the order in which they were written. Raises JournalError."""
-    return journal.read(entries)
 
 
 def entries(db: sqlite3.Connection) -> list[Entry]:

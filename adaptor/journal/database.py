@@ -27,8 +27,7 @@ from adaptor.private_files import write_private
 log = logging.getLogger(__name__)
 
 FORMAT = 4
-FOLDER = Path(__file__).parent
-"""Of `schema.sql` and `migrations/`."""
+FOLDER = Path(__file__).parent  # of `schema.sql` and `migrations/`
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 
 
@@ -173,9 +172,8 @@ def _of_the_disk(path: Path, error: sqlite3.Error) -> str:
 def open_for_writing(directory: Path) -> sqlite3.Connection:
     """The journal, made (0600) if missing and migrated if old, for the one daemon that owns it.
 
-    Raises:
-        JournalError: it cannot be opened or migrated, a newer version of the adaptor has written it, or it
-            was lost.
+    Raises JournalError: it cannot be opened or migrated, a newer version of the adaptor has written it, or it
+    was lost.
     """
     path = directory / FILE
     check_not_lost(path)
@@ -199,8 +197,7 @@ def set_synchronous(connection: sqlite3.Connection, level: str) -> None:
 def sync(path: Path) -> None:
     """Bring the log of the last changes to the disk. In any thread.
 
-    Raises:
-        JournalError: the disk did not take it.
+    Raises JournalError: the disk did not take it.
     """
     try:
         log = os.open(f"{path}-wal", os.O_RDONLY)
@@ -219,9 +216,8 @@ def open_for_reading(directory: Path, patience: float = 1.0) -> sqlite3.Connecti
 
     `patience`: seconds for another reader to be done.
 
-    Raises:
-        JournalError: there is none, it is in use, or a newer version of the adaptor has written it, or it was
-            lost.
+    Raises JournalError: there is none, it is in use, or a newer version of the adaptor has written it, or it
+    was lost.
     """
     path = directory / FILE
     check_not_lost(path)

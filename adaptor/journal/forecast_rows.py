@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
 import msgspec
 
@@ -53,7 +52,6 @@ def past_scores(db: sqlite3.Connection) -> dict[Kind, list[float]]:
 
 
 def bags_with_forecast(db: sqlite3.Connection) -> set[int]:
-    """The bags whose first forecast is kept."""
     return {bag for (bag,) in db.execute("SELECT bag FROM forecast")}
 
 
@@ -65,8 +63,15 @@ def judged_forecasts(db: sqlite3.Connection, books: Statements, bag: int | None 
         " WHERE ? IS NULL OR bag = ? ORDER BY bag",
         (bag, bag),
     )
-    unsettled = books.bags_with_open_pilots
-    return [_judged(row, books, row[0] not in unsettled) for row in rows]
+    unsettled, found = books.bags_with_open_pilots, []
+    for id, made, finished, tasks, *figures, ended, change, changed in rows:
+        cost = None if figures[0] is None else Estimate(*figures[:3])
+        end = Estimate(*figures[3:])
+        first = FirstForecast(made=made, finished=finished, tasks=tasks, cost=cost, end=end)
+        came_to = None if id in unsettled else in_credits(books.of_bag(id).used)
+        outcome = Outcome(cost=came_to, end=ended, change=change, changed=changed)
+        found.append(Judged(first=first, outcome=outcome))
+    return found
 
 
 def keep_judged(db: sqlite3.Connection, books: Statements, bag: int) -> None:
@@ -100,25 +105,6 @@ def past_forecasts(db: sqlite3.Connection) -> Tally:
     )
 
 
-def _judged(row: tuple[Any, ...], books: Statements, settled: bool) -> Judged:
-    bag, made, finished, tasks, *figures, ended, change, changed = row
-    return Judged(
-        first=FirstForecast(
-            made=made,
-            finished=finished,
-            tasks=tasks,
-            cost=None if figures[0] is None else Estimate(*figures[:3]),
-            end=Estimate(*figures[3:]),
-        ),
-        outcome=Outcome(
-            cost=in_credits(books.of_bag(bag).used) if settled else None,
-            end=ended,
-            change=change,
-            changed=changed,
-        ),
-    )
-
-
 # --- as users see them ----------------------------------------------------------------------------
 
 
@@ -129,20 +115,18 @@ def forecast_record(db: sqlite3.Connection, books: Statements) -> Record:
 
 def first_forecast(db: sqlite3.Connection, books: Statements, bag: int) -> FirstForecastView | None:
     """The first forecast of a bag; None: none was made."""
-    return next((_forecast_view(judged) for judged in judged_forecasts(db, books, bag)), None)
-
-
-def _forecast_view(judged: Judged) -> FirstForecastView:
-    first, outcome = judged.first, judged.outcome
-    return FirstForecastView(
-        made=first.made,
-        finished=first.finished,
-        tasks=first.tasks,
-        cost=first.cost,
-        end=first.end,
-        final_cost=outcome.cost if outcome.end is not None and first.cost else None,
-        final_end=outcome.end,
-        cost_held=judged.cost_held,
-        end_held=judged.end_held,
-        not_counted=judged.not_counted,
-    )
+    for judged in judged_forecasts(db, books, bag):
+        first, outcome = judged.first, judged.outcome
+        return FirstForecastView(
+            made=first.made,
+            finished=first.finished,
+            tasks=first.tasks,
+            cost=first.cost,
+            end=first.end,
+            final_cost=outcome.cost if outcome.end is not None and first.cost else None,
+            final_end=outcome.end,
+            cost_held=judged.cost_held,
+            end_held=judged.end_held,
+            not_counted=judged.not_counted,
+        )
+    return None

@@ -8,7 +8,6 @@ goes on.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from itertools import takewhile
 
 from adaptor.budget.accounting.statements import Statements
@@ -20,13 +19,10 @@ from adaptor.journal.kind_rows import forget_records
 from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import USEFUL
 
-TASKS = 250
-"""Tasks whose rows go in one transaction: some milliseconds."""
+TASKS = 250  # tasks whose rows go in one transaction: some milliseconds
 _DECISIONS = 500
-_PAGES = 64
-"""Free pages of the file that are given back at once."""
-_LAST_DAY = 86_400.0
-"""Seconds of decisions that stay where no bag is left."""
+_PAGES = 64  # free pages of the file that are given back at once
+_LAST_DAY = 86_400.0  # seconds of decisions that stay where no bag is left
 
 
 def ended_before(db: sqlite3.Connection, instant: float, limit: int) -> list[int]:
@@ -50,21 +46,14 @@ def check_forgettable(db: sqlite3.Connection, bag: int, books: Statements) -> No
     open_attempt = "SELECT 1 FROM attempt WHERE bag = ? AND outcome IS NULL LIMIT 1"
     if row is None or row[0] is None or db.execute(open_attempt, (bag,)).fetchone():
         raise UsageError(f"bag {bag} has not ended: wait for it, or end it: adaptor cancel {bag}")
-    pilot = next(_open_pilots(db, bag, books), None)
-    if pilot is not None:
-        raise UsageError(
-            f"bag {bag} cannot be forgotten yet: pilot {pilot}, in which it ran or for which it pays, has not"
-            f" ended; try again when it has (adaptor status)"
-        )
-
-
-def _open_pilots(db: sqlite3.Connection, bag: int, books: Statements) -> Iterator[int]:
-    """Pilots that are in the system or not settled, and that concern a bag."""
     paid = {each.pilot for each in books.open_pilots_of(bag)}
+    ran = "SELECT 1 FROM attempt WHERE pilot = ? AND bag = ? LIMIT 1"
     for pilot in sorted({*(row.id for row in pilots_in_system(db)), *books.open_pilots}):
-        ran = "SELECT 1 FROM attempt WHERE pilot = ? AND bag = ? LIMIT 1"
         if pilot in paid or db.execute(ran, (pilot, bag)).fetchone():
-            yield pilot
+            raise UsageError(
+                f"bag {bag} cannot be forgotten yet: pilot {pilot}, in which it ran or for which it pays, has"
+                " not ended; try again when it has (adaptor status)"
+            )
 
 
 def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool = False) -> None:

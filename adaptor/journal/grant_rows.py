@@ -18,8 +18,7 @@ _unpack = msgspec.msgpack.Decoder(Grant)
 
 class GrantedKey(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    certificate: str
-    """PEM."""
+    certificate: str  # PEM
     grant: Grant
     revoked: bool = False
 
@@ -47,16 +46,6 @@ def note_key(db: sqlite3.Connection, name: str, now: float, told: str) -> None:
     db.execute(
         "INSERT INTO decision (time, site, kind, text) VALUES (?, '', 'key', ?)", (now, f"key {name}: {told}")
     )
-
-
-def granted_bags(db: sqlite3.Connection) -> dict[int, str]:
-    """By bag that was submitted with a key: the name of that."""
-    return dict(db.execute("SELECT bag, name FROM granted_bag"))
-
-
-def add_granted_bag(db: sqlite3.Connection, name: str, bag: int) -> None:
-    """In the transaction that writes the bag."""
-    db.execute("INSERT INTO granted_bag (bag, name) VALUES (?, ?)", (bag, name))
 
 
 def kept_of(db: sqlite3.Connection, name: str) -> list[int]:
@@ -100,10 +89,11 @@ class Grants:
 
     def __init__(self, journal: Journal) -> None:
         """Raises JournalError: they cannot be read."""
-        self.key_of: dict[int, str] = journal.read(granted_bags)
+        self.key_of: dict[int, str] = journal.read(
+            lambda db: dict(db.execute("SELECT bag, name FROM granted_bag"))
+        )
         """By bag: the name of its key."""
-        self.keys: dict[str, GrantedKey] = {}
-        """By name."""
+        self.keys: dict[str, GrantedKey] = {}  # by name
         self._by_fingerprint: dict[str, str] = {}
         for key in journal.read(granted_keys):
             self.enter(key)
@@ -127,6 +117,6 @@ class Grants:
 
     def add_bag(self, db: sqlite3.Connection, name: str, bag: int, now: float, told: str) -> None:
         """Write down whose bag it is, and a line of it, in the transaction that writes the bag."""
-        add_granted_bag(db, name, bag)
+        db.execute("INSERT INTO granted_bag (bag, name) VALUES (?, ?)", (bag, name))
         note_key(db, name, now, told)
         self.key_of[bag] = name

@@ -18,29 +18,8 @@ from adaptor.errors import UsageError
 from adaptor.forecast.calibration import Raw
 from adaptor.forecast.record import FirstForecast
 from adaptor.forecast.starts_seen import JudgedStart
-from adaptor.journal.bag_rows import (
-    AppendedTasks,
-    TaskRows,
-    check_open,
-    insert_bag,
-    insert_tasks,
-    numbers_of,
-    open_and_total,
-    spec_of,
-    take_staged,
-    task_rows,
-    unpack_task,
-)
+from adaptor.journal import bag_rows, database
 from adaptor.journal.change_rows import note_user_change, write_changes
-from adaptor.journal.database import (
-    DURABLE,
-    FILE,
-    SOON,
-    guarded,
-    open_for_writing,
-    set_synchronous,
-    sync,
-)
 from adaptor.journal.forecast_rows import insert_forecast, insert_raw
 from adaptor.journal.staging import StagedTasks, stage
 from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, UserChange
@@ -56,15 +35,14 @@ _Also = Callable[[sqlite3.Connection, int], None]
 class Journal:
     def __init__(self, directory: Path) -> None:
         """Raises JournalError: the file cannot be opened, or not be migrated to the present format."""
-        self.path = directory / FILE
-        self.connection: sqlite3.Connection = open_for_writing(directory)
-        self._synced = 0
-        """Of the rows that this connection has changed, those that `sync` was called for."""
+        self.path = directory / database.FILE
+        self.connection: sqlite3.Connection = database.open_for_writing(directory)
+        self._synced = 0  # of the rows that this connection has changed, those that `sync` was called for
 
     @property
     def instance(self) -> str:
         """The name of this journal in the tags of its pilots; it never changes."""
-        with guarded(self.path):
+        with database.guarded(self.path):
             return f"{self.connection.execute('PRAGMA application_id').fetchone()[0]:08x}"
 
     def close(self) -> None:
@@ -78,12 +56,12 @@ class Journal:
 
         `durable`: it outlives the machine from the end of the block on; others do after the next `sync`.
         """
-        with guarded(self.path):
+        with database.guarded(self.path):
             if self.connection.in_transaction:
                 yield self.connection
                 return
             if durable:
-                set_synchronous(self.connection, DURABLE)
+                database.set_synchronous(self.connection, database.DURABLE)
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
                 yield self.connection
@@ -94,7 +72,7 @@ class Journal:
                 raise
             finally:
                 if durable:
-                    set_synchronous(self.connection, SOON)
+                    database.set_synchronous(self.connection, database.SOON)
 
     def is_to_sync(self) -> bool:
         """Whether something was written since the last call."""
@@ -103,13 +81,13 @@ class Journal:
 
     def sync(self) -> None:
         """Bring what was written to the disk; in any thread. Raises JournalError."""
-        sync(self.path)
+        database.sync(self.path)
 
     def read(
         self, query: Callable[Concatenate[sqlite3.Connection, P], R], *of: P.args, **named: P.kwargs
     ) -> R:
         """What a function of the connection reads of the journal. Raises JournalError."""
-        with guarded(self.path):
+        with database.guarded(self.path):
             return query(self.connection, *of, **named)
 
     # --- bags ----------------------------------------------------------------------------------
@@ -117,7 +95,7 @@ class Journal:
     def add_bag(
         self,
         spec: BagSpec,
-        tasks: Sequence[TaskInput] | TaskRows | StagedTasks,
+        tasks: Sequence[TaskInput] | bag_rows.TaskRows | StagedTasks,
         now: float,
         also: _Also | None = None,
         *,
@@ -136,17 +114,16 @@ class Journal:
             gated: all tasks are blocked, because the bag runs after others.
             taken: ids that it does not get.
 
-        Raises:
-            UsageError: a task names a parent that cannot be, or an id that is taken.
+        Raises UsageError: a task names a parent that cannot be, or an id that is taken.
         """
-        new = tasks if isinstance(tasks, TaskRows | StagedTasks) else task_rows(tasks)
+        new = tasks if isinstance(tasks, bag_rows.TaskRows | StagedTasks) else bag_rows.task_rows(tasks)
         with self.transaction(durable=True) as db:
             if isinstance(new, StagedTasks):
-                bag = insert_bag(db, spec, now, open=open, key=key, id=new.bag)
-                take_staged(db, bag, new.total, gated=gated)
+                bag = bag_rows.insert_bag(db, spec, now, open=open, key=key, id=new.bag)
+                bag_rows.take_staged(db, bag, new.total, gated=gated)
             else:
-                bag = insert_bag(db, spec, now, open=open, key=key, taken=taken)
-                insert_tasks(db, bag, new, gated=gated)
+                bag = bag_rows.insert_bag(db, spec, now, open=open, key=key, taken=taken)
+                bag_rows.insert_tasks(db, bag, new, gated=gated)
             if also is not None:
                 also(db, bag)
         return bag
@@ -162,7 +139,9 @@ class Journal:
         with self.transaction() as db:
             return stage(db, key, first, tasks, now, taken)
 
-    def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> AppendedTasks:
+    def append(
+        self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False
+    ) -> bag_rows.AppendedTasks:
         """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
 
         `gated` as of `add_bag`.
@@ -172,7 +151,7 @@ class Journal:
             UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
         """
         with self.transaction(durable=True) as db:
-            is_open, total = open_and_total(db, bag)
+            is_open, total = bag_rows.open_and_total(db, bag)
             earlier = db.execute(
                 "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
             ).fetchone()
@@ -182,16 +161,16 @@ class Journal:
                         f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks,"
                         f" not of {len(tasks)}"
                     )
-                return AppendedTasks(earlier[0], earlier[1], repeated=True)
-            check_open(bag, is_open)
-            new = task_rows(tasks, total, lambda ids: numbers_of(db, bag, ids))
-            done = insert_tasks(db, bag, new, gated=gated)
+                return bag_rows.AppendedTasks(earlier[0], earlier[1], repeated=True)
+            bag_rows.check_open(bag, is_open)
+            new = bag_rows.task_rows(tasks, total, lambda ids: bag_rows.numbers_of(db, bag, ids))
+            done = bag_rows.insert_tasks(db, bag, new, gated=gated)
             db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
             return done
 
     def append_calls(
         self, bag: int, first: int, calls: Sequence[TaskInput], *, gated: bool = False
-    ) -> AppendedTasks:
+    ) -> bag_rows.AppendedTasks:
         """Write more tasks, whose program has numbered them, once: those that are there stay as they are.
 
         `gated` as of `add_bag`.
@@ -201,22 +180,22 @@ class Journal:
             UsageError: it is closed, or the number of the first is not the next one.
         """
         with self.transaction() as db:
-            is_open, total = open_and_total(db, bag)
+            is_open, total = bag_rows.open_and_total(db, bag)
             if first + len(calls) <= total:
-                return AppendedTasks(first, len(calls), repeated=True)
-            check_open(bag, is_open)
+                return bag_rows.AppendedTasks(first, len(calls), repeated=True)
+            bag_rows.check_open(bag, is_open)
             if first != total:
                 raise UsageError(f"bag {bag} has {total} tasks, so the next one has not the number {first}")
-            return insert_tasks(db, bag, task_rows(calls, first), gated=gated)
+            return bag_rows.insert_tasks(db, bag, bag_rows.task_rows(calls, first), gated=gated)
 
     def bag_spec(self, bag: int) -> BagSpec:
         """Raises UnknownBagError."""
-        return self.read(spec_of, bag)
+        return self.read(bag_rows.spec_of, bag)
 
     def inputs(self, keys: Sequence[AttemptKey]) -> list[TaskInput]:
         """The commands of these tasks, in the same order."""
         found: dict[tuple[int, int], bytes] = {}
-        with guarded(self.path):
+        with database.guarded(self.path):
             for bag in {key.bag for key in keys}:
                 numbers = [key.task for key in keys if key.bag == bag]
                 marks = ",".join("?" * len(numbers))
@@ -225,7 +204,7 @@ class Journal:
                     (bag, *numbers),
                 )
                 found.update(((bag, number), packed) for number, packed in rows)
-        return [unpack_task(found[key.bag, key.task]) for key in keys]
+        return [bag_rows.unpack_task(found[key.bag, key.task]) for key in keys]
 
     def write(self, changes: Changes, now: float, *also: Callable[[sqlite3.Connection], None] | None) -> None:
         """Write one step of the broker. Raises JournalError: nothing is written.
@@ -305,7 +284,7 @@ class Journal:
 
     def idleness(self, site: str) -> Idleness | None:
         """What was learned of the idle periods of a site's nodes; None: nothing."""
-        with guarded(self.path):
+        with database.guarded(self.path):
             row = self.connection.execute("SELECT known FROM idleness WHERE site = ?", (site,)).fetchone()
         return None if row is None else msgspec.msgpack.decode(row[0], type=Idleness)
 
@@ -315,7 +294,7 @@ class Journal:
 
     def starts_seen(self, site: str) -> tuple[JudgedStart, ...]:
         """The forecasts of starts that were judged at a site, the oldest first. Raises JournalError."""
-        with guarded(self.path):
+        with database.guarded(self.path):
             row = self.connection.execute("SELECT judged FROM starts_seen WHERE site = ?", (site,)).fetchone()
         return () if row is None else msgspec.msgpack.decode(row[0], type=tuple[JudgedStart, ...])
 
@@ -418,7 +397,7 @@ class Journal:
 
     def explained(self, kind: ExplanationKind) -> dict[int, float]:
         """By pilot: when a decision or an event of this kind was last told of it."""
-        with guarded(self.path):
+        with database.guarded(self.path):
             rows = self.connection.execute(
                 "SELECT pilot, MAX(time) FROM decision WHERE kind = ? AND pilot IS NOT NULL GROUP BY pilot",
                 (kind,),

@@ -20,10 +20,8 @@ from adaptor.units import format_size
 
 MOST_RECORDS = 10_000
 """Of all kinds: some 5 MB. The oldest go first."""
-_GROWTH = 2.0
-"""`on-oom` of a bag with `mem=auto` that names none."""
-_SAMPLE = 400
-"""Ended tasks of a bag that are looked at, evenly over the order in which they ended."""
+_GROWTH = 2.0  # `on-oom` of a bag with `mem=auto` that names none
+_SAMPLE = 400  # ended tasks of a bag that are looked at, evenly over the order in which they ended
 
 _unpack = msgspec.msgpack.Decoder(KindRecord).decode
 
@@ -31,10 +29,8 @@ _unpack = msgspec.msgpack.Decoder(KindRecord).decode
 class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
     """What earlier bags say of a new one."""
 
-    tasks: dict[str, EarlierTasks] = {}
-    """By site."""
-    memory: int | None = None
-    """Bytes that each task needs, with a margin; None: not known."""
+    tasks: dict[str, EarlierTasks] = {}  # by site
+    memory: int | None = None  # bytes that each task needs, with a margin; None: not known
 
     def settled(self, spec: BagSpec, queues: Iterable[QueueState | None]) -> BagSpec:
         """The bag with `mem=auto` replaced: by what its kinds need, as far as a node of these queues has it,

@@ -16,16 +16,14 @@ from adaptor.journal.database import select
 NoticeState = Literal["sent", "failed", "unknown"]
 """What became of a message; `unknown`: the daemon was killed while it was sent."""
 
-HOOK = ""
-"""The channel of the hook that is run when a bag ends."""
+HOOK = ""  # the channel of the hook that is run when a bag ends
 
 
 class Notice(msgspec.Struct, frozen=True):
     bag: int
     event: str
     channel: str
-    text: str
-    """What is said of the event besides the bag's counts; may be empty."""
+    text: str  # what is said of the event besides the bag's counts; may be empty
 
 
 def add_notice(db: sqlite3.Connection, notice: Notice, now: float) -> None:
@@ -41,14 +39,6 @@ def due_notices(db: sqlite3.Connection) -> list[Notice]:
     return select(db, Notice, "notice WHERE state = 'due' ORDER BY at, bag")
 
 
-def begin_notice(db: sqlite3.Connection, notice: Notice) -> None:
-    _set(db, notice, "sending")
-
-
-def end_notice(db: sqlite3.Connection, notice: Notice, state: NoticeState) -> None:
-    _set(db, notice, state)
-
-
 def interrupted_notices(db: sqlite3.Connection) -> list[Notice]:
     """Those of which an earlier daemon did not learn what became of them; they are not sent again."""
     found = select(db, Notice, "notice WHERE state = 'sending'")
@@ -61,7 +51,7 @@ def may_end_again(db: sqlite3.Connection, bag: int) -> None:
     db.execute("DELETE FROM notice WHERE bag = ? AND event IN ('end', 'failure')", (bag,))
 
 
-def _set(db: sqlite3.Connection, notice: Notice, state: str) -> None:
+def mark_notice(db: sqlite3.Connection, notice: Notice, state: NoticeState | Literal["sending"]) -> None:
     db.execute(
         "UPDATE notice SET state = ? WHERE bag = ? AND event = ? AND channel = ?",
         (state, notice.bag, notice.event, notice.channel),

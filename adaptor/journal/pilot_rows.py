@@ -17,12 +17,10 @@ from adaptor.journal.database import select
 from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, PilotState
 from adaptor.protocol.messages import AttemptKey
 
-_TIMED = (*REPORTED, AttemptOutcome.WALLTIME)
-"""Ends of attempts whose times the worker itself has reported."""
+_TIMED = (*REPORTED, AttemptOutcome.WALLTIME)  # ends of attempts whose times the worker itself has reported
 
 
-WAITS = 500
-"""The last waits of a site's pilots, from which waiting times are learned."""
+WAITS = 500  # the last waits of a site's pilots, from which waiting times are learned
 
 
 class PilotRow(msgspec.Struct, frozen=True):
@@ -35,17 +33,13 @@ class PilotRow(msgspec.Struct, frozen=True):
     state: str
     p: int
     tr: int
-    least: int | None
-    """Seconds with which the scheduler may start it; None: tr."""
+    least: int | None  # seconds with which the scheduler may start it; None: tr
     submitted: float
     predicted_start: float | None
     started: float | None
-    bag: int | None
-    """The only bag that it serves; None: all that share their pilots."""
-    node: str
-    """The donated node that it uses; empty: it is a formal request."""
-    partition: str
-    """Of the site, by name; empty: it has only one."""
+    bag: int | None  # the only bag that it serves; None: all that share their pilots
+    node: str  # the donated node that it uses; empty: it is a formal request
+    partition: str  # of the site, by name; empty: it has only one
 
 
 class PilotWait(msgspec.Struct, frozen=True):
@@ -56,15 +50,13 @@ class PilotWait(msgspec.Struct, frozen=True):
     started: float | None
     ended: float | None
     submitted: float
-    tr: int
-    """Seconds."""
+    tr: int  # seconds
 
 
 class EndedPilot(msgspec.Struct, frozen=True):
     """A pilot that is not in the system any more."""
 
-    started: float | None
-    """Epoch seconds; None: it never ran."""
+    started: float | None  # epoch seconds; None: it never ran
     ended: float
 
 
@@ -74,8 +66,7 @@ class HeldSeconds(msgspec.Struct, frozen=True):
     pilot: int
     bag: int
     outcome: AttemptOutcome
-    seconds: float
-    """Processor-seconds."""
+    seconds: float  # processor-seconds
 
 
 def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
@@ -120,14 +111,17 @@ def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, End
     The times are the scheduler's. Where it has lost its record of a pilot, the pilot's end is the last end
     of an attempt that a worker has reported.
     """
-    found = {}
+    found, marks = {}, ",".join("?" * len(_TIMED))
     for pilot in pilots:
         state, started, ended, submitted = db.execute(
             "SELECT state, started, ended, submitted FROM pilot WHERE id = ?", (pilot,)
         ).fetchone()
         if PilotState(state) in IN_SYSTEM:
             continue
-        first, last = _reported_times(db, pilot)
+        first, last = db.execute(
+            f"SELECT MIN(started), MAX(ended) FROM attempt WHERE pilot = ? AND outcome IN ({marks})",  # noqa: S608
+            (pilot, *(outcome.value for outcome in _TIMED)),
+        ).fetchone()
         if state == PilotState.VANISHED.value and last is not None:
             ended = last
         found[pilot] = EndedPilot(
@@ -154,16 +148,6 @@ def write_off(
         "UPDATE pilot SET state = ?, started = ?, ended = ?, end_reason = ? WHERE id = ?",
         (PilotState.VANISHED.value, started, ended, end_reason, pilot),
     )
-
-
-def _reported_times(db: sqlite3.Connection, pilot: int) -> tuple[float | None, float | None]:
-    """The first start and the last end of a pilot's attempts that a worker has reported."""
-    marks = ",".join("?" * len(_TIMED))
-    first, last = db.execute(
-        f"SELECT MIN(started), MAX(ended) FROM attempt WHERE pilot = ? AND outcome IN ({marks})",  # noqa: S608
-        (pilot, *(outcome.value for outcome in _TIMED)),
-    ).fetchone()
-    return first, last
 
 
 def started_in(db: sqlite3.Connection, keys: Iterable[AttemptKey]) -> dict[tuple[int, str], list[AttemptKey]]:

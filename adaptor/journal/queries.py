@@ -43,8 +43,7 @@ class QueryContext:
         return self._ledger or Ledger(entries(self.db))
 
 
-reads = Handlers[QueryContext]()
-"""The functions below, by their questions."""
+reads = Handlers[QueryContext]()  # the functions below, by their questions
 
 
 def answer_offline(directory: Path, question: api.Question[A], now: float, patience: float = 1.0) -> A:

@@ -10,7 +10,7 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError
 from adaptor.journal.bag_rows import end_of_bag, read_needs, requeued_work, unpack_task
-from adaptor.journal.credits import budgets_of_bags, read_entries
+from adaptor.journal.credits import budgets_of_bags, entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import pilots_in_system
@@ -62,7 +62,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
             broker.own_pilot(row.id, row.bag)
         if row.node:
             broker.use_node(row.id, DonatedNode(since=row.started or row.submitted))
-    for budgeted in budgets_of_bags(read_entries(journal)):
+    for budgeted in budgets_of_bags(journal.read(entries)):
         broker.keep_apart(budgeted)
     _recall_copies(broker.state)
     changes, _ = broker.drain()  # of tasks that were appended, and not yet looked at

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from adaptor.errors import UnknownBagError, UsageError
 
 WORDS = ("last", "all", "recent")
-RECENT = 20
-"""Newest bags that `recent` selects besides the unfinished ones."""
+RECENT = 20  # newest bags that `recent` selects besides the unfinished ones
 _PART = re.compile(r"(\d+)(?:-(\d+))?")
 
 

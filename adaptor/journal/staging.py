@@ -25,8 +25,7 @@ from adaptor.model import TaskState
 class StagedTasks(msgspec.Struct, frozen=True):
     """Tasks that came before their bag."""
 
-    bag: int
-    """The number that it will have."""
+    bag: int  # the number that it will have
     total: int
 
 
@@ -118,7 +117,9 @@ def left_to_run(
     left = list(tasks)
     taken: list[TakenOver] = []
     rows = db.execute("SELECT id, spec FROM bag WHERE name = ? ORDER BY id DESC", (spec.name,))
-    for bag in [id for id, packed in rows if _alike(msgspec.msgpack.decode(packed, type=BagSpec), spec)]:
+    earlier = [(id, msgspec.msgpack.decode(packed, type=BagSpec)) for id, packed in rows]
+    place = (spec.cwd, spec.script and spec.script.body)
+    for bag in [id for id, each in earlier if (each.cwd, each.script and each.script.body) == place]:
         if not left:
             break
         have = _tasks_of(db, bag, spec)
@@ -135,14 +136,6 @@ def left_to_run(
             taken.append(TakenOver(bag=bag, done=done, to_run=to_run))
         left = rest
     return left, taken
-
-
-def _alike(one: BagSpec, other: BagSpec) -> bool:
-    return one.cwd == other.cwd and _body(one) == _body(other)
-
-
-def _body(spec: BagSpec) -> bytes | None:
-    return spec.script.body if spec.script is not None else None
 
 
 def _tasks_of(db: sqlite3.Connection, bag: int, spec: BagSpec) -> defaultdict[bytes, list[str]]:

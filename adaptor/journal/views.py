@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,8 +40,7 @@ from adaptor.scheduling.bag import Guard
 class Live:
     """Completes views that the journal makes; this one leaves them as they are, since no daemon runs."""
 
-    priced = False
-    """Whether the prices of sites are known."""
+    priced = False  # whether the prices of sites are known
 
     def bag(self, view: BagView) -> BagView:
         return view
@@ -119,7 +119,6 @@ def bags(db: sqlite3.Connection, selector: str, live: Live = OFFLINE) -> list[Ba
 
 
 def count(db: sqlite3.Connection) -> int:
-    """The number of bags."""
     return int(db.execute("SELECT COUNT(*) FROM bag").fetchone()[0])
 
 
@@ -206,10 +205,9 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     states = f"AND t.state IN ({','.join('?' * len(question.states))})" if question.states else ""
     numbers, only = "", []
     if question.numbers is not None:
-        numbers, only = (
-            "AND t.number IN (SELECT value FROM json_each(?))",
-            [msgspec.json.encode(question.numbers).decode()],
-        )
+        numbers = "AND t.number IN (SELECT value FROM json_each(?))"
+        only = [msgspec.json.encode(question.numbers).decode()]
+    stored = [TaskState.LEASED.value if state == "running" else state for state in question.states]
     outputs = ScriptOutputs(db, question.bag)
 
     def made(row: dict[str, Any]) -> dict[str, Any]:
@@ -234,7 +232,7 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
         "task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
         " AND a.number = COALESCE(t.result, t.attempts)"
         f" WHERE t.bag = ? AND t.number > ? {states} {numbers} ORDER BY t.number LIMIT ?",
-        (question.bag, question.after, *map(_stored, question.states), *only, question.limit),
+        (question.bag, question.after, *stored, *only, question.limit),
         named={
             "task": "t.number",
             "state": "t.state",
@@ -249,15 +247,14 @@ def tasks(db: sqlite3.Connection, question: api.GetTasks, live: Live = OFFLINE) 
     return [live.task(task) for task in found]
 
 
-def _stored(state: str) -> str:
-    return TaskState.LEASED.value if state == "running" else state
-
-
 def pilots(
     db: sqlite3.Connection, where: str, arguments: Sequence[object], now: float, live: Live = OFFLINE
 ) -> list[PilotRecord]:
     """Pilots by an SQL condition on `pilot`, which never comes from a user; `now` ends those that run."""
-    used = _used(db, where, arguments)
+    results = f"attempt.outcome IN (?, ?) AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
+    used = defaultdict[int, float](float)  # by pilot: processor-seconds of the attempts that became results
+    for held in held_by_attempts(db, results, (*(outcome.value for outcome in USEFUL), *arguments)):
+        used[held.pilot] += held.seconds
 
     def sums(row: dict[str, Any]) -> dict[str, Any]:
         came_to = used.get(row["id"], 0.0) + row["past_used"]
@@ -277,15 +274,6 @@ def pilots(
     return [live.pilot(record) for record in records]
 
 
-def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> dict[int, float]:
-    """Processor-seconds of the attempts that became results, by pilot."""
-    chosen = f"attempt.outcome IN (?, ?) AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
-    used: dict[int, float] = {}
-    for held in held_by_attempts(db, chosen, (*(outcome.value for outcome in USEFUL), *arguments)):
-        used[held.pilot] = used.get(held.pilot, 0.0) + held.seconds
-    return used
-
-
 def _held(pilot: dict[str, Any], now: float) -> float:
     """Processor-seconds, without those of processors that were given back early."""
     if pilot["started"] is None:
@@ -295,15 +283,13 @@ def _held(pilot: dict[str, Any], now: float) -> float:
     return float(pilot["p"] * max(0.0, end - pilot["started"]) - given_back)
 
 
-_MOST_BYTES = 8 * 1024 * 1024
-"""Bytes of the answers of calls that are sent at a time."""
+_MOST_BYTES = 8 * 1024 * 1024  # bytes of the answers of calls that are sent at a time
 
 
 def events(db: sqlite3.Connection, question: api.GetEvents) -> list[BagEvents]:
     """By bag what has changed; of all bags together at most as many tasks as are asked for.
 
-    Raises:
-        UnknownBagError: there is no such bag.
+    Raises UnknownBagError: there is no such bag.
     """
     found, left = [], question.most
     for bag, since in sorted(question.since.items()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 
 import click
 
@@ -165,10 +164,6 @@ def log(name: str | None, lines: int, as_json: bool) -> None:
     told = BagReader().get(api.GetWhy(kinds=["key"], limit=lines if name is None else 1_000_000)).lines
     if name is not None:
         told = [line for line in told if line.text.startswith(f"key {name}: ")][-lines:]
-    print_json(told) if as_json else print_lines(_log_lines(told))
-
-
-def _log_lines(told: list[api.Explanation]) -> Iterator[str]:
     now = time.time()
-    for line in told:
-        yield f"{clock(line.time, now)} {printable(line.text)}"
+    shown = (f"{clock(line.time, now)} {printable(line.text)}" for line in told)
+    print_json(told) if as_json else print_lines(shown)

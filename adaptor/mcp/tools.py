@@ -28,13 +28,10 @@ from adaptor.outputs.finding import tail
 
 Json = dict[str, Any]
 Values = dict[str, list[str] | str]
-LONGEST_WAIT = 60.0
-"""Seconds of one `watch`."""
-_ITEMS, _LETTERS = 50, 2_000
-"""Of a list and of a text in an answer."""
+LONGEST_WAIT = 60.0  # seconds of one `watch`
+_ITEMS, _LETTERS = 50, 2_000  # of a list and of a text in an answer
 _MOST_TASKS = 100
-_MOST_OUTPUT = 40_000
-"""Characters of all outputs in one answer."""
+_MOST_OUTPUT = 40_000  # characters of all outputs in one answer
 
 
 def plan(

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-_PAUSES = (1.0, 4.0)
-"""Seconds before the second and the third try."""
+_PAUSES = (1.0, 4.0)  # seconds before the second and the third try
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -18,8 +18,7 @@ _PLACES = "/usr/sbin:/usr/lib:/usr/bin"
 def sendmail() -> list[str]:
     """The command that sends a message from its standard input to the user who runs this process.
 
-    Raises:
-        UsageError: there is no `sendmail`.
+    Raises UsageError: there is no `sendmail`.
     """
     program = shutil.which("sendmail", path=_PLACES)
     if program is None:
@@ -39,19 +38,16 @@ def mail(title: str, body: str) -> bytes:
     return bytes(message)
 
 
-MARK = "@"
-"""What the path of a file with URLs begins with, in the place of a channel's name."""
+MARK = "@"  # what the path of a file with URLs begins with, in the place of a channel's name
 ME = "me"
 """The name of the channel that sends mail to the user by `sendmail`, unless the configuration has one."""
-_MOST = 64 * 1024
-"""Bytes."""
+_MOST = 64 * 1024  # bytes
 
 
 def read_urls(path: Path) -> list[str]:
     """The URLs of a private file, one a line; `#` begins a comment.
 
-    Raises:
-        UsageError: it cannot be read, is not ours, is open to others, or has no URL.
+    Raises UsageError: it cannot be read, is not ours, is open to others, or has no URL.
     """
     try:
         with os.fdopen(open_ours(path, links=True, closed=True), "rb") as file:

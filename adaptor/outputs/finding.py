@@ -18,20 +18,16 @@ import msgspec
 from adaptor.outputs.packing import ARCHIVE, INDEX, PACK, Stream, output_name
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_PATIENCE = 10.0
-"""Seconds for a command."""
-_LARGEST_INDEX = 1 << 30
-"""Bytes."""
+_PATIENCE = 10.0  # seconds for a command
+_LARGEST_INDEX = 1 << 30  # bytes
 
 
 class OutputPlace(msgspec.Struct, frozen=True):
     """Where an output lies."""
 
-    path: str
-    """Of its file, or of the archive that holds it."""
+    path: str  # of its file, or of the archive that holds it
     start: int = 0
-    size: int | None = None
-    """Bytes; None: all of the file."""
+    size: int | None = None  # bytes; None: all of the file
 
 
 class Outputs:
@@ -107,11 +103,9 @@ class Outputs:
 def open_place(place: OutputPlace, *, ours: bool = False) -> BinaryIO:
     """Open a file at its first byte. A fifo that was put in its place is not waited for.
 
-    Args:
-        ours: whether it must be a file of this user's, and no link.
+    `ours`: whether it must be a file of this user's, and no link.
 
-    Raises:
-        OSError: it is not there, cannot be read, or is no plain file.
+    Raises OSError: it is not there, cannot be read, or is no plain file.
     """
     handle = os.open(place.path, _READ | os.O_NOFOLLOW if ours else _READ)
     status = os.fstat(handle)
@@ -140,8 +134,7 @@ def _members(index: Path) -> dict[str, OutputPlace]:
 
 
 _BYTES = 8192
-_WIDTH = 400
-"""Characters of a line."""
+_WIDTH = 400  # characters of a line
 
 
 def tail(place: OutputPlace | None, lines: int = 20) -> str:

@@ -60,10 +60,8 @@ def _of_another(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-LARGEST = 16 << 20
-"""Bytes of an output that is packed; a larger one stays a file of its own."""
-_BLOCK = 512
-"""Bytes; the members of a tar file fill whole blocks."""
+LARGEST = 16 << 20  # bytes of an output that is packed; a larger one stays a file of its own
+_BLOCK = 512  # bytes; the members of a tar file fill whole blocks
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -74,8 +72,7 @@ class _Output:
     def __init__(self, name: str, data: bytes, written: float) -> None:
         self.name = name
         self.data = data
-        self.written = written
-        """Epoch seconds."""
+        self.written = written  # epoch seconds
 
     def header(self) -> bytes:
         import tarfile  # only where something is packed: a worker starts fast
@@ -91,16 +88,13 @@ class Packer:
 
     def __init__(self, node: str, pid: int) -> None:
         self._stem = f"{PACK}{node.replace('/', '_')}-{pid}"
-        self._made = ""
-        """The name of its files without their ends; empty: they are not there yet."""
-        self._ends = (0, 0)
-        """Bytes of archive and index that are whole; a full disk may have left more."""
+        self._made = ""  # the name of its files without their ends; empty: they are not there yet
+        self._ends = (0, 0)  # bytes of archive and index that are whole; a full disk may have left more
 
     def pack(self, names: Sequence[str], folder: int) -> None:
         """Move outputs from an open folder into the archive; other files than plain ones of ours stay.
 
-        Raises:
-            OSError: the archive cannot be written; every output is still a file.
+        Raises OSError: the archive cannot be written; every output is still a file.
         """
         found = [output for name in names if (output := _read(name, folder)) is not None]
         if not found:

@@ -35,10 +35,8 @@ def isolated_command(python: str, module: str, *arguments: str) -> tuple[str, ..
     return (python, "-I", "-m", module, *arguments)
 
 
-_MOST = 65_536
-"""More are of no use to a daemon, and some libraries take memory for each."""
-_usual: list[int] = []
-"""The soft limit that this process was started with; empty: it has it still."""
+_MOST = 65_536  # more are of no use to a daemon, and some libraries take memory for each
+_usual: list[int] = []  # the soft limit that this process was started with; empty: it has it still
 
 
 def raise_limit() -> int:

@@ -7,17 +7,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 VARIABLES = (
-    "CUDA_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-    "ZE_AFFINITY_MASK",
-    "GPU_DEVICE_ORDINAL",
+    *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+    *("ZE_AFFINITY_MASK", "GPU_DEVICE_ORDINAL"),
 )
 """What the libraries of NVIDIA, AMD and Intel read."""
 WHERE_NONE_IS_SET = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 """The others choose again among the devices that are seen."""
-_NONE = frozenset({"", "NoDevFiles", "-1", "none", "void"})
-"""Words of schedulers and containers for: no GPU."""
+_NONE = frozenset({"", "NoDevFiles", "-1", "none", "void"})  # words of schedulers and containers for: no GPU
 _OF_PBS = re.compile(r"(?P<host>.+)-gpu(?P<id>\d+)")
 
 

@@ -9,13 +9,11 @@ from pathlib import Path
 
 from adaptor.processes.identity import Process, is_there, process_of, users_of
 
-MARKER = "ADAPTOR_SUPERVISED"
-"""The environment variable whose value marks the processes of one worker."""
+MARKER = "ADAPTOR_SUPERVISED"  # the environment variable whose value marks the processes of one worker
 LOOKING = 1 << 19 | 1 << 2
 """CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: what it takes to see the environments of all processes."""
 _ROOT = 0
-_LOOKS = 4
-"""A process that is in its exec(2) has no environment for a moment."""
+_LOOKS = 4  # a process that is in its exec(2) has no environment for a moment
 _PAUSE = 0.003
 
 

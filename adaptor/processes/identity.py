@@ -11,11 +11,9 @@ class Identity(TypedDict):
     """Names one process of one machine; never used again."""
 
     host: str
-    boot: str
-    """The kernel's id of this boot."""
+    boot: str  # the kernel's id of this boot
     pid: int
-    ticks: int
-    """When it started, in clock ticks since boot."""
+    ticks: int  # when it started, in clock ticks since boot
 
 
 class Process(NamedTuple):
@@ -24,8 +22,7 @@ class Process(NamedTuple):
     pid: int
     parent: int
     session: int
-    ticks: int
-    """When it started, in clock ticks since boot."""
+    ticks: int  # when it started, in clock ticks since boot
 
 
 def host() -> str:

@@ -21,8 +21,7 @@ JOB = "job"
 START = "start"
 END = "end"
 
-_PATIENCE = 600.0
-"""Seconds of tries to write a note, for instance on a full disk."""
+_PATIENCE = 600.0  # seconds of tries to write a note, for instance on a full disk
 
 
 def note_path(directory: Path, id: int | str, kind: str) -> Path:

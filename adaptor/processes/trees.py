@@ -26,8 +26,7 @@ from adaptor.processes.environment import all_processes, carries
 from adaptor.processes.identity import Process, is_there, process_of
 
 _PR_SET_CHILD_SUBREAPER = 36
-_PATIENCE = 5.0
-"""Seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that."""
+_PATIENCE = 5.0  # seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that
 _PAUSE = 0.005
 _PROBES, _NEIGHBOURS = 50, 3
 _QUIET_LOOKS = 3
@@ -151,9 +150,8 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
     All are stopped before any is killed: a stopped process starts nothing, and stays the parent by which
     its unmarked children are found.
 
-    Args:
-        until: monotonic seconds up to which the call looks, and waits for their deaths; None: it looks until
-            there are no more, and does not wait.
+    `until`: monotonic seconds up to which the call looks, and waits for their deaths; None: it looks until
+    there are no more, and does not wait.
     """
     stopped: dict[int, Process] = {}
     # A look may miss a process whose parent ends at that very moment; the second look does not.

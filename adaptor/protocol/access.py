@@ -19,12 +19,10 @@ from adaptor.protocol.decoding import decoded
 CLIENT_ACCESS = "access-client.json"
 KEY_VARIABLE = "ADAPTOR_KEY"
 """Of the environment: the key of a client in place of the user's, by its name or its access file."""
-RELAYED_ACCESS = "access-worker.json"
-"""On a remote login node, in the folder of one daemon and site."""
+RELAYED_ACCESS = "access-worker.json"  # on a remote login node, in the folder of one daemon and site
 
 
-_LARGEST = 65536
-"""Bytes."""
+_LARGEST = 65536  # bytes
 
 
 def worker_access(site: str) -> str:
@@ -53,8 +51,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     addresses: tuple[str, ...]
     """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""
-    server: str
-    """The daemon's certificate (PEM)."""
+    server: str  # the daemon's certificate (PEM)
     own: Credentials
 
 
@@ -88,3 +85,12 @@ def read_access(path: Path) -> Access:
         return decoded(_access.decode, data)
     except msgspec.DecodeError as error:
         raise AccessError(f"{path}: damaged: {error}") from error
+
+
+def last_port(path: Path) -> int:
+    """The port that an access file names first, where those who know it still try; 0: there is none."""
+    try:
+        address = read_access(path).addresses[0]
+        return host_and_port(address)[1] if address.startswith("tcp://") else 0
+    except (AccessError, IndexError, ValueError):
+        return 0

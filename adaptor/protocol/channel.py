@@ -16,16 +16,12 @@ from collections.abc import Iterator, Mapping
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import Credentials
 
-_MOST_UNPROVEN = 16_384
-"""Bytes of a peer before the end of its handshake; ours sends about 1,500."""
-_PART = 65_536
-"""Bytes of one read; a TLS record has 16,384 at most."""
+_MOST_UNPROVEN = 16_384  # bytes of a peer before the end of its handshake; ours sends about 1,500
+_PART = 65_536  # bytes of one read; a TLS record has 16,384 at most
 _HEADER = 4
 LARGEST_FROM_WORKER = 64 * 2**20
-LARGEST_FROM_CLIENT = LARGEST_FROM_DAEMON = 2**30
-"""Bytes of one message."""
-LARGEST_FROM_KEY = 4 * 2**20
-"""The same of a client whose key has a grant."""
+LARGEST_FROM_CLIENT = LARGEST_FROM_DAEMON = 2**30  # bytes of one message
+LARGEST_FROM_KEY = 4 * 2**20  # the same of a client whose key has a grant
 
 
 def fingerprint(certificate: str) -> str:
@@ -47,8 +43,7 @@ class Party:
             peer: the one certificate (PEM) that the other side may show.
             protocol: which messages it understands, for `Channel.agreed`; empty: it does not say.
 
-        Raises:
-            ChannelError: a certificate or the key is damaged.
+        Raises ChannelError: a certificate or the key is damaged.
         """
         self._server = server
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
@@ -96,15 +91,12 @@ class Channel:
     ) -> None:
         self.proven = False
         """Whether the peer has proved who it is. Before, no message passes in either direction."""
-        self.key = ""
-        """The fingerprint of the certificate of a peer whose key has a grant."""
+        self.key = ""  # the fingerprint of the certificate of a peer whose key has a grant
         self._tls, self._incoming, self._outgoing = tls, incoming, outgoing
         self._peers = peers
         self._largest = largest
-        self._unproven = 0
-        """Bytes that came before the end of the handshake."""
-        self._waiting: list[bytes] = []
-        """Messages to send after it."""
+        self._unproven = 0  # bytes that came before the end of the handshake
+        self._waiting: list[bytes] = []  # messages to send after it
         self._received = bytearray()
         if not tls.server_side:
             self._shake_hands()
@@ -128,11 +120,16 @@ class Channel:
     def receive(self, data: bytes) -> list[bytes]:
         """The messages that are whole with these bytes.
 
-        Raises:
-            ChannelError: the connection must be closed; `outgoing` may say why to the peer.
+        Raises ChannelError: the connection must be closed; `outgoing` may say why to the peer.
         """
         if not self.proven:
-            data = self._receive_unproven(data)
+            share = data[: _MOST_UNPROVEN - self._unproven]
+            self._unproven += len(share)
+            self._incoming.write(share)
+            self._shake_hands()
+            if not self.proven and self._unproven >= _MOST_UNPROVEN:
+                raise ChannelError("its handshake is too long")
+            data = data[len(share) :]
             if not self.proven:
                 return []
         self._incoming.write(data)
@@ -144,16 +141,6 @@ class Channel:
         except ssl.SSLError as error:
             raise ChannelError(_reason(error)) from error
         return self._cut()
-
-    def _receive_unproven(self, data: bytes) -> bytes:
-        """Go on with the handshake; what is left of the data. Raises ChannelError."""
-        share = data[: _MOST_UNPROVEN - self._unproven]
-        self._unproven += len(share)
-        self._incoming.write(share)
-        self._shake_hands()
-        if not self.proven and self._unproven >= _MOST_UNPROVEN:
-            raise ChannelError("its handshake is too long")
-        return data[len(share) :]
 
     def _shake_hands(self) -> None:
         """Raises ChannelError."""

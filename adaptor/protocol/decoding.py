@@ -13,9 +13,8 @@ _Message = TypeVar("_Message")
 def decoded(decode: Callable[[bytes], _Message], data: bytes) -> _Message:
     """What `decode`, of a msgspec decoder, makes of the data.
 
-    Raises:
-        msgspec.DecodeError: it is anything else; bad text and a bomb of nested lists too, for which msgspec
-            has other errors.
+    Raises msgspec.DecodeError: it is anything else; bad text and a bomb of nested lists too, for which
+    msgspec has other errors.
     """
     try:
         return decode(data)

@@ -15,8 +15,7 @@ from adaptor.private_files import write_private
 from adaptor.protocol.access import AccessError, Credentials
 from adaptor.protocol.decoding import decoded
 
-KEYS = "keys.json"
-"""The file of the state directory that keeps them."""
+KEYS = "keys.json"  # the file of the state directory that keeps them
 _FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
 _UNTIL = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone.utc)
 """No end, as RFC 5280 writes it: the clocks of nodes differ, and keys are used as long as their directory."""

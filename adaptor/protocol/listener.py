@@ -24,28 +24,22 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 _BURST = 10
-_PAUSE = 0.02
-"""Seconds between two bursts of accepted connections, at least."""
-_SHARE = 2.0
-"""Seconds of pause by second of handshakes."""
+_PAUSE = 0.02  # seconds between two bursts of accepted connections, at least
+_SHARE = 2.0  # seconds of pause by second of handshakes
 OUT_OF_DESCRIPTORS = 1.0
 """Seconds of pause after the system refuses a connection, or when there is no room for one."""
-_LOOK = 1.0
-"""Seconds between two looks for handshakes that take too long."""
-_REMARKS = 60.0
-"""Seconds between two lines in the log about the same trouble."""
+_LOOK = 1.0  # seconds between two looks for handshakes that take too long
+_REMARKS = 60.0  # seconds between two lines in the log about the same trouble
 
 
 class ConnectionRoom(msgspec.Struct, frozen=True, kw_only=True):
     """How many connections a listener holds at a time; each costs one descriptor."""
 
     proven: int
-    silent: int
-    """That have not sent a byte yet."""
+    silent: int  # that have not sent a byte yet
     begun: int
     """That have begun their handshake. Each takes some 45 KB; hundreds of workers may start at once."""
-    patience: float = 15.0
-    """Seconds for the handshake."""
+    patience: float = 15.0  # seconds for the handshake
 
 
 class Caller(asyncio.Protocol):
@@ -90,10 +84,8 @@ class Listener:
         self._room = room
         self._whose = whose
         self._make = make
-        self._silent: dict[Caller, float] = {}
-        """By when each came, in the loop's seconds; the oldest first."""
-        self._begun: dict[Caller, float] = {}
-        """Those that have sent something."""
+        self._silent: dict[Caller, float] = {}  # by when each came, in the loop's seconds; the oldest first
+        self._begun: dict[Caller, float] = {}  # those that have sent something
         self._proven: set[Caller] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._remarked: dict[str, float] = {}
@@ -102,10 +94,6 @@ class Listener:
     def port(self) -> int:
         return int(self._listening.getsockname()[1])
 
-    @property
-    def proven_callers(self) -> int:
-        return len(self._proven)
-
     async def serve(self) -> None:
         """Until cancelled."""
         self._listening.setblocking(False)
@@ -113,7 +101,12 @@ class Listener:
         watching = loop.create_task(self._watch())
         try:
             while True:
-                await self._until_readable(loop)
+                readable = asyncio.Event()
+                loop.add_reader(self._listening, readable.set)
+                try:
+                    await readable.wait()
+                finally:
+                    loop.remove_reader(self._listening)
                 await asyncio.sleep(self._accept())
         finally:
             watching.cancel()
@@ -122,14 +115,6 @@ class Listener:
             for task in self._tasks:
                 task.cancel()
             self._listening.close()
-
-    async def _until_readable(self, loop: asyncio.AbstractEventLoop) -> None:
-        readable = asyncio.Event()
-        loop.add_reader(self._listening, readable.set)
-        try:
-            await readable.wait()
-        finally:
-            loop.remove_reader(self._listening)
 
     def _accept(self) -> float:
         """Accept a burst of connections; seconds until the next one."""
@@ -149,7 +134,13 @@ class Listener:
         return max(_PAUSE, _SHARE * spent)
 
     def _admit(self, connection: socket.socket, address: str) -> None:
-        _prepare(connection)
+        # Notice a machine that crashed; send short messages at once.
+        with contextlib.suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
         caller = self._make(self)
         caller.address = "127" if address.startswith("127.") else address  # anybody here has all of 127.*
         self._make_room(self._silent, self._room.silent)
@@ -224,16 +215,6 @@ def listen(interface: str, *ports: int) -> socket.socket:
         except OSError as error:
             log.warning("port %s cannot be bound: %s", port, error)
     raise AdaptorError(f"no port can be bound on {interface}")
-
-
-def _prepare(connection: socket.socket) -> None:
-    """Notice a machine that crashed; send short messages at once."""
-    with contextlib.suppress(OSError):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
 
 def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]:

@@ -87,18 +87,12 @@ class Seal:
 T = TypeVar("T")
 
 SCHEME = "spool://"
-LATENCY = 5.0
-"""Seconds that a message usually takes, at most, from one side to the other."""
-LARGEST = 65 * 1024 * 1024
-"""Bytes of a file, at most; neither side writes a larger one."""
-TARGET = 1024 * 1024
-"""Bytes after which a file is full; one message may be larger."""
-MEMORY = 128 * 1024 * 1024
-"""Bytes of the messages that wait in memory, at most."""
-UNREAD = 8
-"""Files of one writer that may lie unread; further messages wait in memory."""
-QUICKEST = 0.1
-"""Seconds between two looks, and between two files of one writer."""
+LATENCY = 5.0  # seconds that a message usually takes, at most, from one side to the other
+LARGEST = 65 * 1024 * 1024  # bytes of a file, at most; neither side writes a larger one
+TARGET = 1024 * 1024  # bytes after which a file is full; one message may be larger
+MEMORY = 128 * 1024 * 1024  # bytes of the messages that wait in memory, at most
+UNREAD = 8  # files of one writer that may lie unread; further messages wait in memory
+QUICKEST = 0.1  # seconds between two looks, and between two files of one writer
 SLOWEST = 2.0
 _GROWTH = 1.5
 
@@ -114,8 +108,7 @@ class SpoolConnection(msgspec.Struct, frozen=True):
 
     pilot: int
     token: str
-    n: int
-    """How many connections the worker has opened, this one included."""
+    n: int  # how many connections the worker has opened, this one included
 
     @property
     def name(self) -> str:
@@ -239,12 +232,10 @@ class Outgoing:
         self._folder = folder
         self._writer = writer
         self._seal = seal
-        self.written = 0
-        """The number of the last file in place."""
+        self.written = 0  # the number of the last file in place
         self._waiting: list[bytes] = []
         self._bytes = 0
-        self._next: list[bytes] = []
-        """The messages of the next file, as long as it is not in place."""
+        self._next: list[bytes] = []  # the messages of the next file, as long as it is not in place
 
     def add(self, message: bytes) -> bool:
         """Returns False if the memory for waiting messages is full."""

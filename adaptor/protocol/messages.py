@@ -64,20 +64,15 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err` (`adaptor/outputs/packing.py`). Empty files
     are removed."""
     environment: dict[str, str]
-    task: TaskSize = TaskSize()
-    """What one task needs."""
-    bind: bool = True
-    """Whether each task is bound to its processors."""
+    task: TaskSize = TaskSize()  # what one task needs
+    bind: bool = True  # whether each task is bound to its processors
     timeout: float | None = None
     """Seconds after which a task is ended; None: no limit, or one that is not known yet."""
-    signal: EarlySignal | None = None
-    """What a task gets before its pilot's end."""
+    signal: EarlySignal | None = None  # what a task gets before its pilot's end
     script: BatchScript | None = None
     """Its tasks run a copy of this, with the arguments behind the first word of their commands."""
-    output_files: str = "each"
-    """`each`, `packed` or `none`, as in `BagSpec`."""
-    interpreter: Interpreter | None = None
-    """What runs its calls."""
+    output_files: str = "each"  # `each`, `packed` or `none`, as in `BagSpec`
+    interpreter: Interpreter | None = None  # what runs its calls
     limit_memory: bool = False
     """Whether the worker ends a task that holds more memory than it needs by its size."""
 
@@ -86,47 +81,34 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """A task given to a worker."""
 
     key: AttemptKey
-    command: str | list[str]
-    """A shell line, or the arguments of a program that is started without a shell."""
-    needs: float
-    """Seconds that must be left of the pilot when the task is started."""
-    cwd: str | None = None
-    """In place of the bag's."""
-    environment: dict[str, str] | None = None
-    """On top of the bag's."""
+    command: str | list[str]  # a shell line, or the arguments of a program that is started without a shell
+    needs: float  # seconds that must be left of the pilot when the task is started
+    cwd: str | None = None  # in place of the bag's
+    environment: dict[str, str] | None = None  # on top of the bag's
     name: str | None = None
-    nodes: list[str] = []
-    """The nodes of a task that takes several, the one that runs its command first."""
+    nodes: list[str] = []  # the nodes of a task that takes several, the one that runs its command first
     takes_part: bool = False
     """Whether another node runs the command: this one is kept for it until the lease is aborted."""
     call: bytes | None = None
     """A pickled call, which a Python process of the bag's interpreter runs in place of the command."""
-    task: TaskSize | None = None
-    """What it needs; None: as its bag says."""
-    timeout: float | None = None
-    """Seconds after which it is ended; None: as its bag says."""
-    among: Count = 0
-    """It starts only while fewer attempts of its bag run at this worker; 0: no limit."""
+    task: TaskSize | None = None  # what it needs; None: as its bag says
+    timeout: float | None = None  # seconds after which it is ended; None: as its bag says
+    among: Count = 0  # it starts only while fewer attempts of its bag run at this worker; 0: no limit
 
 
 class Ending(enum.Enum):
     """How an attempt ended, as the worker saw it."""
 
     EXITED = "exited"
-    SIGNALLED = "signalled"
-    """Ended by a signal that the worker did not send."""
-    NOT_STARTED = "not_started"
-    """The command cannot be executed; `error` says why."""
+    SIGNALLED = "signalled"  # ended by a signal that the worker did not send
+    NOT_STARTED = "not_started"  # the command cannot be executed; `error` says why
     OUT_OF_MEMORY = "out_of_memory"
     """Killed for lack of memory: by the kernel, or by the worker where the bag says `on-oom`."""
-    ENDED = "ended"
-    """The worker ended it: the pilot's time was up, or the worker had to leave."""
-    ABORTED = "aborted"
-    """The worker ended it at the daemon's request."""
+    ENDED = "ended"  # the worker ended it: the pilot's time was up, or the worker had to leave
+    ABORTED = "aborted"  # the worker ended it at the daemon's request
     TIMED_OUT = "timed_out"
     """The worker ended it after the time that its bag allows a task; `error` says how long that is."""
-    RETURNED = "returned"
-    """The worker returned the lease without a start."""
+    RETURNED = "returned"  # the worker returned the lease without a start
 
 
 class Result(msgspec.Struct, frozen=True, array_like=True):
@@ -134,18 +116,14 @@ class Result(msgspec.Struct, frozen=True, array_like=True):
 
     key: AttemptKey
     ending: Ending
-    started: float = 0.0
-    """Epoch seconds; 0: not started."""
+    started: float = 0.0  # epoch seconds; 0: not started
     wall: float = 0.0
-    cpu: float = 0.0
-    """User and system seconds of all processes of the tree whose parents waited for them."""
-    peak_memory: Count = 0
-    """Bytes; the largest value observed."""
+    cpu: float = 0.0  # user and system seconds of all processes of the tree whose parents waited for them
+    peak_memory: Count = 0  # bytes; the largest value observed
     exit_code: Code | None = None
     signal: Code | None = None
     error: str | None = None
-    peak_gpu_memory: Count = 0
-    """Bytes on all GPUs together, the largest value observed; 0: not known."""
+    peak_gpu_memory: Count = 0  # bytes on all GPUs together, the largest value observed; 0: not known
     answer: bytes = b""
     """What a call came to; its first byte says what follows (`protocol.calls`). Empty: nothing came of it."""
 
@@ -153,16 +131,11 @@ class Result(msgspec.Struct, frozen=True, array_like=True):
 class Leaving(enum.Enum):
     """Why a worker leaves."""
 
-    IDLE = "idle"
-    """No work for `idle_timeout`."""
-    TOLD = "told"
-    """The daemon asked for it."""
-    TIME_UP = "time_up"
-    """The end of the pilot is near."""
-    SIGNAL = "signal"
-    """SIGTERM: a cancel, a preemption, or the scheduler's own warning before the walltime."""
-    ALONE = "alone"
-    """The daemon has been silent for too long."""
+    IDLE = "idle"  # no work for `idle_timeout`
+    TOLD = "told"  # the daemon asked for it
+    TIME_UP = "time_up"  # the end of the pilot is near
+    SIGNAL = "signal"  # SIGTERM: a cancel, a preemption, or the scheduler's own warning before the walltime
+    ALONE = "alone"  # the daemon has been silent for too long
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -173,19 +146,15 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     pid: int
     version: str
     processors: Count
-    memory: Count
-    """Bytes that its tasks may use together."""
+    memory: Count  # bytes that its tasks may use together
     shortfalls: tuple[Shortfall, ...] = ()
     """What it got less of than its pilot asked for on this node; it offers what it got."""
     gpus: GpuCount = 0
-    gpu_type: str = ""
-    """Of all its GPUs; empty: not known."""
-    deadline: float
-    """Epoch seconds at which the pilot ends."""
+    gpu_type: str = ""  # of all its GPUs; empty: not known
+    deadline: float  # epoch seconds at which the pilot ends
     holding: list[AttemptKey] = []
     """All leases of the worker, started or not, without those in `unacknowledged`."""
-    started: list[AttemptKey] = []
-    """Those of `holding` that run."""
+    started: list[AttemptKey] = []  # those of `holding` that run
     unacknowledged: list[Result] = []
 
 
@@ -194,13 +163,10 @@ class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     results: list[Result] = []
     started: list[AttemptKey] = []
-    free_processors: Count = 0
-    """Processors that no lease of the worker will take."""
+    free_processors: Count = 0  # processors that no lease of the worker will take
     free_memory: Count = 0
-    free_gpus: list[float] = []
-    """The free part of each GPU."""
-    queued: Count = 0
-    """Leases that are not started yet."""
+    free_gpus: list[float] = []  # the free part of each GPU
+    queued: Count = 0  # leases that are not started yet
     load: list[tuple[AttemptKey, float]] = []
     """Running attempts with their wall seconds so far; in heartbeats only."""
 
@@ -210,8 +176,7 @@ class Goodbye(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     why: Leaving
     results: list[Result] = []
-    took: float = 0.0
-    """Seconds from the decision to leave to the end of the last task."""
+    took: float = 0.0  # seconds from the decision to leave to the end of the last task
 
 
 FromWorker = Hello | Report | Goodbye
@@ -220,34 +185,26 @@ FromWorker = Hello | Report | Goodbye
 class Welcome(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """The answer to `Hello`."""
 
-    heartbeat: float
-    """Seconds between two reports, at most."""
+    heartbeat: float  # seconds between two reports, at most
     idle_timeout: float
     grace_time: float
-    patience: float
-    """Seconds for which a worker without tasks waits for a silent daemon."""
+    patience: float  # seconds for which a worker without tasks waits for a silent daemon
     acknowledged: list[AttemptKey] = []
 
 
 class Orders(msgspec.Struct, tag=True, kw_only=True):
     """The answer to `Report` and `Goodbye`; may also come without a question. Filled until it is sent."""
 
-    acknowledged: list[AttemptKey] = []
-    """Results that are in the journal."""
+    acknowledged: list[AttemptKey] = []  # results that are in the journal
     bags: list[BagContext] = []
-    ended_bags: list[int] = []
-    """The worker need not know these any more."""
+    ended_bags: list[int] = []  # the worker need not know these any more
     leases: list[Lease] = []
-    abort: list[AttemptKey] = []
-    """End these attempts and report them as ABORTED (RETURNED if not started)."""
-    give_back: list[AttemptKey] = []
-    """Return these as RETURNED unless they have started."""
+    abort: list[AttemptKey] = []  # end these attempts and report them as ABORTED (RETURNED if not started)
+    give_back: list[AttemptKey] = []  # return these as RETURNED unless they have started
     timeouts: dict[Count, float] = {}
     """By bag whose tasks it holds: seconds after which one is ended, from now on."""
-    leave: str = ""
-    """Why the worker must leave at once; empty: it may stay."""
-    say_hello: bool = False
-    """The daemon does not know this worker (the daemon restarted): send Hello again."""
+    leave: str = ""  # why the worker must leave at once; empty: it may stay
+    say_hello: bool = False  # the daemon does not know this worker (the daemon restarted): send Hello again
 
 
 ToWorker = Welcome | Orders

@@ -24,11 +24,10 @@ import msgspec
 
 from adaptor import __version__
 from adaptor.processes.commands import raise_limit
-from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
+from adaptor.protocol.access import RELAYED_ACCESS, last_port
 from adaptor.protocol.listener import BACKLOG, Caller, ConnectionRoom, Listener, addresses, listen
 
-SILENCE = 20.0
-"""Seconds without a byte from the daemon after which the relay exits."""
+SILENCE = 20.0  # seconds without a byte from the daemon after which the relay exits
 _LAST_PORT_PATIENCE = 3.0
 """Seconds of tries to take over the port of the relay before this one, which may still be exiting."""
 _CHUNK = 65536
@@ -40,22 +39,33 @@ class Opened(msgspec.Struct, frozen=True):
     """The line that a relay prints when the nodes can connect."""
 
     version: str
-    addresses: tuple[str, ...]
-    """The likeliest first."""
+    addresses: tuple[str, ...]  # the likeliest first
 
 
 async def relay(target: int, folder: Path, host: str | None) -> None:
     """Serve until the input ends or falls silent."""
 
+    # All descriptors but a few, two for each connection; the daemon says who may stay.
+    connections = (raise_limit() - _OWN_DESCRIPTORS) // 2
+    silent = max(1, min(_SILENT, connections // 8))
     listener = Listener(
-        await _listening(_last_port(folder)), _room(), "workers", lambda listener: _Outside(listener, target)
+        await _listening(last_port(folder / RELAYED_ACCESS)),
+        ConnectionRoom(proven=max(1, connections - silent), silent=silent, begun=1),
+        "workers",
+        lambda listener: _Outside(listener, target),
     )
     port = listener.port
     serving = asyncio.create_task(listener.serve())
     line = msgspec.json.encode(Opened(__version__, addresses(host, port, loopback=False)))
     os.write(sys.stdout.fileno(), line + b"\n")
     try:
-        await _while_input_comes()
+        reader = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
+        )
+        with contextlib.suppress(asyncio.TimeoutError):
+            while await asyncio.wait_for(reader.read(_CHUNK), SILENCE):
+                pass
     finally:
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
@@ -140,41 +150,14 @@ class _Inside(asyncio.Protocol):
             self._outside.transport.close()
 
 
-async def _listening(last_port: int) -> socket.socket:
+async def _listening(before: int) -> socket.socket:
     everywhere = "0.0.0.0"  # noqa: S104  (the compute nodes may come by any interface)
     give_up = time.monotonic() + _LAST_PORT_PATIENCE
-    while last_port and time.monotonic() < give_up:
+    while before and time.monotonic() < give_up:
         with contextlib.suppress(OSError):
-            return socket.create_server((everywhere, last_port), backlog=BACKLOG)
+            return socket.create_server((everywhere, before), backlog=BACKLOG)
         await asyncio.sleep(0.2)
     return listen(everywhere)
-
-
-def _last_port(folder: Path) -> int:
-    """The port that workers of the relay before this one still try; 0: there was none."""
-    try:
-        address = read_access(folder / RELAYED_ACCESS).addresses[0]
-    except (AccessError, IndexError):
-        return 0
-    port = address.rpartition(":")[2]
-    return int(port) if port.isdigit() else 0
-
-
-def _room() -> ConnectionRoom:
-    """All descriptors but a few, two for each connection; the daemon says who may stay."""
-    connections = (raise_limit() - _OWN_DESCRIPTORS) // 2
-    silent = max(1, min(_SILENT, connections // 8))
-    return ConnectionRoom(proven=max(1, connections - silent), silent=silent, begun=1)
-
-
-async def _while_input_comes() -> None:
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
-    )
-    with contextlib.suppress(asyncio.TimeoutError):
-        while await asyncio.wait_for(reader.read(_CHUNK), SILENCE):
-            pass
 
 
 def main(arguments: list[str]) -> int:

@@ -12,19 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.protocol import maildir
 from adaptor.protocol.files.local import LOCAL_FILES, Files, FilesDone, FilesError, FileWork, NewFile
-from adaptor.protocol.maildir import (
-    Listing,
-    for_worker,
-    from_workers,
-    parse_connection,
-    parse_half_written,
-    parse_worker_file,
-    read_files,
-)
 
-_MOST_FILES = 1000
-"""One exchange returns at most these, and some 64 MiB; a single file may be larger."""
+_MOST_FILES = 1000  # one exchange returns at most these, and some 64 MiB; a single file may be larger
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +34,7 @@ class Spool:
         self._folder = folder
         self._files = files
         self._located = False
-        self._listing = Listing(parse_worker_file, say)
+        self._listing = maildir.Listing(maildir.parse_worker_file, say)
 
     def locate(self) -> Path:
         """The absolute path of the folder, as its workers see it; made if missing."""
@@ -73,7 +64,7 @@ class Spool:
             and whether some are left out for the next call.
         """
         self.locate()
-        inbox, outbox = from_workers(self._folder), self._folder / "out"
+        inbox, outbox = maildir.from_workers(self._folder), self._folder / "out"
         folders = _encoded(inbox, *([] if pilots is None else [outbox]))
         done = self._files.run(FileWork(remove=remove, write=write, names=folders, fresh=True))
         names = self._listed(done, inbox)
@@ -82,11 +73,11 @@ class Spool:
         paths = self._worker_files(names) if collect else []
         if not paths:
             return done, False
-        found = read_files(self._files, paths[:_MOST_FILES])
+        found = maildir.read_files(self._files, paths[:_MOST_FILES])
         return msgspec.structs.replace(done, ends=found.ends), found.read < len(paths)
 
     def _folders(self) -> tuple[Path, ...]:
-        return self._folder, from_workers(self._folder), self._folder / "out"
+        return self._folder, maildir.from_workers(self._folder), self._folder / "out"
 
     def _listed(self, done: FilesDone, folder: Path) -> list[bytes]:
         found = done.names.get(os.fsencode(folder))
@@ -100,20 +91,20 @@ class Spool:
 
     def _sweep(self, pilots: Collection[int], files: list[bytes], connections: list[bytes]) -> None:
         """Remove what workers of ended pilots left: their folders, and half-written files."""
-        inbox = from_workers(self._folder)
+        inbox = maildir.from_workers(self._folder)
         left = [
             *(
-                (parse_connection(name), for_worker(self._folder, name))
+                (maildir.parse_connection(name), maildir.for_worker(self._folder, name))
                 for name in map(os.fsdecode, connections)
             ),
-            *((parse_half_written(name), inbox / name) for name in map(os.fsdecode, files)),
+            *((maildir.parse_half_written(name), inbox / name) for name in map(os.fsdecode, files)),
         ]
         if ended := [path for connection, path in left if connection and connection.pilot not in pilots]:
             self._files.run(FileWork(remove=_encoded(*ended)))
 
     def _worker_files(self, names: list[bytes]) -> list[bytes]:
         """The paths of all worker files, sorted by number."""
-        found = self._listing.files(from_workers(self._folder), names)
+        found = self._listing.files(maildir.from_workers(self._folder), names)
         found.sort(key=lambda file: (file[0][1], file[0][0].n, file[1]))
         return [path for _, path in found]
 

@@ -13,8 +13,7 @@ from adaptor.private_files import NotOursError, open_folder
 def state_directory() -> Path:
     """`$ADAPTOR_DIR`, else `$XDG_STATE_HOME/adaptor`, else `~/.local/state/adaptor`; made (0700) if missing.
 
-    Raises:
-        AdaptorError: it cannot be made, is not ours, or is open to others.
+    Raises AdaptorError: it cannot be made, is not ours, or is open to others.
     """
     named = os.environ.get("ADAPTOR_DIR")
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -25,8 +24,7 @@ def state_directory() -> Path:
 def private_directory(path: Path) -> Path:
     """The same path, as a folder of mode 0700 that belongs to us; made if missing.
 
-    Raises:
-        AdaptorError: it cannot be made, is not ours (nor a link to it), or is open to others.
+    Raises AdaptorError: it cannot be made, is not ours (nor a link to it), or is open to others.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

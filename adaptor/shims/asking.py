@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -18,8 +19,7 @@ from adaptor.shims.jobs import ACTIVE, Job, Jobs, split
 from adaptor.shims.options import Asked, read
 from adaptor.shims.real import asked, found, pass_on, tell
 
-Rows = Callable[[Sequence[Job], bool], Iterable[str]]
-"""Our lines; the second argument: with a header."""
+Rows = Callable[[Sequence[Job], bool], Iterable[str]]  # our lines; the second argument: with a header
 
 
 def squeue(arguments: list[str], _folder: Path) -> int:
@@ -49,7 +49,8 @@ def sacct(arguments: list[str], _folder: Path) -> int:
     there = jobs.of(wanted.ids) if wanted.by_id else list(jobs.all(ended=True))
     since, until = _time(wanted.value("starttime")), _time(wanted.value("endtime"))
     if not wanted.by_id:
-        there = [job for job in there if _between(job, since, until)]
+        there = [job for job in there if since is None or (job.ended or math.inf) >= since]
+        there = [job for job in there if until is None or job.submitted <= until]
     usual = formats.SACCT_BRIEF if wanted.has("brief") else formats.SACCT
     text = wanted.value("format", "fields") or os.environ.get("SACCT_FORMAT") or usual
     columns = formats.of_sacct(text, fields_of(getpass.getuser(), os.getuid()))
@@ -79,13 +80,6 @@ def _read(name: str, arguments: list[str]) -> Asked:
     return wanted
 
 
-def _between(job: Job, since: float | None, until: float | None) -> bool:
-    """sacct shows jobs that were there in a time."""
-    return (since is None or job.ended is None or job.ended >= since) and (
-        until is None or job.submitted <= until
-    )
-
-
 def _time(text: str | None) -> float | None:
     """Epoch seconds; None: none, or in words that need not be followed."""
     try:
@@ -100,23 +94,20 @@ def _print(name: str, wanted: Asked, jobs: Iterable[Job], rows: Rows) -> int:
     chosen = [job for job in jobs if wanted.chooses(job, user, uid)]
     text, code = asked(name, wanted.words()) if wanted.for_scheduler else ("", 0)
     if wanted.has("json"):
-        print(_merged(text, chosen, accounting=name == "sacct"))
+        # One value with both. A state is a list since Slurm 23.11: ours is written as in the real answer.
+        accounting = name == "sacct"
+        told: dict[str, Any] = json.loads(text) if text.strip() else {"meta": {}, "jobs": [], "errors": []}
+        key = "state" if accounting else "job_state"
+        shown = [each[key]["current"] if accounting else each[key] for each in told["jobs"]]
+        common: dict[str, Any] = {"user": user, "uid": uid, "accounting": accounting}
+        common["states_as_list"] = not shown or isinstance(shown[0], list)
+        told["jobs"] += [as_json(job, **common) for job in chosen]
+        print(json.dumps(told, indent=1))
         return code
     sys.stdout.write(text)
     for line in rows(chosen, not text and not wanted.has("noheader")):
         print(line)
     return code
-
-
-def _merged(text: str, jobs: Sequence[Job], *, accounting: bool) -> str:
-    """One JSON value with both. The state is a list since Slurm 23.11, and as the real answer has it."""
-    told: dict[str, Any] = json.loads(text) if text.strip() else {"meta": {}, "jobs": [], "errors": []}
-    key = "state" if accounting else "job_state"
-    shown = [each[key]["current"] if accounting else each[key] for each in told["jobs"]]
-    lists = not shown or isinstance(shown[0], list)
-    common: dict[str, Any] = {"user": getpass.getuser(), "uid": os.getuid(), "states_as_list": lists}
-    told["jobs"] += [as_json(job, accounting=accounting, **common) for job in jobs]
-    return json.dumps(told, indent=1)
 
 
 def scontrol(arguments: list[str], _folder: Path) -> int:

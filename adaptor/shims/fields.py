@@ -10,8 +10,7 @@ import msgspec
 
 from adaptor.shims.jobs import SHORT, Job
 
-PARTITION = "adaptor"
-"""In place of the partition: which one the pilot of a job has is no matter of the job."""
+PARTITION = "adaptor"  # in place of the partition: which one the pilot of a job has is no matter of the job
 _NEVER = "Unknown"
 Value = Callable[[Job], str]
 
@@ -20,14 +19,10 @@ class Field(msgspec.Struct, frozen=True):
     """One part of a job."""
 
     value: Value
-    letter: str = ""
-    """Of `squeue --format`; empty: none."""
-    title: str = ""
-    """Of squeue's column."""
-    names: str = ""
-    """Of `squeue --Format`, in small letters, separated by spaces."""
-    sacct: str = ""
-    """Of `sacct --format`, as its titles are written, separated by spaces."""
+    letter: str = ""  # of `squeue --format`; empty: none
+    title: str = ""  # of squeue's column
+    names: str = ""  # of `squeue --Format`, in small letters, separated by spaces
+    sacct: str = ""  # of `sacct --format`, as its titles are written, separated by spaces
 
 
 def clock(seconds: float | None, missing: str = _NEVER) -> str:

@@ -26,8 +26,7 @@ class Column(msgspec.Struct, frozen=True):
     width: int = 0
     """0: any. Longer texts are cut."""
     right: bool = False
-    behind: str = ""
-    """What follows it."""
+    behind: str = ""  # what follows it
 
     def cell(self, text: str, cut: str = "") -> str:
         if not self.width:

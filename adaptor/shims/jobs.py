@@ -28,8 +28,7 @@ class Named(msgspec.Struct, frozen=True):
     """A job number on a command line."""
 
     number: int
-    indices: frozenset[str] | None = None
-    """Of an array; None: all of the array, or the job alone."""
+    indices: frozenset[str] | None = None  # of an array; None: all of the array, or the job alone
 
     @property
     def ours(self) -> bool:
@@ -82,8 +81,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     array: int | None
     index: str | None
     name: str
-    state: str
-    """A word of `SHORT`."""
+    state: str  # a word of `SHORT`
     code: int
     signal: int
     reason: str

@@ -34,8 +34,7 @@ def _start(small: SmallJob) -> None:
         raise TooLarge(str(error)) from error
 
 
-FOLDER = "shims"
-"""Below the state directory."""
+FOLDER = "shims"  # below the state directory
 
 
 class _OpenBag(msgspec.Struct, frozen=True):
@@ -44,8 +43,7 @@ class _OpenBag(msgspec.Struct, frozen=True):
     bag: int
     variables: dict[str, str]
     body: bytes
-    rest: str
-    """As `SmallJob.rest`."""
+    rest: str  # as `SmallJob.rest`
 
 
 def submitted(small: SmallJob) -> list[int]:

@@ -56,13 +56,9 @@ _NOT_OURS = frozenset({
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What was asked for."""
-
     given: list[GivenOption]
-    ids: list[Named]
-    """Ours."""
-    other_ids: list[str]
-    """Of the scheduler."""
+    ids: list[Named]  # ours
+    other_ids: list[str]  # of the scheduler
     by_id: bool
 
     def value(self, *names: str) -> str | None:
@@ -86,7 +82,8 @@ class Asked(msgspec.Struct, frozen=True):
 
     def words(self) -> list[str]:
         """The options for the real command: without our jobs."""
-        words = [_word(each) for each in self.given if each.name != "jobs"]
+        given = [each for each in self.given if each.name != "jobs"]
+        words = [f"--{each.name}={each.value}" if each.value else f"--{each.name}" for each in given]
         if self.by_id and self.has("jobs"):
             words.append(f"--jobs={','.join(self.other_ids)}")
         return words
@@ -99,16 +96,8 @@ class Asked(msgspec.Struct, frozen=True):
             return False
         if users is not None and not {user, str(uid)} & {*users.split(",")}:
             return False
-        return states is None or _is(job, states)
-
-
-def _word(given: GivenOption) -> str:
-    return f"--{given.name}={given.value}" if given.value else f"--{given.name}"
-
-
-def _is(job: Job, states: str) -> bool:
-    asked = {state.strip().upper() for state in states.split(",")}
-    return bool(asked & {"ALL", job.state, SHORT[job.state]})
+        wanted = {"ALL"} if states is None else {state.strip().upper() for state in states.split(",")}
+        return bool(wanted & {"ALL", job.state, SHORT[job.state]})
 
 
 def read(command: str, arguments: Sequence[str]) -> Asked:

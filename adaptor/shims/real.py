@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
-RULES = "shims.json"
-"""The file by which a folder of shims is known; it has the rules."""
+RULES = "shims.json"  # the file by which a folder of shims is known; it has the rules
 
 
 def leave_path() -> None:

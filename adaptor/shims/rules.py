@@ -15,19 +15,15 @@ from adaptor.bagfile.scripts.values import slurm_time
 from adaptor.shims.jobs import Named, named
 from adaptor.units import format_duration
 
-USUAL_TIME = 3600.0
-"""Seconds."""
+USUAL_TIME = 3600.0  # seconds
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of `adaptor shims`."""
 
-    max_time: float = USUAL_TIME
-    """Seconds that a small job may ask for."""
-    default_time: float | None = None
-    """Seconds of a job that asks for none; None: it is not small."""
-    config: str = ""
-    """The configuration of a daemon that has to be started; empty: the usual place."""
+    max_time: float = USUAL_TIME  # seconds that a small job may ask for
+    default_time: float | None = None  # seconds of a job that asks for none; None: it is not small
+    config: str = ""  # the configuration of a daemon that has to be started; empty: the usual place
 
 
 OF_SHIM = frozenset({"dependency", "parsable", "quiet", "wait", "wrap"})

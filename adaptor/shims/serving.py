@@ -32,14 +32,10 @@ from adaptor.shims.small_jobs import SmallJob
 from adaptor.shims.start import EXIT, FILES, LENGTH, REAL, TAKEN, descriptor, inside, socket_name
 
 IDLE = 600.0
-_LOOK = 20.0
-"""Seconds between two looks at whether it is still of use."""
-_PATIENCE = 10.0
-"""Seconds that a caller may take to say what it wants."""
-_WAITING = 1024
-"""Callers that may wait to be heard; more wait to connect."""
-_PEER = struct.Struct("iII")
-"""SO_PEERCRED: process, user, group."""
+_LOOK = 20.0  # seconds between two looks at whether it is still of use
+_PATIENCE = 10.0  # seconds that a caller may take to say what it wants
+_WAITING = 1024  # callers that may wait to be heard; more wait to connect
+_PEER = struct.Struct("iII")  # SO_PEERCRED: process, user, group
 _LATER = (
     "adaptor.cli.daemon_process",
     "adaptor.config.loading",
@@ -75,7 +71,10 @@ def main() -> None:
     for module in (*(f"adaptor.shims.{name}" for name in MODULES.values()), *_LATER):
         import_module(module)
     with contextlib.suppress(AdaptorError, TooLarge):
-        _warm_up()
+        # Read a script, and load OpenSSL: patterns are compiled and tables made with their first use.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        given = SBATCH.table.leading(["--time=1", "--output=%j"])[0]
+        SmallJob(b"#!/bin/sh\n", "warm", given, [], Rules(), dependencies(given)).tasks({}, b"")
     path = inside(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
     listener = _listening(path)
     gc.collect()
@@ -85,13 +84,6 @@ def main() -> None:
     finally:
         with contextlib.suppress(OSError):
             Path(path).unlink()
-
-
-def _warm_up() -> None:
-    """Read a script, and load OpenSSL: patterns are compiled and tables made with their first use."""
-    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    given = SBATCH.table.leading(["--time=1", "--output=%j"])[0]
-    SmallJob(b"#!/bin/sh\n", "warm", given, [], Rules(), dependencies(given)).tasks({}, b"")
 
 
 def _listening(path: str) -> socket.socket:
@@ -107,7 +99,10 @@ def _listening(path: str) -> socket.socket:
 def _serve(listener: socket.socket, path: str, lock: int) -> None:
     own, source, last = _identity(path), _identity(__file__), time.monotonic()
     while _identity(path) == own and time.monotonic() - last < IDLE:
-        _reap()
+        # Forget children that have ended.
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         try:
             connection, _ = listener.accept()
         except TimeoutError:
@@ -123,13 +118,6 @@ def _serve(listener: socket.socket, path: str, lock: int) -> None:
                     listener.close()
                     os.close(lock)  # it is this process's, not that of children that wait
                     _answer(connection)
-
-
-def _reap() -> None:
-    """Forget children that have ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
 
 
 def _identity(path: str) -> tuple[int, int] | None:

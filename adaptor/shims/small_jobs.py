@@ -24,22 +24,13 @@ from adaptor.errors import AdaptorError, ObstaclesError
 from adaptor.guard_rails import TimeLimit
 from adaptor.resources import OwnNeeds
 from adaptor.shims.real import tell
-from adaptor.shims.rules import (
-    OF_SHIM,
-    Dependencies,
-    Rules,
-    TooLarge,
-    check,
-    time_limit,
-)
+from adaptor.shims.rules import OF_SHIM, Dependencies, Rules, TooLarge, check, time_limit
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig
 
-IDLE = 600.0
-"""Seconds without a job after which an open bag closes."""
-BAG = "ADAPTOR_SHIM_BAG"
-"""The variable that names the bag of a caller."""
+IDLE = 600.0  # seconds without a job after which an open bag closes
+BAG = "ADAPTOR_SHIM_BAG"  # the variable that names the bag of a caller
 
 
 class SmallJob:
@@ -66,7 +57,8 @@ class SmallJob:
             raise TooLarge(str(error)) from error
 
     def _read(self, data: bytes, name: str, given: Sequence[GivenOption], arguments: Sequence[str]) -> None:
-        sites, notified = _configured(self.rules) if any(map(_of_site, given)) else ({}, False)
+        of_site = any(each.name in SBATCH.of_sites or each.name == "mail-type" for each in given)
+        sites, notified = _configured(self.rules) if of_site else ({}, False)
         submission = Submission(
             folder=str(Path.cwd()),
             user=getpass.getuser(),
@@ -150,10 +142,6 @@ class SmallJob:
             gpu_type=gpus.type if gpus is not None else "",
             time=self.limit,
         )
-
-
-def _of_site(given: GivenOption) -> bool:
-    return given.name in SBATCH.of_sites or given.name == "mail-type"
 
 
 def _configured(rules: Rules) -> tuple[Mapping[str, SiteConfig], bool]:

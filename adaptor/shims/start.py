@@ -19,10 +19,8 @@ from adaptor.shims.real import RealCommand, leave_path, pass_on, real_is_meant, 
 
 TAKEN, EXIT, REAL = b"t", b"e", b"r"
 """The answer: the first as soon as the work may have an effect, then one of the others with its words."""
-FILES = 3
-"""Standard input, output and error."""
-LENGTH = 4
-"""Bytes of the request's length before it."""
+FILES = 3  # standard input, output and error
+LENGTH = 4  # bytes of the request's length before it
 
 
 def socket_name() -> str:

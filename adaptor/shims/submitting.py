@@ -20,10 +20,8 @@ from adaptor.shims.rules import DependencyError, Rules, TooLarge, dependencies
 from adaptor.shims.small_jobs import SmallJob
 
 _WRAP = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n"
-_ABOUT = ("--help", "--usage", "--version", "-V", "-h")
-"""Questions about the real command."""
-_PAUSE = 1.0
-"""Seconds between two looks at jobs that `--wait` waits for."""
+_ABOUT = ("--help", "--usage", "--version", "-V", "-h")  # questions about the real command
+_PAUSE = 1.0  # seconds between two looks at jobs that `--wait` waits for
 
 
 def sbatch(arguments: list[str], folder: Path) -> int:

@@ -26,19 +26,10 @@ from adaptor.protocol.messages import (
     decode_to_worker,
 )
 from adaptor.shortfalls import gave_less
+from adaptor.worker import lifecycle
 from adaptor.worker.binding import Binding
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.given import bounds_of, given, machine_memory
-from adaptor.worker.lifecycle import (
-    IdleTimer,
-    Log,
-    Reporter,
-    Wakeup,
-    grace_left,
-    leave_at,
-    save_results,
-    save_unreachable,
-)
 from adaptor.worker.link import Link
 from adaptor.worker.parts import NodeFiles
 from adaptor.worker.runner import Runner
@@ -48,17 +39,12 @@ from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import WorkerTasks
 from adaptor.worker.timers import NEVER, Timers
 
-UNREACHABLE = 75
-"""Exit code of a worker that never reached its daemon (EX_TEMPFAIL of sysexits.h)."""
+UNREACHABLE = 75  # exit code of a worker that never reached its daemon (EX_TEMPFAIL of sysexits.h)
 _UNTIL_WELCOME = Welcome(heartbeat=5.0, idle_timeout=60.0, grace_time=0.0, patience=60.0)
-_SILENT_HEARTBEATS = 3
-"""Heartbeats without an answer after which the worker connects again."""
-_SOFT = 0.6
-"""The part of the grace time between SIGTERM and SIGKILL; the rest is for the report."""
-_FAREWELL = 2.0
-"""Seconds for the daemon to acknowledge the last results."""
-_LONGEST_WAIT = 60.0
-"""Seconds from one turn to the next, at most."""
+_SILENT_HEARTBEATS = 3  # heartbeats without an answer after which the worker connects again
+_SOFT = 0.6  # the part of the grace time between SIGTERM and SIGKILL; the rest is for the report
+_FAREWELL = 2.0  # seconds for the daemon to acknowledge the last results
+_LONGEST_WAIT = 60.0  # seconds from one turn to the next, at most
 
 
 class Agent:
@@ -66,8 +52,8 @@ class Agent:
 
     def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
         self._settings = settings
-        self._log = Log(settings.directory / f"worker-{settings.file_node}.log")
-        self._wakeup = Wakeup()
+        self._log = lifecycle.Log(settings.directory / f"worker-{settings.file_node}.log")
+        self._wakeup = lifecycle.Wakeup()
         identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
         self._deadline = time.monotonic() + settings.deadline - time.time()
         """Time at which the pilot ends, however the time of day is set meanwhile."""
@@ -95,17 +81,13 @@ class Agent:
         self._tasks = WorkerTasks(slots, runner, files, self._timers)
         self._devices = devices
         self._terms = _UNTIL_WELCOME
-        self._reporter = Reporter(self._tasks, self._terms.heartbeat)
-        self._idle_timer = IdleTimer()
-        self._heard: float | None = None
-        """Time of the daemon's last message."""
-        self._greeted: float | None = None
-        """Time of the last Hello that awaits its Welcome."""
+        self._reporter = lifecycle.Reporter(self._tasks, self._terms.heartbeat)
+        self._idle_timer = lifecycle.IdleTimer()
+        self._heard: float | None = None  # time of the daemon's last message
+        self._greeted: float | None = None  # time of the last Hello that awaits its Welcome
         self._leaving: Leaving | None = None
-        self._left_at = 0.0
-        """When the worker decided to leave."""
-        self._unreachable = False
-        """Whether it has tried long enough to reach its daemon for the first time."""
+        self._left_at = 0.0  # when the worker decided to leave
+        self._unreachable = False  # whether it has tried long enough to reach its daemon for the first time
         self._leave_timer = self._timers.new(self._leave_in_time)
         self._idle = self._timers.new(self._leave_idle)
         self._reach = self._timers.new(self._give_up_reaching)
@@ -134,7 +116,13 @@ class Agent:
             self._say_goodbye(self._leaving)
             return 0
         finally:
-            self._clean_up()
+            end_descendants()
+            self._tasks.runner.leave()
+            results = self._tasks.outbox.results()
+            if results:
+                self._log.say(f"{len(results)} results without acknowledgement: {self._save(results)}")
+            self._link.end(linger=0.5)
+            self._log.say("left")
 
     def _turn(self) -> None:
         now = time.monotonic()
@@ -152,23 +140,20 @@ class Agent:
         if self._link.note_break(now):
             self._log.say(f"the connection to the daemon is lost: {self._link.problem}; reconnecting")
         self._report(now)
-        self._set_timers(now)
-        pause = min(self._timers.next_due() - time.monotonic(), _LONGEST_WAIT)
-        for data in self._link.wait(max(0.0, pause)):
-            self._handle(data)
-        self._wakeup.drain()
-
-    def _set_timers(self, now: float) -> None:
-        """Those that anything in a turn may have moved. What they call looks again."""
+        # Those that anything in a turn may have moved. What they call looks again.
         welcomed = self._link.welcomed
         self._idle_timer.note(now, idle=self._tasks.idle, connected=welcomed)
         self._idle.set(self._idle_timer.ends(self._terms) if self._leaving is None else NEVER)
         self._connecting.set(NEVER if welcomed else self._link.next_try)
         self._silence.set(self._silent_at() if welcomed else NEVER)
         self._reporting.set(self._reporter.next_due(now) if welcomed else NEVER)
+        pause = min(self._timers.next_due() - time.monotonic(), _LONGEST_WAIT)
+        for data in self._link.wait(max(0.0, pause)):
+            self._handle(data)
+        self._wakeup.drain()
 
     def _leave_at(self) -> float:
-        return leave_at(self._deadline, self._terms.grace_time)
+        return lifecycle.leave_at(self._deadline, self._terms.grace_time)
 
     def _silent_at(self) -> float:
         return (self._heard or 0.0) + _SILENT_HEARTBEATS * self._terms.heartbeat
@@ -212,7 +197,7 @@ class Agent:
         self._leaving, self._left_at = why, time.monotonic()
         self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks running")
         now = time.monotonic()
-        grace = grace_left(now, self._deadline, self._terms.grace_time)
+        grace = lifecycle.grace_left(now, self._deadline, self._terms.grace_time)
         self._tasks.end_all(now, now + _SOFT * grace)
 
     def _say_hello(self) -> None:
@@ -288,7 +273,7 @@ class Agent:
         said = answered = False
         now = time.monotonic()
         took = now - self._left_at
-        until = now + grace_left(now, self._deadline, _FAREWELL)
+        until = now + lifecycle.grace_left(now, self._deadline, _FAREWELL)
         while self._link.welcomed and now < until and not (answered and not outbox):
             if not said or outbox.has_unsent:
                 self._link.send(Goodbye(why=why, results=outbox.everything(now), took=took))
@@ -308,21 +293,12 @@ class Agent:
         self._log.say(sentence)
         print(sentence, file=sys.stderr)
         with contextlib.suppress(OSError):  # if this cannot be written, the scheduler's log has it
-            save_unreachable(settings, sentence)
+            lifecycle.save_unreachable(settings, sentence)
         return UNREACHABLE
-
-    def _clean_up(self) -> None:
-        end_descendants()
-        self._tasks.runner.leave()
-        results = self._tasks.outbox.results()
-        if results:
-            self._log.say(f"{len(results)} results without acknowledgement: {self._save(results)}")
-        self._link.end(linger=0.5)
-        self._log.say("left")
 
     def _save(self, results: list[Result]) -> str:
         try:
-            return str(save_results(self._settings, results))
+            return str(lifecycle.save_results(self._settings, results))
         except OSError as error:  # the daemon counts these attempts as lost
             return f"they are lost: {self._settings.directory}: {error.strerror}"
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-Unit = tuple[int, ...]
-"""The numbers of the kernel's processors that stand for one processor of the pilot."""
+Unit = tuple[int, ...]  # the numbers of the kernel's processors that stand for one processor of the pilot
 PhysicalCore = tuple[Unit, ...]
 
 
@@ -24,8 +23,7 @@ class Binding:
         """`cores`: in their order; None: those of this machine that this process may use."""
         self._processors = processors
         self._given = cores
-        self._held: dict[int, Unit] = {}
-        """By number of the kernel: the unit that a task holds."""
+        self._held: dict[int, Unit] = {}  # by number of the kernel: the unit that a task holds
 
     @cached_property
     def _cores(self) -> Sequence[PhysicalCore]:
@@ -49,7 +47,10 @@ class Binding:
             free = self._free(core)
             if len(free) == len(core) <= processors - len(chosen):
                 chosen += free
-        chosen += self._rest(processors - len(chosen), chosen)
+        frees = [[unit for unit in self._free(core) if unit not in chosen] for core in self._cores]
+        missing = processors - len(chosen)
+        for free in sorted(frees, key=lambda free: (len(free) < missing, len(free))):
+            chosen += free[: processors - len(chosen)]
         return self._hold(chosen)
 
     def _wanted(self, processors: int, wanted: Iterable[Sequence[int]]) -> list[Unit]:
@@ -68,14 +69,6 @@ class Binding:
     def give_back(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             del self._held[number]
-
-    def _rest(self, count: int, chosen: Sequence[Unit]) -> list[Unit]:
-        found: list[Unit] = []
-        frees = [[unit for unit in self._free(core) if unit not in chosen] for core in self._cores]
-        frees.sort(key=lambda free: (len(free) < count, len(free)))
-        for free in frees:
-            found += free[: count - len(found)]
-        return found
 
     def _free(self, core: PhysicalCore) -> list[Unit]:
         return [unit for unit in core if unit[0] not in self._held]

@@ -9,23 +9,16 @@ from collections.abc import Mapping, Sequence
 from adaptor.protocol.messages import BagContext, Lease
 
 FROM_NODE = (
-    "TMPDIR",
-    "SLURM_JOB_ID",
-    "SLURM_JOBID",
-    "SLURM_CONF",
-    "PBS_JOBID",
-    "CUDA_DEVICE_ORDER",
-    "ADAPTOR_SUPERVISED",
+    *("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "PBS_JOBID"),
+    *("CUDA_DEVICE_ORDER", "ADAPTOR_SUPERVISED"),
 )
 """Variables of the worker that every task gets. ADAPTOR_SUPERVISED marks processes that have lost both worker
 and supervisor. A scheduler's other variables describe the worker's own job step, and would mislead an
 `srun` inside a task."""
 _PERSON = ("HOME", "USER", "LOGNAME", "SHELL", "LANG")
-_PATH = "/usr/local/bin:/usr/bin:/bin"
-"""With `_PERSON`, the environment of a task whose bag brings none."""
+_PATH = "/usr/local/bin:/usr/bin:/bin"  # with `_PERSON`, the environment of a task whose bag brings none
 _NOT_FROM_PROLOGUE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
-NODEFILE = "ADAPTOR_NODEFILE"
-"""Names the file with the nodes of a task that takes several."""
+NODEFILE = "ADAPTOR_NODEFILE"  # names the file with the nodes of a task that takes several
 _SCRATCH = re.compile(r"(?:SLURM|PBS)_\w*(?:TMP|SCRATCH|JOBFS)\w*")
 """Variables of a site's prolog that name folders for the jobs of a node: `SLURM_TMPDIR`, `PBS_JOBFS`."""
 _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 SHELL = "/bin/sh"
 _PLAIN = re.compile(r"[\w.+-]*/[\w./+-]+(?: +[\w./+:,@%=-]+)*", re.ASCII)
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
-_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Python ignores these; its children should not."""
+_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these; its children should not
 _REASONS = {
     errno.ENOENT: "no such file (or the interpreter of its '#!' line is missing)",
     errno.EACCES: "not executable; chmod +x it, or start it through its interpreter",
@@ -53,8 +52,7 @@ def execute(
 ) -> Child:
     """Start an attempt. Changes this process's current folder.
 
-    Args:
-        script: the file to run in place of the first word of the command.
+    `script`: the file to run in place of the first word of the command.
 
     Raises:
         CannotStartError: it cannot be executed as it stands.
@@ -71,7 +69,7 @@ def execute(
     with bound(held.cpus):
         if isinstance(command, str):
             wanted = held.bag.signal
-            command = shell_words(wanted.survived_by(command) if wanted is not None else command)
+            command = [SHELL, "-c", command if wanted is None else wanted.survived_by(command)]
         return _start(held, command, environment, files)
 
 
@@ -174,10 +172,6 @@ def plain_words(line: str) -> list[str] | None:
     assigned. Starting such a line without a shell halves the cost of a short task.
     """
     return line.split() if _PLAIN.fullmatch(line) else None
-
-
-def shell_words(line: str) -> list[str]:
-    return [SHELL, "-c", line]
 
 
 def program_of(name: str, environment: Mapping[str, str]) -> str:

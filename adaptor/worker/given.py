@@ -14,30 +14,24 @@ from adaptor.shortfalls import Shortfall, ShortfallSign
 from adaptor.worker.binding import affinity_of_process
 from adaptor.worker.memory import memory_limit
 
-_ROUNDING = 1 << 20
-"""Bytes: schedulers count whole MiB or kB, and the kernel whole pages."""
+_ROUNDING = 1 << 20  # bytes: schedulers count whole MiB or kB, and the kernel whole pages
 
 
 class AskedOfNode(NamedTuple):
     """Of one node."""
 
     processors: int
-    memory: int | None
-    """Bytes; None: the pilot asked for none."""
+    memory: int | None  # bytes; None: the pilot asked for none
     gpus: int
 
 
 class NodeBounds(NamedTuple):
     """What this process may use; None: nothing says so."""
 
-    affinity: int | None
-    """Processors of the kernel, where they are fewer than those online."""
-    step: int | None
-    """Processors of the job step, in the scheduler's words."""
-    memory: int | None
-    """Bytes: the tightest limit of its cgroups."""
-    gpus: int
-    """Those that its environment names."""
+    affinity: int | None  # processors of the kernel, where they are fewer than those online
+    step: int | None  # processors of the job step, in the scheduler's words
+    memory: int | None  # bytes: the tightest limit of its cgroups
+    gpus: int  # those that its environment names
 
 
 class GivenByNode(NamedTuple):

@@ -17,12 +17,10 @@ from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Leaving, Report,
 from adaptor.worker.settings import Settings
 from adaptor.worker.tasks import WorkerTasks
 
-GAP = 0.005
-"""Seconds between two reports, at least."""
+GAP = 0.005  # seconds between two reports, at least
 GAP_WITH_RESERVE = 0.05
 """The same while more leases are queued than slots, so that nothing waits for an answer."""
-AGAIN_AFTER = 3
-"""Heartbeats after which the worker sends a result again that was not acknowledged."""
+AGAIN_AFTER = 3  # heartbeats after which the worker sends a result again that was not acknowledged
 
 _TO_LEAVE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -31,10 +29,8 @@ class Wakeup:
     """A pipe that becomes readable with every signal; only one may exist in a process."""
 
     def __init__(self) -> None:
-        self.told_to_leave = ""
-        """The name of the first signal that asked the worker to leave."""
-        self._rang = False
-        """Whether there was a signal since the pipe was drained."""
+        self.told_to_leave = ""  # the name of the first signal that asked the worker to leave
+        self._rang = False  # whether there was a signal since the pipe was drained
         self.fd, writer = os.pipe()
         for end in (self.fd, writer):
             os.set_blocking(end, False)
@@ -127,8 +123,7 @@ class Reporter:
         self._last_load = float("-inf")
         self._reported: tuple[int, int, tuple[float, ...], int] | None = None
         """What was free at the last report."""
-        self._noticed: float | None = None
-        """Since when there is news that is no result."""
+        self._noticed: float | None = None  # since when there is news that is no result
 
     def renew(self, heartbeat: float) -> None:
         """The daemon does not know what is free: report it at once."""

@@ -10,8 +10,7 @@ from adaptor.protocol.access import Access, AccessError, read_access
 from adaptor.protocol.messages import FromWorker, encode
 from adaptor.worker.transport import Connector, Say, Transport, TransportError
 
-NEXT_TRY = 2.0
-"""Seconds until the worker reads the access file again if it has no usable address."""
+NEXT_TRY = 2.0  # seconds until the worker reads the access file again if it has no usable address
 _LONGEST_ROUND = 3
 """The factor on patience in later rounds over all addresses, at most: the daemon may be busy."""
 
@@ -21,18 +20,15 @@ class Link:
 
     def __init__(self, access: Path, identity: str, wakeup: int, say: Say) -> None:
         """`wakeup`: a file descriptor that ends a wait when it becomes readable."""
-        self.welcomed = False
-        """Whether the daemon has answered on this connection."""
-        self.tried: list[str] = []
-        """Addresses tried since the last message of the daemon, each once."""
+        self.welcomed = False  # whether the daemon has answered on this connection
+        self.tried: list[str] = []  # addresses tried since the last message of the daemon, each once
         self.next_try = 0.0
         self._problem = ""
         self._path = access
         self._identity = identity
         self._wakeup = wakeup
         self._say = say
-        self._connectors: dict[str, Connector] = {}
-        """By the scheme of an address."""
+        self._connectors: dict[str, Connector] = {}  # by the scheme of an address
         self._transport: Transport | None = None
         self._access: Access | None = None
         self._untried: list[str] = []
@@ -69,7 +65,12 @@ class Link:
         self.close()
         if not self._untried:
             self._round = min(self._round + 1, _LONGEST_ROUND)
-            self._read_access()
+            try:
+                self._access = read_access(self._path)
+                self._problem = "" if self._access.addresses else f"{self._path}: has no address"
+            except AccessError as error:  # the addresses read before may still be valid
+                self._problem = str(error)
+            self._untried = list(self._access.addresses) if self._access else []
         self.next_try = now + NEXT_TRY * self._round
         if self._access is None or not self._untried:
             return False
@@ -132,12 +133,3 @@ class Link:
 
                 return SpoolConnector(self._identity, self._wakeup, self._say)
         raise TransportError(f"{address}: this worker knows no transport for {scheme}://")
-
-    def _read_access(self) -> None:
-        try:
-            self._access = read_access(self._path)
-            self._untried = list(self._access.addresses)
-            self._problem = "" if self._untried else f"{self._path}: has no address"
-        except AccessError as error:  # the addresses read before may still be valid
-            self._problem = str(error)
-            self._untried = list(self._access.addresses) if self._access else []

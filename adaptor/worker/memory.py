@@ -20,10 +20,8 @@ from typing import Any
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import trees_of
 
-INTERVAL = 1.0
-"""Seconds between two samples, at least."""
-SHARE = 0.01
-"""The part of a processor that sampling may use; with many processes it samples less often."""
+INTERVAL = 1.0  # seconds between two samples, at least
+SHARE = 0.01  # the part of a processor that sampling may use; with many processes it samples less often
 
 
 class MemoryMeter:
@@ -32,8 +30,7 @@ class MemoryMeter:
     def __init__(self) -> None:
         self._floor = 0
         self._seen: dict[int, int] = {}
-        self.next_sample = 0.0
-        """Monotonic seconds."""
+        self.next_sample = 0.0  # monotonic seconds
 
     def sample(self, leaders: set[int]) -> dict[int, list[Process]]:
         """Sample the resident memory of these trees; returns them."""
@@ -63,14 +60,12 @@ class MemoryMeter:
         """
         sampled = self._seen.pop(leader, 0)
         size = maxrss * 1024
-        if sampled and not self._exceeds_own(size):
-            return sampled
+        if sampled:
+            if size > self._floor:
+                self._floor = own_peak()
+            if size <= self._floor:
+                return sampled
         return max(sampled, size)
-
-    def _exceeds_own(self, size: int) -> bool:
-        if size > self._floor:
-            self._floor = own_peak()
-        return size > self._floor
 
 
 def held_by(processes: Iterable[Process]) -> int:

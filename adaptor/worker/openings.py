@@ -14,30 +14,19 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Protocol
 
 from adaptor.protocol.messages import AttemptKey, BagContext
-from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, TaskFiles
+from adaptor.worker.output import LONGEST, CannotStartError, OutputFolder, ScriptOutput, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
 
 MOMENT = 1.0
 """Seconds for which the worker waits until a file system that has answered so far has settled the output."""
-AHEAD = 16
-"""Attempts at most whose files are opened before they start; each has three descriptors."""
-_IDLE = 10.0
-"""Seconds without work after which a thread ends; the next work starts another."""
+AHEAD = 16  # attempts at most whose files are opened before they start; each has three descriptors
+_IDLE = 10.0  # seconds without work after which a thread ends; the next work starts another
 
 
-class Output(Protocol):
-    """Opens the files of a bag's attempts. Every method may hang as the file system does."""
-
-    def open(self, held: HeldTask) -> TaskFiles: ...
-    def name(self, names: tuple[str, str], key: AttemptKey) -> None: ...
-    def released(self, names: tuple[str, str], key: AttemptKey) -> None: ...
-    def discarded(self, held: HeldTask) -> None: ...
-    def ended(self, key: AttemptKey, *, alone: bool) -> None: ...
-    def tidy(self) -> None: ...
+Output = OutputFolder | ScriptOutput  # opens the files of a bag's attempts
 
 
 class Opening:
@@ -48,10 +37,8 @@ class Opening:
         self.environment: dict[str, str] = {}
         self.until = NEVER
         """When the attempt fails that waits for them, monotonic seconds; NEVER: it does not wait."""
-        self.dropped = False
-        """Whether they are not needed any more."""
-        self.outcome: TaskFiles | Exception | None = None
-        """None: they are not open yet."""
+        self.dropped = False  # whether they are not needed any more
+        self.outcome: TaskFiles | Exception | None = None  # None: they are not open yet
 
     def files(self) -> TaskFiles:
         """Raises CannotStartError or ShortageError."""
@@ -66,8 +53,7 @@ class _Folder:
 
     def __init__(self, output: Output) -> None:
         self.output = output
-        self.prepared: dict[AttemptKey, Opening] = {}
-        """By attempts that will start soon."""
+        self.prepared: dict[AttemptKey, Opening] = {}  # by attempts that will start soon
         self.later: list[Callable[[], None]] = []
         """Work for which the thread is not woken: it takes it with the next."""
         self._work: queue.SimpleQueue[list[Callable[[], None]]] = queue.SimpleQueue()
@@ -115,10 +101,8 @@ class Openings:
         self._folders: dict[tuple[int, str], _Folder] = {}
         self._untidy: set[_Folder] = set()
         self._waiting: dict[AttemptKey, Opening] = {}
-        self._opened: deque[tuple[Opening, TaskFiles | Exception]] = deque()
-        """By the threads."""
-        self.fd, self._bell = os.pipe()
-        """`fd` is readable when attempts that wait may start."""
+        self._opened: deque[tuple[Opening, TaskFiles | Exception]] = deque()  # by the threads
+        self.fd, self._bell = os.pipe()  # `fd` is readable when attempts that wait may start
         for end in (self.fd, self._bell):
             os.set_blocking(end, False)
         self._rang = False

@@ -73,8 +73,7 @@ def output_names(key: AttemptKey) -> tuple[str, str]:
 class Unnamed(msgspec.Struct, frozen=True):
     """Output files that do not have the name of an attempt yet: calls that write nothing share them."""
 
-    folder: int
-    """Descriptor of the folder in which they are."""
+    folder: int  # descriptor of the folder in which they are
     names: tuple[str, str]
 
 
@@ -84,8 +83,7 @@ class TaskFiles(msgspec.Struct, frozen=True):
     cwd: int
     out: int
     err: int
-    unnamed: Unnamed | None = None
-    """None: the files have the attempt's names, or none at all."""
+    unnamed: Unnamed | None = None  # None: the files have the attempt's names, or none at all
 
     @property
     def handles(self) -> list[int]:
@@ -168,8 +166,7 @@ class OutputFolder:
     def ended(self, key: AttemptKey, *, alone: bool) -> None:
         """Take back the files into which an attempt has written nothing.
 
-        Args:
-            alone: whether no process holds its files open: then others may have them, or they are packed.
+        `alone`: whether no process holds its files open: then others may have them, or they are packed.
         """
         if not self._kept:
             return

@@ -21,8 +21,7 @@ from adaptor.worker.environment import NODEFILE
 from adaptor.worker.output import CannotStartError
 from adaptor.worker.timers import Timers
 
-_LOOK = 0.2
-"""Seconds between two looks for processes of a task that is to end."""
+_LOOK = 0.2  # seconds between two looks for processes of a task that is to end
 
 
 class NodeFiles:
@@ -70,8 +69,7 @@ class Parts:
         self._files = files
         self._ended = ended
         self._look = timers.new(self._find_ended)
-        self._began: dict[AttemptKey, tuple[float, float]] = {}
-        """Epoch and monotonic seconds."""
+        self._began: dict[AttemptKey, tuple[float, float]] = {}  # epoch and monotonic seconds
         self._ending: dict[AttemptKey, tuple[Ending, float]] = {}
 
     def __contains__(self, key: AttemptKey) -> bool:

@@ -39,16 +39,12 @@ class Running:
         self.child = child
         self.started = time.time()
         self.began = time.monotonic()
-        self.ending: Ending | None = None
-        """Why the worker ends it, if it does."""
-        self.kill_at = NEVER
-        """Monotonic seconds."""
+        self.ending: Ending | None = None  # why the worker ends it, if it does
+        self.kill_at = NEVER  # monotonic seconds
         self.terminate_at = NEVER
         """The same for SIGTERM, of an attempt that got the signal of its bag when the worker had to leave."""
-        self.limit = NEVER
-        """Seconds after which it was ended, if that is why."""
-        self.signalled = False
-        """Whether it got the signal of its bag."""
+        self.limit = NEVER  # seconds after which it was ended, if that is why
+        self.signalled = False  # whether it got the signal of its bag
         self.unnamed: tuple[str, str] | None = None
         """The names of a call's output files as long as they are not its own."""
 
@@ -100,7 +96,6 @@ class Runner:
         self._shared.pop(bag, None)
 
     def end_bag(self, bag: int) -> None:
-        """The bag has ended."""
         self.forget_bag(bag)
         self._scripts.forget(bag)
         self.warm.end_bag(bag, time.monotonic())
@@ -134,8 +129,12 @@ class Runner:
         Returns whether it runs; False: its files are not open yet, `opened` will return it.
         Raises CannotStartError or ShortageError.
         """
-        if held.lease.call is not None and self._go_on(held, deadline):
-            return True
+        if held.lease.call is not None:  # in a process that has files for it, if there is one
+            child = self.warm.go_on(held, of_lease(held.bag, held.lease, deadline))
+            if child is not None:
+                self._openings.discard(held)
+                self._note(Running(held, child))
+                return True
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
@@ -147,15 +146,6 @@ class Runner:
         environment = self._scripts.environment(environment, held.bag, held.lease)
         opening = self._openings.open(held, environment, now)
         return opening is not None and self.start_opened(opening)
-
-    def _go_on(self, held: HeldTask, deadline: float) -> bool:
-        """Start a call in a process that has files for it; returns False if there is none."""
-        child = self.warm.go_on(held, of_lease(held.bag, held.lease, deadline))
-        if child is None:
-            return False
-        self._openings.discard(held)
-        self._note(Running(held, child))
-        return True
 
     def opened(self) -> list[Opening]:
         """Take out the attempts that waited for their files and can start, or fail, now."""

@@ -21,20 +21,13 @@ from adaptor.worker.srun import SLOTS
 
 _EXECUTABLE = 0o700
 _READ_ONLY = 0o500
-_LONGEST_FIRST = 127
-"""Bytes of a `#!` line that every Linux takes."""
+_LONGEST_FIRST = 127  # bytes of a `#!` line that every Linux takes
 _TMPDIRS = ("SLURM_TMPDIR", "TMPDIR")
 _JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "JOB_ID")
 _OF_PILOT = (
-    "SLURM_CLUSTER_NAME",
-    "SLURM_JOB_ACCOUNT",
-    "SLURM_JOB_PARTITION",
-    "SLURM_JOB_QOS",
-    "SLURM_JOB_START_TIME",
-    "SLURM_TOPOLOGY_ADDR",
-    "SLURM_TOPOLOGY_ADDR_PATTERN",
-    "PBS_O_QUEUE",
-    "PBS_QUEUE",
+    *("SLURM_CLUSTER_NAME", "SLURM_JOB_ACCOUNT", "SLURM_JOB_PARTITION", "SLURM_JOB_QOS"),
+    *("SLURM_JOB_START_TIME", "SLURM_TOPOLOGY_ADDR", "SLURM_TOPOLOGY_ADDR_PATTERN"),
+    *("PBS_O_QUEUE", "PBS_QUEUE"),
 )
 """Variables of the worker that are true of an element too."""
 
@@ -51,10 +44,8 @@ class Scripts:
         if "SLURM_JOB_END_TIME" in worker:  # as the worker knows it: Slurm's own is wrong with --time-min
             end = float(worker.get("ADAPTOR_PILOT_END", worker["SLURM_JOB_END_TIME"]))
             self._of_pilot["SLURM_JOB_END_TIME"] = f"{end:.0f}"
-        self._copies: dict[int, Path] = {}
-        """By bag."""
-        self._own: dict[AttemptKey, Path] = {}
-        """Those of attempts whose script is not that of their bag."""
+        self._copies: dict[int, Path] = {}  # by bag
+        self._own: dict[AttemptKey, Path] = {}  # those of attempts whose script is not that of their bag
         self._slots: str | None = None
         """On this node, for the steps of all elements; None: no script of sbatch has come yet."""
 
@@ -231,13 +222,14 @@ def of_slurm(element: Element, node: str, processors: int) -> dict[str, str]:
 
 def of_pbs(element: Element, processors: int) -> dict[str, str]:
     """The variables of qsub(1B) that a node knows."""
+    index = "" if element.index is None else f"[{element.index}]"
     told = {
         "ENVIRONMENT": "BATCH",
         "NCPUS": str(processors),
         "OMP_NUM_THREADS": str(processors),
         "PBS_ENVIRONMENT": "PBS_BATCH",
         "PBS_JOBDIR": os.path.expanduser("~"),  # noqa: PTH111
-        "PBS_JOBID": pbs_job(element),
+        "PBS_JOBID": f"{element.array_job}{index}.adaptor",
         "PBS_NODENUM": "0",
         "PBS_O_SYSTEM": os.uname().sysname,
         "PBS_TASKNUM": "1",
@@ -251,8 +243,3 @@ def of_grid_engine(element: Element, node: str, processors: int) -> dict[str, st
     """The variables of Grid Engine's qsub(1) that a node knows."""
     told = {"ENVIRONMENT": "BATCH", "HOSTNAME": node, "JOB_ID": str(element.array_job)}
     return {**told, "NHOSTS": "1", "NQUEUES": "1", "NSLOTS": str(processors), "RESTARTED": "0"}
-
-
-def pbs_job(element: Element) -> str:
-    index = "" if element.index is None else f"[{element.index}]"
-    return f"{element.array_job}{index}.adaptor"

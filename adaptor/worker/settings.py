@@ -25,23 +25,16 @@ class SettingsError(AdaptorError):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One worker: its pilot, its node and what it may use there."""
 
-    access: Path
-    """The access file for workers."""
+    access: Path  # the access file for workers
     pilot: int
-    deadline: float
-    """Epoch seconds at which the pilot ends; may be `math.inf`."""
+    deadline: float  # epoch seconds at which the pilot ends; may be `math.inf`
     processors: int
-    memory: int | None = None
-    """Bytes that its tasks may use together; None: the pilot asked for none."""
-    gpus: int = 0
-    """That its pilot asked for on this node; 0: none, or it does not say."""
+    memory: int | None = None  # bytes that its tasks may use together; None: the pilot asked for none
+    gpus: int = 0  # that its pilot asked for on this node; 0: none, or it does not say
     node: str
-    directory: Path
-    """The pilot's folder, for the log and for results that could not be sent."""
-    env_before: Path | None = None
-    """A file with the output of `env -0` before the site's prologue."""
-    gpu_type: str = ""
-    """Of all its GPUs; empty: not known."""
+    directory: Path  # the pilot's folder, for the log and for results that could not be sent
+    env_before: Path | None = None  # a file with the output of `env -0` before the site's prologue
+    gpu_type: str = ""  # of all its GPUs; empty: not known
     reach_timeout: float = REACH_TIMEOUT
 
     @property

@@ -19,8 +19,7 @@ from adaptor.resources import Room, TaskSize
 from adaptor.worker.binding import Binding
 from adaptor.worker.timers import NEVER
 
-LOOKAHEAD = 100
-"""Leases at the head of the queue among which the worker looks for one that fits."""
+LOOKAHEAD = 100  # leases at the head of the queue among which the worker looks for one that fits
 TURN = 2.0
 """Seconds for which calls of other bags may pass one whose start would end a process of theirs: to start one
 and have it import its modules takes up to a second of a processor."""
@@ -50,7 +49,6 @@ class HeldTask(msgspec.Struct, frozen=True):
 
     @property
     def task(self) -> TaskSize:
-        """What it needs."""
         return self.lease.task or self.bag.task
 
     def limit(self, limits: Mapping[int, float]) -> float | None:
@@ -75,22 +73,17 @@ class Slots:
         self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)
         self.processors = processors
         self.memory = memory
-        self.deadline = deadline
-        """Monotonic seconds at which the pilot ends."""
+        self.deadline = deadline  # monotonic seconds at which the pilot ends
         self.queue: dict[AttemptKey, HeldTask] = {}
         """All that have not started, in the order of their arrival."""
-        self._ready: dict[AttemptKey, HeldTask] = {}
-        """Those of them that may start as soon as there is room."""
+        self._ready: dict[AttemptKey, HeldTask] = {}  # those of them that may start as soon as there is room
         self._behind: dict[int, dict[AttemptKey, HeldTask]] = {}
         """The others by bag: they wait for attempts of it to end."""
         self._passed_since: dict[int, float] = {}
         """By bag whose leases others have passed for the sake of their processes: since when."""
-        self._held_back = 0
-        """Processors of ready leases that were put off at the last look."""
-        self.again_at = NEVER
-        """When the first of them may start (monotonic seconds)."""
-        self._active: Counter[int] = Counter()
-        """By bag: the attempts that run or are ready."""
+        self._held_back = 0  # processors of ready leases that were put off at the last look
+        self.again_at = NEVER  # when the first of them may start (monotonic seconds)
+        self._active: Counter[int] = Counter()  # by bag: the attempts that run or are ready
         self.running: dict[AttemptKey, HeldTask] = {}
         self._idle_processors = processors
         self._idle_memory = memory
@@ -99,8 +92,7 @@ class Slots:
         self._binding = binding
         self._gpu_shares: list[dict[AttemptKey, float]] = [{} for _ in range(gpus)]
         """By GPU: the part that each running task holds."""
-        self._passed = 0
-        """How many leases have passed the head of the queue."""
+        self._passed = 0  # how many leases have passed the head of the queue
 
     @property
     def free_processors(self) -> int:
@@ -204,27 +196,18 @@ class Slots:
         for held in islice(self._ready.values(), reach):
             if not (self._fits(held.task) and self.in_time(held, now)):
                 unfit += 1
-            elif (since := displaces(held)) is None or self._is_due(held.key.bag, now):
-                return self._start_passing(held, unfit, warm_on(held))
-            else:
-                self._passed_since.setdefault(held.key.bag, now)
-                put_off.append((since + PAUSE, unfit, held))
+                continue
+            since, bag = displaces(held), held.key.bag
+            if since is None or now - self._passed_since.get(bag, now) >= TURN:
+                return self._start(held, unfit, warm_on(held))
+            self._passed_since.setdefault(bag, now)
+            put_off.append((since + PAUSE, unfit, held))
         for due, passed, held in put_off:
             if due <= now:
-                return self._start_passing(held, passed, ())
+                return self._start(held, passed, ())
         self._held_back = sum(self._part(held.task)[0] for *_, held in put_off)
         self.again_at = min((due for due, *_ in put_off), default=NEVER)
         return None
-
-    def _is_due(self, bag: int, now: float) -> bool:
-        """Whether others have passed the leases of a bag for long enough."""
-        return now - self._passed_since.get(bag, now) >= TURN
-
-    def _start_passing(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
-        """Start a lease before earlier ones that do not fit."""
-        self._passed += bool(unfit)
-        self._passed_since.pop(held.key.bag, None)
-        return self._start(held.key, wanted)
 
     def in_time(self, held: HeldTask, now: float) -> bool:
         return self.deadline - now >= held.lease.needs
@@ -275,8 +258,11 @@ class Slots:
         shares = tuple(1.0 - sum(shares.values()) for shares in self._gpu_shares)
         return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 
-    def _start(self, key: AttemptKey, wanted: Iterable[Sequence[int]]) -> HeldTask:
-        held = self.queue.pop(key)
+    def _start(self, held: HeldTask, unfit: int, wanted: Iterable[Sequence[int]]) -> HeldTask:
+        """`unfit`: the earlier leases that it passes because they do not fit."""
+        self._passed += bool(unfit)
+        self._passed_since.pop(held.key.bag, None)
+        del self.queue[held.key]
         self._unready(held)
         processors, memory = self._part(held.task)
         self._idle_processors -= processors
@@ -291,5 +277,5 @@ class Slots:
             held = msgspec.structs.replace(held, gpus=tuple(places))
         if self._binding is not None and held.bag.bind and held.task.nodes == 1:
             held = msgspec.structs.replace(held, cpus=self._binding.take(processors, wanted))
-        self.running[key] = held
+        self.running[held.key] = held
         return held

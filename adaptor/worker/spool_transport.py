@@ -14,31 +14,16 @@ from pathlib import Path
 import msgspec
 
 from adaptor.private_files import open_folder
+from adaptor.protocol import maildir
 from adaptor.protocol.access import Access
 from adaptor.protocol.files.local import LOCAL_FILES, FilesError, FileWork
-from adaptor.protocol.maildir import (
-    LATENCY,
-    QUICKEST,
-    UNREAD,
-    Listing,
-    LookPace,
-    Outgoing,
-    Seal,
-    SpoolConnection,
-    folder_at,
-    for_worker,
-    from_workers,
-    opened,
-    parse_daemon_file,
-    read_files,
-)
 from adaptor.worker.transport import Say, TransportError
 
 
 class SpoolConnector:
     """See `Connector`. Each connection has a folder of its own, so it reads nothing of the one before."""
 
-    patience = 3 * LATENCY
+    patience = 3 * maildir.LATENCY
 
     def __init__(self, identity: str, wakeup: int, say: Say) -> None:
         """`identity`: the worker's name, `<pilot>-…`."""
@@ -52,16 +37,16 @@ class SpoolConnector:
     def connect(self, access: Access, address: str) -> SpoolTransport:
         """Raises TransportError: there is no such spool, or it cannot be written."""
         self._connections += 1
-        connection = SpoolConnection(self._pilot, self._token, self._connections).name
+        connection = maildir.SpoolConnection(self._pilot, self._token, self._connections).name
         try:
-            folder = folder_at(address)
+            folder = maildir.folder_at(address)
             # Its messages are for the daemon of this user alone.
             os.close(open_folder(str(folder), ours=True))
-            for_worker(folder, connection).mkdir(mode=0o700)
+            maildir.for_worker(folder, connection).mkdir(mode=0o700)
         except (OSError, ValueError) as error:
             raise TransportError(f"{address}: {error}") from error
         return SpoolTransport(
-            folder, connection, self._identity, Seal(access.own.key), self._wakeup, self._say
+            folder, connection, self._identity, maildir.Seal(access.own.key), self._wakeup, self._say
         )
 
     def end(self) -> None:
@@ -73,14 +58,16 @@ class SpoolTransport:
 
     broken = False
 
-    def __init__(self, folder: Path, connection: str, worker: str, seal: Seal, wakeup: int, say: Say) -> None:
+    def __init__(
+        self, folder: Path, connection: str, worker: str, seal: maildir.Seal, wakeup: int, say: Say
+    ) -> None:
         self.problem = ""
         self._folder = folder
         self._connection = connection
         self._worker = worker
-        self._outgoing = Outgoing(folder, from_workers(folder), connection, seal)
+        self._outgoing = maildir.Outgoing(folder, maildir.from_workers(folder), connection, seal)
         self._answers = FilesOfDaemon(folder, connection, seal, say)
-        self._pace = LookPace()
+        self._pace = maildir.LookPace()
         self._next_look = self._next_file = time.monotonic()
         self._poll = select.poll()
         self._poll.register(wakeup, select.POLLIN)
@@ -88,7 +75,7 @@ class SpoolTransport:
     def send(self, data: bytes) -> bool:
         now = time.monotonic()
         self._pace.speed_up()
-        self._next_look = min(self._next_look, now + QUICKEST)
+        self._next_look = min(self._next_look, now + maildir.QUICKEST)
         if not self._outgoing.add(data):
             return False
         self._write(now)
@@ -110,9 +97,11 @@ class SpoolTransport:
             while self._write(time.monotonic(), anyhow=True):
                 pass
         else:  # the daemon must not read messages of a connection that was given up
-            for number in range(max(1, self._outgoing.written + 1 - UNREAD), self._outgoing.written + 1):
+            for number in range(
+                max(1, self._outgoing.written + 1 - maildir.UNREAD), self._outgoing.written + 1
+            ):
                 _remove(self._outgoing.path(number))
-        _remove(os.fsencode(for_worker(self._folder, self._connection)))
+        _remove(os.fsencode(maildir.for_worker(self._folder, self._connection)))
 
     def _look(self) -> list[bytes]:
         """Read the daemon's files."""
@@ -134,13 +123,13 @@ class SpoolTransport:
         file = self._outgoing.next_file(self._worker) if anyhow or now >= self._next_file else None
         if file is None:
             return False
-        self._next_file = now + QUICKEST
+        self._next_file = now + maildir.QUICKEST
         try:
             done = LOCAL_FILES.run(
                 FileWork(write=[msgspec.structs.replace(file, unless=b"") if anyhow else file])
             )
             if done.homeless:
-                raise _no_folder(from_workers(self._folder))
+                raise _no_folder(maildir.from_workers(self._folder))
         except FilesError as error:
             self.problem = str(error)
             self._next_file = now + self._pace.slowest
@@ -154,14 +143,14 @@ class SpoolTransport:
 class FilesOfDaemon:
     """The daemon's files for one connection: read in order, verified and removed."""
 
-    def __init__(self, spool: Path, connection: str, seal: Seal, say: Say) -> None:
+    def __init__(self, spool: Path, connection: str, seal: maildir.Seal, say: Say) -> None:
         self._spool = spool
-        self._folder = for_worker(spool, connection)
+        self._folder = maildir.for_worker(spool, connection)
         self._seal = seal
         self._say = say
         self._taken: dict[str, int] = {}
         """By run of the daemon, the present one last: the number of the file that was taken last."""
-        self._listing = Listing(parse_daemon_file, say)
+        self._listing = maildir.Listing(maildir.parse_daemon_file, say)
 
     def fetch(self) -> list[bytes]:
         """The messages in all files present, in order. Raises FilesError."""
@@ -172,14 +161,16 @@ class FilesOfDaemon:
         found = self._listing.files(self._folder, names)
         # Those of the runs before come first, and a run's by their numbers.
         found.sort(key=lambda file: (file[0][0] not in self._taken, *file[0]))
-        done = read_files(LOCAL_FILES, [path for _, path in found])
+        done = maildir.read_files(LOCAL_FILES, [path for _, path in found])
         ends = {end.path: end for end in done.ends}
         messages: list[bytes] = []
         for (run, number), path in found[: done.read]:
             self._taken.setdefault(run, 0)
             if run == next(reversed(self._taken)) and number > self._taken[run]:
                 self._taken[run] = number
-                if path in ends and (envelope := opened(ends[path], self._spool, self._seal, self._say)):
+                if path in ends and (
+                    envelope := maildir.opened(ends[path], self._spool, self._seal, self._say)
+                ):
                     messages += envelope.messages
         try:
             LOCAL_FILES.run(FileWork(remove=[path for _, path in found[: done.read]]))

@@ -43,10 +43,8 @@ _LONG = frozenset({
     "--gpus-per-task", "--gpus-per-node", "--gpu-bind", "--hint", "--open-mode", "--export", "--signal",
     "--wait", "--accel-bind", "--comment", "--threads-per-core", "--cpu-freq", "--jobid",
 })  # fmt: skip
-_PAUSE = 0.1
-"""Seconds between two looks for free processors."""
-_GATE = 4095
-"""The byte of an element that the one step holds which waits for processors."""
+_PAUSE = 0.1  # seconds between two looks for free processors
+_GATE = 4095  # the byte of an element that the one step holds which waits for processors
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _MPI = re.compile(rb"MPI_Init|PMI2?_Init|PMIx_Init|libmpi\w*\.so|mpi4py|horovod|using MPI\b|library\(Rmpi\)")
 _SIGN = re.compile(r"%(?P<width>\d{0,2})(?P<letter>[AajJnNstux])|%%")
@@ -63,8 +61,7 @@ class Step:
 
     command: list[str]
     processes: int
-    cpus: int | None = None
-    """Of each process; None: not said."""
+    cpus: int | None = None  # of each process; None: not said
     name: str = ""
     chdir: str = ""
     input: str = ""
@@ -73,10 +70,8 @@ class Step:
     append: bool = False
     overlap: bool = False
     overcommit: bool = False
-    label: bool = False
-    """Whether the number of its process stands before each line of output."""
-    kill: bool = False
-    """Whether one failure ends all processes."""
+    label: bool = False  # whether the number of its process stands before each line of output
+    kill: bool = False  # whether one failure ends all processes
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -122,6 +117,11 @@ def _step(
         raise _unsupported(f"--nodes {values['--nodes']}")
     processes = values.get("--ntasks") or values.get("--ntasks-per-node") or environment.get("SLURM_NTASKS")
     cpus = values.get("--cpus-per-task")
+    text = values.get("--export", "ALL")
+    first, *others = text.split(",")
+    pairs = [each.partition("=") for each in others]
+    if first.upper() != "ALL" or not all(equals for _, equals, _ in pairs):
+        raise _unsupported(f"--export={text}")
     return Step(
         command,
         _number("--ntasks", processes or "1"),
@@ -136,7 +136,7 @@ def _step(
         overcommit=bool(flags & {"--overcommit", "-O"}),
         label=bool(flags & {"--label", "-l"}),
         kill=bool(flags & {"--kill-on-bad-exit", "-K"}),
-        variables=_exported(values.get("--export", "ALL")),
+        variables={name: value for name, _, value in pairs},
     )
 
 
@@ -144,14 +144,6 @@ def _number(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise StepError(f"{name} {text}: not a number above 0")
     return int(text)
-
-
-def _exported(text: str) -> dict[str, str]:
-    first, *others = text.split(",")
-    pairs = [each.partition("=") for each in others]
-    if first.upper() != "ALL" or not all(equals for _, equals, _ in pairs):
-        raise _unsupported(f"--export={text}")
-    return {name: value for name, _, value in pairs}
 
 
 def _unsupported(what: str) -> StepError:

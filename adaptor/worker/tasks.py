@@ -20,18 +20,15 @@ from adaptor.worker.runner import Runner
 from adaptor.worker.slots import HeldTask, Slots
 from adaptor.worker.timers import NEVER, Timers
 
-CHUNK = 500
-"""Results in one report, at most."""
-CHUNK_BYTES = 4 * 1024 * 1024
-"""Of answers in one report beyond the first."""
+CHUNK = 500  # results in one report, at most
+CHUNK_BYTES = 4 * 1024 * 1024  # of answers in one report beyond the first
 
 
 class Outbox:
     """Results without acknowledgement. Times are monotonic seconds, passed in."""
 
     def __init__(self) -> None:
-        self._sent: dict[AttemptKey, tuple[float, Result]] = {}
-        """By the time of sending, the oldest first."""
+        self._sent: dict[AttemptKey, tuple[float, Result]] = {}  # by the time of sending, the oldest first
         self._unsent: dict[AttemptKey, Result] = {}
 
     def __len__(self) -> int:
@@ -83,15 +80,12 @@ class Outbox:
             self._sent[result.key] = (now, result)
 
 
-MOMENT = 1.0
-"""Seconds for which a failure is held back; on a busy node the signals come that far apart."""
-_PAUSE = 1.0
-"""Seconds without a start after the machine could not start one more process."""
+MOMENT = 1.0  # seconds for which a failure is held back; on a busy node the signals come that far apart
+_PAUSE = 1.0  # seconds without a start after the machine could not start one more process
 _SHORT = 1.0
 """Seconds. After an attempt that took less, the files of the next ones are opened ahead: the time that takes
 would be felt."""
-_LATE_INTERVAL = 1.0
-"""Seconds between two looks for queued leases that can no longer start in time."""
+_LATE_INTERVAL = 1.0  # seconds between two looks for queued leases that can no longer start in time
 
 
 class WorkerTasks:
@@ -103,18 +97,14 @@ class WorkerTasks:
         self.runner = runner
         self._parts = Parts(files, timers, self._part_ended)
         self.outbox = Outbox()
-        self.started: list[AttemptKey] = []
-        """Started and not reported yet."""
+        self.started: list[AttemptKey] = []  # started and not reported yet
         self._suspects: dict[AttemptKey, tuple[float, Result]] = {}
         """Failures that the end of the pilot may have caused, the oldest first: when each counts as the
         task's own."""
         self._bags: dict[int, BagContext] = {}
-        self._limits: dict[int, float] = {}
-        """By bag: seconds after which a task of it is ended."""
-        self.grace = 0.0
-        """Seconds between SIGTERM and SIGKILL of such a task."""
-        self.ends = NEVER
-        """Monotonic seconds at which the worker ends its tasks."""
+        self._limits: dict[int, float] = {}  # by bag: seconds after which a task of it is ended
+        self.grace = 0.0  # seconds between SIGTERM and SIGKILL of such a task
+        self.ends = NEVER  # monotonic seconds at which the worker ends its tasks
         self._own_failures = timers.new(self._confirm_failures)
         self._limiting = timers.new(self._time_out)
         self._signalling = timers.new(self._signal_early)
@@ -122,8 +112,7 @@ class WorkerTasks:
         self._shortage = timers.new(self._try_again)
         self._putting_off = timers.new(lambda _now: None)  # it only ends the wait: `start` looks again
         self._short_of_processes = False
-        self._short = False
-        """Whether the last attempt to end was short."""
+        self._short = False  # whether the last attempt to end was short
         self._pilot_ends = False
 
     @property

@@ -12,14 +12,11 @@ from adaptor.protocol.access import Access, host_and_port
 from adaptor.protocol.channel import LARGEST_FROM_DAEMON, ChannelError, Party
 from adaptor.worker.transport import TransportError
 
-PATIENCE = 2.0
-"""Seconds for which the worker tries one address."""
-_UNSENT = 16 * 2**20
-"""Bytes that wait to be sent; from then on no more are taken."""
+PATIENCE = 2.0  # seconds for which the worker tries one address
+_UNSENT = 16 * 2**20  # bytes that wait to be sent; from then on no more are taken
 _PART = 2**16
 """Bytes received at a time: for more, memory is fetched from the kernel and given back each time."""
-_TIMEOUT = 30.0
-"""Seconds for the thread that connects."""
+_TIMEOUT = 30.0  # seconds for the thread that connects
 
 
 class TlsConnector:
@@ -74,7 +71,15 @@ class TlsTransport:
         if self.broken or other.fileno() not in ready:
             return []
         if self._socket is None:
-            self._begin()
+            made = self._attempt.outcome
+            self._attempt.over.close()
+            if isinstance(made, socket.socket):
+                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                made.setblocking(False)
+                self._socket = made
+                self._write()
+            else:
+                self._break(f"{made}; a firewall may refuse it, or the daemon does not run")
             return []
         self._write()
         return self._read(self._socket)
@@ -89,18 +94,6 @@ class TlsTransport:
         self._attempt.give_up()
         if self._socket is not None:
             self._socket.close()
-
-    def _begin(self) -> None:
-        """The attempt to connect is over."""
-        made = self._attempt.outcome
-        self._attempt.over.close()
-        if isinstance(made, socket.socket):
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            made.setblocking(False)
-            self._socket = made
-            self._write()
-        else:
-            self._break(f"{made}; a firewall may refuse it, or the daemon does not run")
 
     def _read(self, connected: socket.socket) -> list[bytes]:
         try:
@@ -136,10 +129,8 @@ class _Attempt:
     """A thread looks up the name and connects: either may take long."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self.outcome: socket.socket | OSError | None = None
-        """Once it is over."""
-        self.over, self._report = socket.socketpair()
-        """Becomes readable then."""
+        self.outcome: socket.socket | OSError | None = None  # once it is over
+        self.over, self._report = socket.socketpair()  # becomes readable then
         self._lock = threading.Lock()
         self._given_up = False
         threading.Thread(target=self._connect, args=(address,), daemon=True).start()

@@ -16,8 +16,7 @@ class TransportError(AdaptorError):
 class Transport(Protocol):
     """One connection to one address. It keeps the order of messages; its loss may lose some of them."""
 
-    broken: bool
-    """Whether it is lost for good."""
+    broken: bool  # whether it is lost for good
 
     @property
     def problem(self) -> str:
@@ -36,8 +35,7 @@ class Transport(Protocol):
 class Connector(Protocol):
     """Opens connections to addresses of one kind."""
 
-    patience: float
-    """Seconds for which the worker tries one address before the next."""
+    patience: float  # seconds for which the worker tries one address before the next
 
     def connect(self, access: Access, address: str) -> Transport:
         """Raises TransportError."""
@@ -46,5 +44,4 @@ class Connector(Protocol):
         """Release what the connections shared; the caller has closed them."""
 
 
-Say = Callable[[str], None]
-"""Writes a line into the worker's log."""
+Say = Callable[[str], None]  # writes a line into the worker's log

@@ -17,20 +17,27 @@ from typing import Any
 
 from adaptor.worker.given import asked_of, bounds_of, given, machine_memory
 
-_TIMEOUT = 5.0
-"""Seconds for one address."""
+_TIMEOUT = 5.0  # seconds for one address
 
 
 def main() -> int:
     folder = Path(sys.argv[1])
     node = os.environ.get("ADAPTOR_NODE") or platform.node()
+    asked, bounds = asked_of(os.environ), bounds_of(os.environ, node)
+    found = given(asked, bounds, machine_memory())
     told: dict[str, Any] = {
         "node": node,
         "python": platform.python_version(),
         "executable": sys.executable,
         **_package(),
         "reached": [each for each in _words("ADAPTOR_TRIAL_ADDRESSES") if _connects(each)],
-        **_given(node),
+        # What the job has of this node, against what it asked for.
+        "processors": found.processors,
+        "bound": bounds.affinity is not None,
+        "memory_asked": asked.memory is not None,
+        "memory": machine_memory(),
+        "memory_limit": bounds.memory,
+        "shortfalls": found.shortfalls,
         "spool": _writes(os.environ.get("ADAPTOR_TRIAL_SPOOL", "")),
     }
     _tell_time(_words("ADAPTOR_TRIAL_CLOCK"), os.environ.get("ADAPTOR_TRIAL", ""), node)
@@ -44,37 +51,19 @@ def main() -> int:
     return 0
 
 
-def _given(node: str) -> dict[str, Any]:
-    """What the job has of this node, against what it asked for."""
-    asked, bounds = asked_of(os.environ), bounds_of(os.environ, node)
-    found = given(asked, bounds, machine_memory())
-    return {
-        "processors": found.processors,
-        "bound": bounds.affinity is not None,
-        "memory_asked": asked.memory is not None,
-        "memory": machine_memory(),
-        "memory_limit": bounds.memory,
-        "shortfalls": found.shortfalls,
-    }
-
-
 def _words(name: str) -> list[str]:
     return os.environ.get(name, "").split()
 
 
 def _package() -> dict[str, str]:
     """The version of this package, and what it lacks."""
+    from adaptor import __version__ as version
+
     try:
         import adaptor.worker.agent  # noqa: F401
     except Exception as error:
-        return {"version": _version(), "problem": f"{type(error).__name__}: {error}"}
-    return {"version": _version(), "problem": ""}
-
-
-def _version() -> str:
-    from adaptor import __version__
-
-    return __version__
+        return {"version": version, "problem": f"{type(error).__name__}: {error}"}
+    return {"version": version, "problem": ""}
 
 
 def _connects(address: str) -> bool:

@@ -36,8 +36,7 @@ def choose_pe(order: PilotOrder, site: SiteConfig, pes: list[Pe], nodes: SiteNod
     Several processors of a task, and whole nodes, are of one host only with `$pe_slots` or with a fixed
     number of slots on each host. Others take slots wherever they are, which starts soonest.
 
-    Raises:
-        SubmitRefused: the queue has no environment that gives the request its slots in this way.
+    Raises SubmitRefused: the queue has no environment that gives the request its slots in this way.
     """
     p, each = order.request.p, order.task.processors
     if order.task.gpus:
@@ -108,8 +107,7 @@ def deleted_waiting(answer: CommandAnswer) -> list[str]:
 
 
 _TEMPLATE = Path(__file__).with_name("pilot.template")
-_LATELY = 6 * 3600.0
-"""Seconds for which jobs that have ended are learned from."""
+_LATELY = 6 * 3600.0  # seconds for which jobs that have ended are learned from
 
 
 class GridEngineBackend(BatchBackend[Master]):

@@ -23,8 +23,7 @@ def describe_sites(timeout: float = 30.0) -> str:
 
     The queue that a site without `partition` has, or else the first, is a site; the others are comments.
 
-    Raises:
-        SchedulerError: no Grid Engine answers here within `timeout` seconds per command.
+    Raises SchedulerError: no Grid Engine answers here within `timeout` seconds per command.
     """
     master = Master(SiteConfig(backend="gridengine", command_timeout=Duration(timeout)), HERE)
     seen = master.see()

@@ -20,27 +20,18 @@ class GridJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job, one running task of an array, or those tasks of an array that wait."""
 
     number: str
-    task: str = ""
-    """Of an array: `3`, or of waiting ones `5-9:2` or `1,3`."""
+    task: str = ""  # of an array: `3`, or of waiting ones `5-9:2` or `1,3`
     name: str
     owner: str
-    state: str
-    """Letters, as qstat prints them: `qw`, `hqw`, `r`, `dr`, `Eqw`, `z`, …"""
-    priority: float = 0.0
-    """By which waiting jobs are ordered; the highest first."""
-    slots: int = 1
-    """That it asks for at least, or that it has since it started."""
-    pe: str = ""
-    """Its parallel environment; empty: one slot without any."""
-    limit: float = math.inf
-    """Seconds of its `h_rt`; `math.inf`: it names none."""
-    memory: int = 0
-    """Bytes of its `h_vmem`, for each slot; 0: none is counted."""
+    state: str  # letters, as qstat prints them: `qw`, `hqw`, `r`, `dr`, `Eqw`, `z`, …
+    priority: float = 0.0  # by which waiting jobs are ordered; the highest first
+    slots: int = 1  # that it asks for at least, or that it has since it started
+    pe: str = ""  # its parallel environment; empty: one slot without any
+    limit: float = math.inf  # seconds of its `h_rt`; `math.inf`: it names none
+    memory: int = 0  # bytes of its `h_vmem`, for each slot; 0: none is counted
     start: float | None = None
-    wants: tuple[str, ...] = ()
-    """Patterns of queues, or `queue@host`, one of which it must have; empty: any."""
-    parts: Mapping[tuple[str, str], int] = {}
-    """By queue and host the slots that it has there."""
+    wants: tuple[str, ...] = ()  # patterns of queues, or `queue@host`, one of which it must have; empty: any
+    parts: Mapping[tuple[str, str], int] = {}  # by queue and host the slots that it has there
 
     @property
     def id(self) -> str:
@@ -54,8 +45,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     slots: int
     used: int
-    states: str = ""
-    """Letters of what is wrong: `d` disabled, `u` unreachable, `E` error, …"""
+    states: str = ""  # letters of what is wrong: `d` disabled, `u` unreachable, `E` error, …
     host_free: int | None = None
     """Slots that all queues of the host can still have together; None: the host sets no such limit."""
     memory_free: int | None = None
@@ -72,22 +62,18 @@ class GridQueue(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster queue (queue_conf(5))."""
 
     name: str
-    seconds: float = math.inf
-    """The longest run time of its jobs (`h_rt`)."""
-    pes: tuple[str, ...] = ()
-    """Names of the parallel environments of its jobs."""
+    seconds: float = math.inf  # the longest run time of its jobs (`h_rt`)
+    pes: tuple[str, ...] = ()  # names of the parallel environments of its jobs
 
 
 class Pe(msgspec.Struct, frozen=True, kw_only=True):
     """A parallel environment (sge_pe(5))."""
 
     name: str
-    slots: int
-    """Of all its jobs together."""
+    slots: int  # of all its jobs together
     rule: str
     """How slots are given: `$pe_slots` (on one host), `$fill_up`, `$round_robin`, or a number a host."""
-    controls: bool = False
-    """Whether `qrsh -inherit` may start processes on its hosts."""
+    controls: bool = False  # whether `qrsh -inherit` may start processes on its hosts
 
     @property
     def per_host(self) -> int | None:
@@ -100,8 +86,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     queues: Mapping[str, GridQueue]
     pes: Mapping[str, Pe]
-    max_jobs: float = math.inf
-    """Jobs of one user (`max_u_jobs`), running ones included."""
+    max_jobs: float = math.inf  # jobs of one user (`max_u_jobs`), running ones included
     default_memory: int | None = None
     """Bytes of `h_vmem` for each slot of a job that names none; None: it is not given as slots are."""
 
@@ -115,12 +100,10 @@ class EndedRecord(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     start: float
     end: float
-    failed: int
-    """Grid Engine's own code (sge_status(5)); 0: the job ended without help."""
+    failed: int  # Grid Engine's own code (sge_status(5)); 0: the job ended without help
     exit_status: int
     slots: int
-    limit: float = math.inf
-    """Seconds of its `h_rt`; `math.inf`: it named none."""
+    limit: float = math.inf  # seconds of its `h_rt`; `math.inf`: it named none
 
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmMgGtT]?)")

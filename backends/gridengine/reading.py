@@ -18,10 +18,8 @@ from backends.observed.rows import ReservationRow
 
 _ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC"}
 """Plain words, and times in UTC. qsub hands nothing of the environment on (no `-V`)."""
-_CONFIGURED = 600.0
-"""Seconds for which what is configured is not asked again."""
-_NO_RECORDS = "no jobs running since startup"
-"""What qacct says before the first job of a cell has ended."""
+_CONFIGURED = 600.0  # seconds for which what is configured is not asked again
+_NO_RECORDS = "no jobs running since startup"  # what qacct says before the first job of a cell has ended
 
 
 class Master(Reading[GridSeen]):
@@ -61,23 +59,23 @@ class Master(Reading[GridSeen]):
 
     def cell(self) -> Cell:
         if self._cell is None or time.monotonic() - self._cell[0] > _CONFIGURED:
-            self._cell = time.monotonic(), self._ask_cell()
+            ask = self.commands.ask
+            queues = parse.queues(ask("qconf", "-sq", ",".join(ask("qconf", "-sql").split())))
+            names = self._optional("qconf", "-spl").split()
+            self._cell = (
+                time.monotonic(),
+                Cell(
+                    queues={queue.name: queue for queue in queues},
+                    pes={name: parse.pe(ask("qconf", "-sp", name)) for name in names},
+                    max_jobs=parse.max_jobs(ask("qconf", "-sconf")),
+                    default_memory=parse.default_memory(ask("qconf", "-sc")),
+                ),
+            )
         return self._cell[1]
 
     def version(self) -> str:
         """For instance `SGE 8.1.9`."""
         return self.commands.run("qstat", "-help").output.partition("\n")[0].strip() or "of unknown version"
-
-    def _ask_cell(self) -> Cell:
-        ask = self.commands.ask
-        queues = parse.queues(ask("qconf", "-sq", ",".join(ask("qconf", "-sql").split())))
-        names = self._optional("qconf", "-spl").split()
-        return Cell(
-            queues={queue.name: queue for queue in queues},
-            pes={name: parse.pe(ask("qconf", "-sp", name)) for name in names},
-            max_jobs=parse.max_jobs(ask("qconf", "-sconf")),
-            default_memory=parse.default_memory(ask("qconf", "-sc")),
-        )
 
     def _reservations(self) -> list[ReservationRow]:
         ids = re.findall(r"<id>(\d+)</id>", self._optional("qrstat", "-xml", "-u", "*"))
@@ -93,12 +91,10 @@ class Master(Reading[GridSeen]):
         return "" if answer.status else answer.output
 
 
-TOLD = 128 + 12
-"""How a pilot's script ends after an order to leave: as if by SIGUSR2."""
+TOLD = 128 + 12  # how a pilot's script ends after an order to leave: as if by SIGUSR2
 _BY_SIGNAL, _AT_LIMIT, _RESCHEDULED = 100, 37, (24, 25)
 """What `failed` says (sge_status(5)): ended by a signal, or at a limit; put back to run again."""
-_LONGEST = 14 * 86_400.0
-"""Seconds before an end within which a job is taken to have started."""
+_LONGEST = 14 * 86_400.0  # seconds before an end within which a job is taken to have started
 _ERROR = "Grid Engine could not start it, and holds it until its error is cleared (`qstat -j`, `qmod -cj`)"
 _LAG = 60.0
 """Seconds after which the record of a job that has ended is there: Grid Engine writes them in batches
@@ -113,8 +109,7 @@ class Own:
         self.deleted: set[str] = set()
         """Ids of jobs that were deleted while they waited: of these there are no records."""
         self._ends: dict[str, JobReport] = {}
-        self._gone: dict[str, float] = {}
-        """When a job was first seen to have ended, without a record."""
+        self._gone: dict[str, float] = {}  # when a job was first seen to have ended, without a record
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """See `backends.base.Backend.jobs`."""

@@ -42,8 +42,7 @@ class GridSeen(msgspec.Struct, frozen=True, kw_only=True):
     def queue(self, name: str | None) -> GridQueue:
         """The one that is named; else the only one, or `all.q`.
 
-        Raises:
-            PartitionClosed: there is no such queue, or several and none is named.
+        Raises PartitionClosed: there is no such queue, or several and none is named.
         """
         queues = self.cell.queues
         chosen = name or (next(iter(queues)) if len(queues) == 1 else "all.q")

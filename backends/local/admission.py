@@ -16,8 +16,7 @@ from adaptor.units import counted, format_size
 from backends.base import PilotOrder, SubmitRefused
 from backends.findings import Finding, error, ok, warning
 
-NODE = "local"
-"""The name of the only node."""
+NODE = "local"  # the name of the only node
 _CHOSEN = "CUDA_VISIBLE_DEVICES"
 _DEVICE = re.compile(r"nvidia(\d+)")
 
@@ -45,10 +44,8 @@ class LocalMachine(msgspec.Struct, frozen=True):
     """What the local site has."""
 
     processors: int
-    memory: int
-    """Bytes."""
-    devices: tuple[str, ...] = ()
-    """The ids of its GPUs."""
+    memory: int  # bytes
+    devices: tuple[str, ...] = ()  # the ids of its GPUs
 
     @property
     def node(self) -> Node:
@@ -59,10 +56,8 @@ class LocalMachine(msgspec.Struct, frozen=True):
 class Admission(msgspec.Struct, frozen=True):
     """What a job takes, and what its worker may use."""
 
-    holds: Part
-    """Its memory is 0, and not counted, where its tasks do not say what they need."""
-    memory: int
-    """Bytes: what it holds, or of a job that does not say, as much as goes with its processors."""
+    holds: Part  # its memory is 0, and not counted, where its tasks do not say what they need
+    memory: int  # bytes: what it holds, or of a job that does not say, as much as goes with its processors
 
 
 def usable_processors() -> int:
@@ -73,8 +68,7 @@ def usable_processors() -> int:
 def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None = None) -> LocalMachine:
     """This machine, with as many processors as the user says; None: as many as we may run on.
 
-    Args:
-        gpus: see `devices`.
+    `gpus`: see `devices`.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return LocalMachine(processors or usable_processors(), memory, devices(gpus))
@@ -83,8 +77,7 @@ def this_machine(processors: int | None, gpus: int | Sequence[int | str] | None 
 def admit(order: PilotOrder, machine: LocalMachine) -> Admission:
     """What the order's tasks need together.
 
-    Raises:
-        SubmitRefused: the request is larger than the machine, or no request at all.
+    Raises SubmitRefused: the request is larger than the machine, or no request at all.
     """
     p, tr, task = order.request.p, order.request.tr, order.task
     if p < 1 or tr < 1:

@@ -45,8 +45,7 @@ class LocalBackend(Backend):
     def __init__(self, site: SiteConfig, directory: Path, kill_wait: float | None = None) -> None:
         """`kill_wait`: seconds from SIGTERM to SIGKILL at the end of a job; None: the site's `grace_time`.
 
-        Raises:
-            SchedulerError: the directory cannot be made.
+        Raises SchedulerError: the directory cannot be made.
         """
         self._site = site
         self._directory = directory.absolute()
@@ -67,7 +66,8 @@ class LocalBackend(Backend):
             self._store.write(id, JOB, self._job(id, order, admission))
             try:
                 self._advance(lock)
-                self._forget_old()
+                ended = [entry.job.id for entry in self._entries() if entry.ended is not None]
+                self._store.forget(ended[:-_KEPT_JOBS])
             except SchedulerError as error:  # it is in the queue anyway
                 _log.warning("after the submission of local job %d: %s", id, error)
         return str(id)
@@ -144,10 +144,6 @@ class LocalBackend(Backend):
             launch(job, note, lock, self._site.command_timeout, held if self._machine.devices else None)
         return self._entries() if startable else entries
 
-    def _forget_old(self) -> None:
-        ended = [entry.job.id for entry in self._entries() if entry.ended is not None]
-        self._store.forget(ended[:-_KEPT_JOBS])
-
 
 _CODE = Path(backends.__file__).parents[1]
 
@@ -160,8 +156,7 @@ def launch(job: Job, note: Path, lock: int, patience: float, devices: Sequence[s
         patience: the seconds that this may take.
         devices: the GPUs that the job holds; None: the site has none.
 
-    Raises:
-        SchedulerError: it has not been claimed; it stays in the queue.
+    Raises SchedulerError: it has not been claimed; it stays in the queue.
     """
     held = [] if devices is None else [",".join(devices)]
     command = [sys.executable, "-m", "backends.local.supervisor", str(note), str(lock), *held]
@@ -190,8 +185,7 @@ _SLACK = 60.0
 def end_lost(entries: list[JobEntry], store: Store, now: float) -> bool:
     """Write down the end of lost jobs and end what they left behind; whether there were any.
 
-    Raises:
-        SchedulerError: an end cannot be written down.
+    Raises SchedulerError: an end cannot be written down.
     """
     lost = [(entry, why) for entry in entries if (why := _why_lost(entry, now))]
     for entry, why in lost:

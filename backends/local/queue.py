@@ -19,8 +19,7 @@ from adaptor.resources import Need, Part
 from backends.local.admission import LocalMachine
 from backends.local.store import JobEntry
 
-_OVERDUE = 1.0
-"""Seconds for which a job is thought to go on that is past its limit and being ended."""
+_OVERDUE = 1.0  # seconds for which a job is thought to go on that is past its limit and being ended
 
 
 def queue_state(entries: Iterable[JobEntry], machine: LocalMachine, now: float) -> QueueState:

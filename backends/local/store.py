@@ -30,29 +30,22 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     p: int
     tr: int
-    holds: Part
-    """What it takes from the site."""
-    memory: int
-    """Bytes that its worker may use."""
+    holds: Part  # what it takes from the site
+    memory: int  # bytes that its worker may use
     submitted: float
-    directory: str
-    """The pilot's folder."""
+    directory: str  # the pilot's folder
     worker: tuple[str, ...]
     environment: dict[str, str]
-    grace: float
-    """Seconds between SIGTERM and SIGKILL."""
-    marker: str
-    """The value of `ADAPTOR_SUPERVISED` in the environment of its processes."""
+    grace: float  # seconds between SIGTERM and SIGKILL
+    marker: str  # the value of `ADAPTOR_SUPERVISED` in the environment of its processes
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """`<id>.start.json`: who claimed the job, and when."""
 
     started: float
-    supervisor: Identity | None
-    """None: it was cancelled before it started."""
-    devices: tuple[str, ...] | None = None
-    """The GPUs that it holds, by their ids; None: the site has none."""
+    supervisor: Identity | None  # None: it was cancelled before it started
+    devices: tuple[str, ...] | None = None  # the GPUs that it holds, by their ids; None: the site has none
 
 
 class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +53,7 @@ class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
 
     ended: float
     state: JobState
-    exit_code: int | None = None
-    """Of the worker; negative: the signal that ended it."""
+    exit_code: int | None = None  # of the worker; negative: the signal that ended it
     reason: str = ""
 
 
@@ -143,13 +135,17 @@ class Store:
             handle = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             give_up = time.monotonic() + self._patience
-            while not _lock(handle):
-                if time.monotonic() > give_up:
-                    raise SchedulerError(
-                        f"{self._directory}: another process has held the local site's lock for more than "
-                        f"{self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
-                    )
-                time.sleep(_LOCK_PAUSE)
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > give_up:
+                        raise SchedulerError(
+                            f"{self._directory}: another process has held the local site's lock "
+                            f"for more than {self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
+                        ) from None
+                    time.sleep(_LOCK_PAUSE)
             yield handle
         finally:
             os.close(handle)
@@ -230,14 +226,6 @@ class Store:
                 for kind in (JOB, START, END):  # without its first note a job is not there
                     self.note(id, kind).unlink(missing_ok=True)
                 self._ended.pop(id, None)
-
-
-def _lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _decode(path: Path, kind: type[_Record]) -> _Record:

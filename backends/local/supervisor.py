@@ -27,8 +27,7 @@ from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME, SayToParent, i
 def run(job: dict[str, Any], started: float, devices: list[str] | None) -> dict[str, Any]:
     """Run the worker of a job note to its end or its time limit; returns the content of its end note.
 
-    Args:
-        devices: the GPUs that it holds; None: the site has none.
+    `devices`: the GPUs that it holds; None: the site has none.
     """
     began = time.monotonic()
     output = Path(job["directory"], f"local-{job['id']}.out")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -34,21 +34,26 @@ class CommandHung(SchedulerError):
     """A command was given up before it had answered: what it has brought about is not known."""
 
 
-class Machine(Protocol):
-    """The machine on which a site's commands run and its pilots' files lie.
+log = logging.getLogger(__name__)
+
+
+class Machine(abc.ABC):
+    """The machine on which a site's commands run and its pilots' files lie; all of these are private.
 
     All calls block, and may come from several threads. Every method may raise SchedulerError: the
     machine is not reached, or what was asked for failed there.
     """
 
-    where: str
-    """For messages: `here`, `on login.example.org`."""
-    files: Files
-    """Its private files, for many of them in one request."""
+    where: str  # for messages: `here`, `on login.example.org`
 
+    def __init__(self, files: Files) -> None:
+        self.files = files
+
+    @abc.abstractmethod
     def variables(self) -> dict[str, str]:
         """The environment of a user's commands there, with the site's own additions."""
 
+    @abc.abstractmethod
     def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> CommandAnswer:
         """The answer of a command that sees exactly these variables and no input.
 
@@ -58,51 +63,29 @@ class Machine(Protocol):
             SchedulerError: it was certainly not started.
         """
 
+    @abc.abstractmethod
     def start(self, arguments: Sequence[str]) -> Talk:
         """A process that lives until its input is closed."""
 
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Leave it, until it is asked something again."""
+
     def private_folder(self, path: Path) -> Path:
         """The absolute path of a folder of mode 0700 that is ours alone; made if missing."""
+        return Path(os.fsdecode(self._do(FileWork(make=[os.fsencode(path)])).made[0]))
 
     def write_private(self, path: Path, data: bytes) -> None:
         """Write a 0600 file in one step: a reader sees the old content or the new, never a part."""
+        done = self._do(FileWork(write=[NewFile(os.fsencode(path), data, sync=True)]))
+        if done.homeless:
+            raise SchedulerError(f"{path}: cannot be written {self.where}: its folder is not there")
 
     def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
         """The files of a folder whose names match, by name; of a large one its last `most` bytes.
 
         What cannot be read is left out; empty where there is no such folder.
         """
-
-    def names(self, folder: Path) -> list[str]:
-        """What is in a folder; empty where there is none."""
-
-    def remove(self, paths: Collection[Path]) -> None:
-        """Remove files, and folders with all that is in them; what is not there is no error."""
-
-    def close(self) -> None:
-        """Leave it, until it is asked something again."""
-
-
-log = logging.getLogger(__name__)
-
-
-class WithFiles:
-    """See `backends.machines.base.Machine`. All of its files are private."""
-
-    where: str
-
-    def __init__(self, files: Files) -> None:
-        self.files = files
-
-    def private_folder(self, path: Path) -> Path:
-        return Path(os.fsdecode(self._do(FileWork(make=[os.fsencode(path)])).made[0]))
-
-    def write_private(self, path: Path, data: bytes) -> None:
-        done = self._do(FileWork(write=[NewFile(os.fsencode(path), data, sync=True)]))
-        if done.homeless:
-            raise SchedulerError(f"{path}: cannot be written {self.where}: its folder is not there")
-
-    def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
         chosen = [
             os.fsencode(folder / name)
             for name in self.names(folder)
@@ -120,10 +103,12 @@ class WithFiles:
         return found
 
     def names(self, folder: Path) -> list[str]:
+        """What is in a folder; empty where there is none."""
         found = self._do(FileWork(names=[os.fsencode(folder)])).names.values()
         return sorted(os.fsdecode(name) for names in found for name in names)
 
     def remove(self, paths: Collection[Path]) -> None:
+        """Remove files, and folders with all that is in them; what is not there is no error."""
         self._do(FileWork(remove=[os.fsencode(path) for path in paths]))
 
     def _do(self, work: FileWork) -> FilesDone:

@@ -72,18 +72,12 @@ def _is_held(path: Path) -> bool:
         os.close(handle)
 
 
-CONNECT_TIMEOUT = 20.0
-"""Seconds for which a connection is tried."""
-_LOOK_AGAIN = 0.05
-"""Seconds between looks for a process that still connects, on leaving."""
+CONNECT_TIMEOUT = 20.0  # seconds for which a connection is tried
+_LOOK_AGAIN = 0.05  # seconds between looks for a process that still connects, on leaving
 _ALIVE = {"ServerAliveInterval": "5", "ServerAliveCountMax": "3"}
 """A connection that is silent for 15 s is given up."""
 _NEVER_ASK = {"BatchMode": "yes", "RemoteCommand": "none", "RequestTTY": "no", "LogLevel": "ERROR"}
-_MASTER = {
-    "ControlMaster": "yes",
-    "ControlPersist": "no",
-    "ConnectTimeout": f"{CONNECT_TIMEOUT:.0f}",
-}
+_MASTER = {"ControlMaster": "yes", "ControlPersist": "no", "ConnectTimeout": f"{CONNECT_TIMEOUT:.0f}"}
 _NO_EXTRAS = {
     "ForwardAgent": "no",
     "ForwardX11": "no",
@@ -114,8 +108,7 @@ class _Login(SshMachine):
             control: the socket through which the others go.
             started: is given the process of the connection before it stands.
 
-        Raises:
-            SchedulerError: it cannot.
+        Raises SchedulerError: it cannot.
         """
         self._started = started
         self._options = config.options
@@ -171,8 +164,7 @@ class SshConnection:
         self._connecting: Any = None
         self._folder: ControlFolder | None = None
         self._pause = Backoff(first=2, most=120)
-        self.number = 0
-        """How many connections there have been: another number, another connection."""
+        self.number = 0  # how many connections there have been: another number, another connection
 
     def alive(self) -> bool:
         login = self._login
@@ -181,8 +173,7 @@ class SshConnection:
     def ensure(self) -> int:
         """Connect where there is no connection; its number.
 
-        Raises:
-            SchedulerError: the machine is not reached, or it is not yet time to try again.
+        Raises SchedulerError: the machine is not reached, or it is not yet time to try again.
         """
         with self._lock:
             if not self.alive():
@@ -199,8 +190,7 @@ class SshConnection:
     def control(self, order: Sequence[str], timeout: float) -> str:
         """An order to the connection itself (ssh(1), `-O`), such as a forwarding; what it prints.
 
-        Raises:
-            SchedulerError: it is refused, or there is no connection.
+        Raises SchedulerError: it is refused, or there is no connection.
         """
         process = self._popen((), ["-F", os.devnull, "-o", "ControlMaster=no", *order], subprocess.PIPE)
         try:

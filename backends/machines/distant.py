@@ -22,7 +22,7 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files.remote import RemoteFiles
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import CommandAnswer, CommandHung, WithFiles
+from backends.machines.base import CommandAnswer, CommandHung, Machine
 from backends.machines.connection import SshConnection
 from backends.machines.here import kill_and_reap
 
@@ -74,8 +74,7 @@ def command_lines(
 ) -> list[str]:
     """A command with exactly the wanted variables, ended with its children after `timeout` seconds.
 
-    Args:
-        present: the variables that the shell has from the start.
+    `present`: the variables that the shell has from the start.
     """
     lines = ["limit=$(command -v timeout) || { echo 'timeout: not found' >&2; exit 127; }"]
     removed = [name for name in present if name not in wanted and name not in _SHELLS_OWN]
@@ -98,14 +97,12 @@ def encoded(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-_SLACK = 5.0
-"""Seconds that the other side has for ending a command before we give it up."""
-_TIMED_OUT = (124, 137)
-"""How timeout(1) ends where it had to end the command."""
+_SLACK = 5.0  # seconds that the other side has for ending a command before we give it up
+_TIMED_OUT = (124, 137)  # how timeout(1) ends where it had to end the command
 
 
-class Distant(WithFiles):
-    """Implements `backends.machines.base.Machine`. Connects when it is first asked something."""
+class Distant(Machine):
+    """Connects when it is first asked something."""
 
     def __init__(
         self, config: SshConfig, additions: Mapping[str, str], timeout: float, python: str = "python3"
@@ -125,8 +122,7 @@ class Distant(WithFiles):
         self._timeout = timeout
         self._own: dict[str, str] = {}
         self._known_by = 0
-        self._forwards: dict[tuple[int, int], int] = {}
-        """By connection and port here."""
+        self._forwards: dict[tuple[int, int], int] = {}  # by connection and port here
 
     def variables(self) -> dict[str, str]:
         return {**self._variables_there(), **self._additions}
@@ -148,7 +144,9 @@ class Distant(WithFiles):
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
         conversation = Talk(self.connection.open_shell(errors), errors)
         try:
-            _send(conversation.process, talk(arguments, mark))
+            if conversation.process.stdin is not None:
+                conversation.process.stdin.write(talk(arguments, mark))
+                conversation.process.stdin.flush()
             wanted = f"{mark}\n".encode()
             if not conversation.read_until(wanted, self._timeout).endswith(wanted):
                 alive = conversation.process.poll() is None
@@ -171,8 +169,7 @@ class Distant(WithFiles):
     def forward(self, port: int) -> int:
         """A port of the other side's loopback that leads to our loopback's `port`, as long as the connection.
 
-        Raises:
-            SchedulerError: the machine is not reached, or its sshd does not allow that.
+        Raises SchedulerError: the machine is not reached, or its sshd does not allow that.
         """
         number = self.connection.ensure()
         if (number, port) not in self._forwards:
@@ -217,9 +214,3 @@ def _text(data: bytes) -> str:
 
 def _mark() -> str:
     return f"adaptor-{secrets.token_hex(8)}"
-
-
-def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
-    if process.stdin is not None:
-        process.stdin.write(data)
-        process.stdin.flush()

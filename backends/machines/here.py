@@ -17,12 +17,10 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.files.local import LOCAL_FILES
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.machines.base import CommandAnswer, CommandHung, WithFiles
+from backends.machines.base import CommandAnswer, CommandHung, Machine
 
 
-class Here(WithFiles):
-    """Implements `backends.machines.base.Machine`."""
-
+class Here(Machine):
     where = "here"
 
     def __init__(self, additions: Mapping[str, str] | None = None) -> None:

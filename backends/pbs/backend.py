@@ -10,14 +10,7 @@ import msgspec
 from adaptor.model import EndedJob, QueueState
 from adaptor.reports import JobReport, NodeReport
 from adaptor.units import counted
-from backends.base import (
-    TAG_START,
-    ChangeRefused,
-    PartitionClosed,
-    PilotOrder,
-    SchedulerError,
-    SubmitRefused,
-)
+from backends.base import TAG_START, ChangeRefused, PartitionClosed, PilotOrder, SchedulerError, SubmitRefused
 from backends.ceilings import Ceilings
 from backends.donation import donation_terms, shortened
 from backends.observed.backend import BatchBackend
@@ -46,9 +39,8 @@ class PbsBackend(BatchBackend[SharedServer]):
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`.
 
-        Raises:
-            SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
-                from it at the moment.
+        Raises SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
+        from it at the moment.
         """
         seen = self._look("nodes")
         nodes = donatable(seen, donation_terms(self._site).partition)
@@ -111,8 +103,7 @@ class PbsBackend(BatchBackend[SharedServer]):
     def release(self, id: str, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
 
-        Raises:
-            SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
+        Raises SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
         """
         hosts, leaving = {node.name: node.host for node in self._known_terms().nodes}, set(map(_short, nodes))
         held = [name for job in self._dialect().own_jobs([id]) if job.id == id for name in job.nodes]
@@ -135,7 +126,10 @@ class PbsBackend(BatchBackend[SharedServer]):
 
     def _shape(self, order: PilotOrder) -> PbsShape:
         """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
-        shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
+        site, per_node = self._known_terms().site, None
+        if self._site.whole_nodes:
+            per_node = self._site.processors_per_node or site.usual_size
+        shape = shape_of(order, per_node, site.machines)
         if not order.node:
             shape = msgspec.structs.replace(shape, traits=tuple(sorted(self._traits().items())))
         self._refuse_what_never_fits(order, shape)
@@ -204,12 +198,6 @@ class PbsBackend(BatchBackend[SharedServer]):
         """Raises SchedulerError: there is no such queue."""
         terms, named = self._known_terms(), donation_terms(self._site).partition
         return find_queue(terms.queues, named) if named else terms.site.queue
-
-    def _processors_of_whole_nodes(self) -> int | None:
-        """Processors of a node where only whole nodes are asked for, else None."""
-        if not self._site.whole_nodes:
-            return None
-        return self._site.processors_per_node or self._known_terms().site.usual_size
 
 
 BACKEND = PbsBackend

@@ -108,8 +108,7 @@ def check_ordering(terms: PbsTerms) -> Finding:
 def check_donation(site: SiteConfig, terms: PbsTerms, preemption: Preemption | None) -> Iterator[Finding]:
     """That there are nodes to donate, and that pilots on them yield.
 
-    Args:
-        preemption: None: not told, or not asked because nothing depends on it.
+    `preemption`: None: not told, or not asked because nothing depends on it.
     """
     if site.donation is None:
         return

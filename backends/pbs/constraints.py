@@ -20,10 +20,8 @@ from backends.shape import RequestParts
 class PbsShape(RequestParts, frozen=True, kw_only=True):
     """Its parts are chunks."""
 
-    node: str = ""
-    """The very node of the only chunk, where one is named."""
-    scatter: bool = False
-    """Whether each chunk lies on a node of its own, next to jobs of others."""
+    node: str = ""  # the very node of the only chunk, where one is named
+    scatter: bool = False  # whether each chunk lies on a node of its own, next to jobs of others
     traits: tuple[tuple[str, str], ...] = ()
     """What the node of each chunk must have in addition (`backends.pbs.constraints`)."""
 
@@ -38,9 +36,11 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         machines: of the site.
     """
     task, p = order.task, order.request.p
-    kind = task.gpu_type if task.gpus else ""
     if order.node:
-        part = TaskSize(processors=p, gpus=_gpus_of(order, machines), gpu_type=kind)
+        # With all GPUs of the node that its tasks can use.
+        kind = task.gpu_type if task.gpus else ""
+        gpus = sum(node.gpus_of(kind) for node in machines if node.name == order.node) if task.gpus else 0
+        part = TaskSize(processors=p, gpus=gpus, gpu_type=kind)
         return PbsShape(count=1, part=part, whole_nodes=True, node=order.node)
     if task.nodes > 1:
         # Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`.
@@ -48,7 +48,9 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         size = max(sizes, key=sizes.count, default=task.processors)
         return _of_tasks(1, math.ceil(p / size), size, task, whole_nodes=True)
     if processors_per_node is not None:
-        tasks = _together(task, processors_per_node, machines)
+        # As many as fit on the least of the nodes that hold any, for PBS may give that.
+        held = [tasks for node in machines if node.ours and (tasks := tasks_on(node, task))]
+        tasks = max(1, min([processors_per_node // task.processors, *held]))
         chunks = math.ceil(p / processors_per_node)
         return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
     if order.spread:
@@ -69,23 +71,8 @@ def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole
     return PbsShape(count=chunks, part=part, whole_nodes=whole_nodes)
 
 
-def _together(task: TaskSize, processors: int, machines: Collection[Node]) -> int:
-    """Tasks on one whole node: as many as fit on the least of those that hold any, for PBS may give that."""
-    by_processors = processors // task.processors
-    held = [tasks_on(node, task) for node in machines if node.ours]
-    return max(1, min([by_processors, *(tasks for tasks in held if tasks)]))
-
-
-def _gpus_of(order: PilotOrder, machines: Collection[Node]) -> int:
-    """All of a donated node that its tasks can use."""
-    if not order.task.gpus:
-        return 0
-    return sum(node.gpus_of(order.task.gpu_type) for node in machines if node.name == order.node)
-
-
 _KEYS = ("constraint", "nodelist", "exclude")
-HOST = "host"
-"""The resource that names a machine."""
+HOST = "host"  # the resource that names a machine
 _WORD = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _PAIR = re.compile(r"([A-Za-z_]\w*)=([\w./-]+)")
 _OWN_GROUP = "have them marked by a resource (or a queue) of their own and name that"
@@ -96,14 +83,12 @@ def openpbs_traits(
 ) -> dict[str, str]:
     """Resources and their values, of `gpu_type=a100&bigmem` and a node.
 
-    Raises:
-        SchedulerError: OpenPBS cannot be asked for that.
+    Raises SchedulerError: OpenPBS cannot be asked for that.
     """
-    found = _host(nodelist)
+    found = _host(nodelist, exclude)
     for word in _words(constraint):
         pair = _PAIR.fullmatch(word)
         found[pair[1] if pair else _plain("constraint", word)] = pair[2] if pair else "True"
-    _refuse_exclude(exclude)
     return found
 
 
@@ -112,24 +97,21 @@ def torque_traits(
 ) -> dict[str, str]:
     """A property of the nodes, of `fast`, and a node.
 
-    Raises:
-        SchedulerError: Torque cannot be asked for that.
+    Raises SchedulerError: Torque cannot be asked for that.
     """
-    found = _host(nodelist)
+    found = _host(nodelist, exclude)
     words = [_plain("constraint", word) for word in _words(constraint)]
     if len(words) > 1:
         raise SchedulerError(f"constraint: {constraint}: only one property can be asked for on Torque")
     if words:
         found["neednodes"] = words[0]
-    _refuse_exclude(exclude)
     return found
 
 
 def site_traits(dialect: str, site: SiteConfig) -> dict[str, str]:
     """What each chunk of a site's requests asks of its node.
 
-    Raises:
-        SchedulerError: this dialect of PBS cannot be asked for that.
+    Raises SchedulerError: this dialect of PBS cannot be asked for that.
     """
     traits = torque_traits if dialect == "Torque" else openpbs_traits
     return traits(site.constraint, site.nodelist, site.exclude)
@@ -153,7 +135,11 @@ def _words(constraint: str | None) -> list[str]:
     return [word.strip() for word in re.split("[&,]", constraint)] if constraint else []
 
 
-def _host(nodelist: str | None) -> dict[str, str]:
+def _host(nodelist: str | None, exclude: str | None) -> dict[str, str]:
+    if exclude:
+        raise SchedulerError(
+            f"exclude: {exclude}: PBS cannot be asked to leave nodes out; {_OWN_GROUP} as `constraint`"
+        )
     if not nodelist:
         return {}
     if not _WORD.fullmatch(nodelist):
@@ -171,10 +157,3 @@ def _plain(key: str, word: str) -> str:
             f"values (`name=value&name`), nothing else; {_OWN_GROUP}"
         )
     return word
-
-
-def _refuse_exclude(exclude: str | None) -> None:
-    if exclude:
-        raise SchedulerError(
-            f"exclude: {exclude}: PBS cannot be asked to leave nodes out; {_OWN_GROUP} as `constraint`"
-        )

@@ -21,8 +21,7 @@ from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer, Preemption
 from backends.traits import Traits
 
 TIME_RESOLUTION = 1
-SLOT_MARGIN = 60
-"""Seconds: schedulers for Torque look at the queue every half a minute or so."""
+SLOT_MARGIN = 60  # seconds: schedulers for Torque look at the queue every half a minute or so
 OPENPBS_MARGIN = 20
 """Seconds: 10 from our look at the queue to the arrival of the request, 10 for a cycle under way then.
 
@@ -37,16 +36,13 @@ class PbsDialect(Traits, Protocol):
     """Every method that asks may raise SchedulerError. A method with a body is for dialects that report
     nothing of it."""
 
-    name: str
-    """For people: `OpenPBS`, `Torque`."""
-    template: Path
-    """The pilot's script, filled in by `backends.scripts.render`."""
+    name: str  # for people: `OpenPBS`, `Torque`
+    template: Path  # the pilot's script, filled in by `backends.scripts.render`
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
         """All users' jobs that wait, run or are about to end; the running jobs of an array one by one.
 
-        Args:
-            nodes: asked for just before.
+        `nodes`: asked for just before.
         """
 
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
@@ -79,15 +75,13 @@ class PbsDialect(Traits, Protocol):
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
         """All arguments of `qsub` for an order whose script lies at `script`.
 
-        Raises:
-            SubmitRefused: a pilot on a donated node could not yield.
+        Raises SubmitRefused: a pilot on a donated node could not yield.
         """
 
     def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:  # noqa: ARG002
         """The arguments of `qalter` for a queued job that is to ask for an order, without its id.
 
-        Raises:
-            ChangeRefused: there is no `can_reshape`.
+        Raises ChangeRefused: there is no `can_reshape`.
         """
         raise ChangeRefused(f"requests are not changed on {self.name}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
@@ -11,19 +11,11 @@ from backends.describing import Described, described
 from backends.findings import Finding, check_limits, check_shrinking, error, ok
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.pbs.checking import (
-    check_donation,
-    check_nodes,
-    check_ordering,
-    check_queue,
-    check_server,
-    check_settings,
-)
+from backends.pbs import checking
 from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import PbsDialect
 from backends.pbs.limits import ceilings
 from backends.pbs.reading import PbsTerms, ask, asking_environment, choose
-from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues
 
 __all__ = ["Finding", "check_site", "describe_sites"]
@@ -34,13 +26,20 @@ def describe_sites(timeout: float = 30.0) -> str:
 
     The default queue (or else the first) is a site, the others that take jobs stand there as comments.
 
-    Raises:
-        SchedulerError: no PBS answers here within `timeout` seconds per command.
+    Raises SchedulerError: no PBS answers here within `timeout` seconds per command.
     """
     dialect = choose(SiteConfig(backend="pbs"), Commands(asking_environment, timeout))
     answers = ask(dialect)
     server, queues = answers.server, answers.queues
-    names = [name for name, queue in queues.items() if _is_open(queue, queues)]
+    # Those that take our jobs, and hand them on where they are routing queues.
+    names = [
+        name
+        for name, queue in queues.items()
+        if queue.enabled
+        and not queue.from_routes_only
+        and not queue.shuts_out
+        and any(not each.shuts_out for each in execution_queues(queue, queues))
+    ]
     if not names:
         raise SchedulerError(f"PBS server {server.name} answers, but has no queue that takes jobs of ours")
     names.sort(key=lambda name: name != server.default_queue)
@@ -75,13 +74,6 @@ def _described(terms: PbsTerms) -> Described:
     )
 
 
-def _is_open(queue: PbsQueue, queues: Mapping[str, PbsQueue]) -> bool:
-    """Whether it takes our jobs, and hands them on where it is a routing queue."""
-    if not queue.enabled or queue.from_routes_only or queue.shuts_out:
-        return False
-    return any(not each.shuts_out for each in execution_queues(queue, queues))
-
-
 def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work. Submits nothing."""
     try:
@@ -95,12 +87,12 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
 
 def _findings(site: SiteConfig, dialect: PbsDialect, terms: PbsTerms) -> Iterator[Finding]:
     yield ok(f"{dialect.name} {terms.server.version} answers (server {terms.server.name})")
-    yield from check_settings(site)
-    yield from check_queue(terms)
+    yield from checking.check_settings(site)
+    yield from checking.check_queue(terms)
     yield from check_limits(site, ceilings(terms), "PBS")
-    yield from check_nodes(site, terms.site)
-    yield from check_server(terms)
-    yield check_ordering(terms)
+    yield from checking.check_nodes(site, terms.site)
+    yield from checking.check_server(terms)
+    yield checking.check_ordering(terms)
     yield check_shrinking(dialect.slot_margin, dialect.shrink_margin)
     preempts = site.donation is not None and site.donation.mode == "preemptible"
-    yield from check_donation(site, terms, dialect.preemption() if preempts else None)
+    yield from checking.check_donation(site, terms, dialect.preemption() if preempts else None)

@@ -13,18 +13,16 @@ from backends.observed.rows import ReservationRow
 from backends.pbs.fields import number_of
 from backends.pbs.reading import PbsTerms
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
-from backends.pbs.state.nodes import find_queue, used_by
+from backends.pbs.state.nodes import find_queue, memory_of, used_by
 from backends.pbs.state.queue import job_row
 
 
 def donatable(terms: PbsTerms, yielding: str | None) -> list[PbsNode]:
     """The (v)nodes of machines that both requests of the site and pilots on donated nodes may have wholly.
 
-    Args:
-        yielding: the queue of pilots on donated nodes, where it is not the site's own.
+    `yielding`: the queue of pilots on donated nodes, where it is not the site's own.
 
-    Raises:
-        SchedulerError: there is no such queue, it takes or starts no jobs, or none on the site's nodes.
+    Raises SchedulerError: there is no such queue, it takes or starts no jobs, or none on the site's nodes.
     """
     own = _used_wholly(terms.site.queue, terms)
     if yielding is None or yielding == terms.site.queue.name:
@@ -73,7 +71,7 @@ def node_reports(
             name=host,
             nodes=[node.name for node in there],
             processors=sum(node.processors for node in there),
-            memory=_memory(there),
+            memory=memory_of(there),
             away=not all(node.in_service for node in there),
             taken=any(number_of(id) not in numbers for node in there for id in node.jobs),
             held=any(node.assigned for node in there),
@@ -84,8 +82,3 @@ def node_reports(
     pilots = {row.id for row in rows if number_of(row.id) in numbers}
     found = [machine for machine in machines if machine.processors]
     return observed.node_reports(now, found, rows, pilots, reservations)
-
-
-def _memory(nodes: Sequence[PbsNode]) -> int | None:
-    told = [node.memory for node in nodes if node.memory is not None]
-    return sum(told) if told else None

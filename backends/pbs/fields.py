@@ -21,15 +21,13 @@ from backends.observed.rows import Amounts
 
 _SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
 _LIMIT = re.compile(r"""([uogp]):"?([^=\]"]+)"?=(\d+)""")
-WORD = 8
-"""Bytes of a word, in which sizes may be given."""
+WORD = 8  # bytes of a word, in which sizes may be given
 
 
 def parse_time(text: str) -> float:
     """Epoch seconds from epoch seconds, or from ctime(3) of a command that ran with TZ=UTC.
 
-    Raises:
-        ValueError: it is neither.
+    Raises ValueError: it is neither.
     """
     if text.isdecimal():
         return float(whole(text))
@@ -37,11 +35,7 @@ def parse_time(text: str) -> float:
 
 
 def parse_size(text: str) -> int:
-    """Bytes from `4gb`, `1048576kb`, `2mw` or a plain number.
-
-    Raises:
-        ValueError: it is no size.
-    """
+    """Bytes from `4gb`, `1048576kb`, `2mw` or a plain number. Raises ValueError: it is no size."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text[:40]!r} is not a size")
@@ -60,8 +54,7 @@ def parse_vnodes(text: str) -> dict[str, Amounts]:
     A vnode that serves several chunks is counted once, with the sum; one that is only kept from others, as on
     an exclusive machine, with nothing.
 
-    Raises:
-        ValueError: a number is no number.
+    Raises ValueError: a number is no number.
     """
     found: dict[str, Amounts] = {}
     for part in text.replace("(", "").replace(")", "").split("+"):
@@ -75,8 +68,7 @@ def parse_vnodes(text: str) -> dict[str, Amounts]:
 def parse_amounts(resources: Iterable[str]) -> Amounts:
     """Of `ncpus=2`, `mem=1gb`, `ngpus=1` and others, which do not count here.
 
-    Raises:
-        ValueError: a number is no number.
+    Raises ValueError: a number is no number.
     """
     values = dict(each.partition("=")[::2] for each in resources)
     return amounts_of(
@@ -119,8 +111,7 @@ class PbsRecord(msgspec.Struct, frozen=True):
     """What PBS says of one job, node, queue or server."""
 
     id: str
-    values: dict[str, str]
-    """By name: `job_state`, `Resource_List.walltime`, …"""
+    values: dict[str, str]  # by name: `job_state`, `Resource_List.walltime`, …
 
 
 def record_understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], Row]) -> Row:
@@ -136,8 +127,7 @@ def record_understood(kind: str, record: PbsRecord, make: Callable[[PbsRecord], 
 def parse_dsv(text: str, head: str) -> list[PbsRecord]:
     """Of `-f -F dsv`; `head` is what stands before each id, such as `Job Id: `.
 
-    Raises:
-        SchedulerError: a line is not a record.
+    Raises SchedulerError: a line is not a record.
     """
     # Not splitlines(): that would also break at characters which others may have written.
     return [dsv_record(line, head) for line in text.split("\n") if line.strip()]
@@ -181,11 +171,9 @@ def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[PbsRecord]:
     A line that starts with a tab goes on with the value before it. So does, where there is a `head`, any
     other line that is neither a head nor an attribute: a line break within the value.
 
-    Args:
-        indent: what stands before attributes, as a regular expression; `pbs_rstat` prints nothing there.
+    `indent`: what stands before attributes, as a regular expression; `pbs_rstat` prints nothing there.
 
-    Raises:
-        SchedulerError: there is text before the first record.
+    Raises SchedulerError: there is text before the first record.
     """
     form = re.compile(indent + _ATTRIBUTE)
     records: list[PbsRecord] = []

@@ -10,14 +10,8 @@ import msgspec
 from adaptor.model import Request
 from backends.ceilings import Bound, Ceilings
 from backends.pbs.reading import PbsTerms
-from backends.pbs.rows import PbsQueue, PbsServer
+from backends.pbs.rows import PbsQueue
 from backends.pbs.state.nodes import execution_queues
-
-_KINDS = {
-    "requests": ("max_queued", "max_run"),
-    "processors": ("max_processors",),
-    "seconds": ("max_seconds",),
-}
 
 
 def ceilings(terms: PbsTerms) -> Ceilings:
@@ -25,14 +19,23 @@ def ceilings(terms: PbsTerms) -> Ceilings:
     site, server = terms.site, terms.server
     queue = roomiest(site.queue, terms.queues)
     size = site.usual_size
-    known = {kind: _bounds(server, queue, site.queue, *names) for kind, names in _KINDS.items()}
-    per_node = _bounds(server, queue, site.queue, "max_nodes")
-    nodes = [Bound(bound.value * size, bound.source) for bound in per_node]
+    # What is said by the server, the queue and the routing queue before it.
+    givers = {f"queue {queue.name}": queue, f"queue {site.queue.name}": site.queue, "the server": server}
+
+    def bounds(*names: str) -> list[Bound]:
+        found = [
+            Bound(getattr(giver, name), f"{_WORDS[name]} of {source}")
+            for source, giver in givers.items()
+            for name in names
+        ]
+        return [bound for bound in found if not math.isinf(bound.value)]
+
+    nodes = [Bound(bound.value * size, bound.source) for bound in bounds("max_nodes")]
     everything = Bound(site.total, f"all processors of queue {site.queue.name}")
     return Ceilings(
-        requests=min(known["requests"], default=Bound(math.inf, "no limit")),
-        processors=min([everything, *known["processors"], *nodes]),
-        seconds=min(known["seconds"], default=Bound(math.inf, "no limit")),
+        requests=min(bounds("max_queued", "max_run"), default=Bound(math.inf, "no limit")),
+        processors=min([everything, *bounds("max_processors"), *nodes]),
+        seconds=min(bounds("max_seconds"), default=Bound(math.inf, "no limit")),
         whole=site.total,
         node=max(site.sizes.values(), default=size),
     )
@@ -66,17 +69,6 @@ def with_least(request: Request, queues: Iterable[PbsQueue]) -> Request:
         return request
     bounds = [math.ceil(each.min_seconds) for each in queues if not refusal(each, request)]
     return msgspec.structs.replace(request, least=max([request.least, *bounds])).lasting(request.tr)
-
-
-def _bounds(server: PbsServer, queue: PbsQueue, entry: PbsQueue, *names: str) -> list[Bound]:
-    """What the server, the queue and the routing queue before it say of this kind, where they do."""
-    givers = {f"queue {queue.name}": queue, f"queue {entry.name}": entry}
-    found = [
-        Bound(getattr(giver, name), f"{_WORDS[name]} of {source}")
-        for source, giver in {**givers, "the server": server}.items()
-        for name in names
-    ]
-    return [bound for bound in found if not math.isinf(bound.value)]
 
 
 _WORDS = {

@@ -51,23 +51,19 @@ def submitting_environment(own: Mapping[str, str]) -> dict[str, str]:
 class PbsAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What PBS says, whatever the queue."""
 
-    now: float = 0.0
-    """When it was asked."""
+    now: float = 0.0  # when it was asked
     server: PbsServer
     queues: dict[str, PbsQueue]
-    nodes: Sequence[PbsNode]
-    """Of all queues."""
+    nodes: Sequence[PbsNode]  # of all queues
     reservations: Sequence[ReservationRow] = ()
     jobs: Sequence[PbsJob] = ()
 
     def terms(self, name: str | None, wants: Mapping[str, str] = {}) -> PbsTerms:
         """Those of a queue, or of the default one where none is named.
 
-        Args:
-            wants: what the site's requests ask of their nodes (`backends.pbs.constraints`).
+        `wants`: what the site's requests ask of their nodes (`backends.pbs.constraints`).
 
-        Raises:
-            SchedulerError: there is no such queue.
+        Raises SchedulerError: there is no such queue.
         """
         named = name or self.server.default_queue
         site = find_site(self.nodes, self.queues, named, self.reservations, wants)
@@ -124,7 +120,8 @@ def choose(site: SiteConfig, commands: Commands) -> PbsDialect:
     if site.dialect == "openpbs":
         return OpenPbs(commands)
     answer = commands.run("qstat", "--version")
-    if site.dialect is None and is_openpbs(answer):
+    # Slurm's program of that name fails.
+    if site.dialect is None and answer.status == 0 and _OPENPBS.search(answer.output):
         return OpenPbs(commands)
     if is_torque(answer):
         return torque(commands)
@@ -144,11 +141,6 @@ def torque(commands: Commands) -> PbsDialect:
         return cast(PbsDialect, loaded_if_there(PBS_DIALECTS, "torque", "Torque", TORQUE)(commands))
     except ConfigError as error:
         raise SchedulerError(str(error)) from error
-
-
-def is_openpbs(answer: CommandAnswer) -> bool:
-    """By the answer of `qstat --version`: `pbs_version = 23.06.06`. Slurm's program of that name fails."""
-    return answer.status == 0 and _OPENPBS.search(answer.output) is not None
 
 
 def is_torque(answer: CommandAnswer) -> bool:

@@ -10,8 +10,7 @@ import msgspec
 from adaptor.model import Request
 from backends.observed.rows import NOTHING, Amounts
 
-WAITING = frozenset("QHWT")
-"""States of jobs that have not started, or wait to run again."""
+WAITING = frozenset("QHWT")  # states of jobs that have not started, or wait to run again
 
 
 class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,59 +25,37 @@ class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
 class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """One job, or one job array (`state` B, `elements` of which still wait)."""
 
-    id: str
-    """As the scheduler prints it in full: `12.server`, `3[].server`."""
-    tag: str
-    """By which we know it again: of our own jobs what `PilotOrder.tag` was, else the job's name."""
-    owner: str
-    """The user's name, without the host."""
-    state: str
-    """The scheduler's letter: Q, R, H, W, T, S, U, E, B, F, X, C, M."""
-    substate: int | None = None
-    """OpenPBS: finer than the letter."""
+    id: str  # as the scheduler prints it in full: `12.server`, `3[].server`
+    tag: str  # by which we know it again: of our own jobs what `PilotOrder.tag` was, else the job's name
+    owner: str  # the user's name, without the host
+    state: str  # the scheduler's letter: Q, R, H, W, T, S, U, E, B, F, X, C, M
+    substate: int | None = None  # OpenPBS: finer than the letter
     queue: str = ""
     processors: int = 1
-    node_count: int = 1
-    """Chunks that it asked for."""
-    exclusive: bool = False
-    """Whether it takes whole nodes."""
-    machines: bool = False
-    """Whether it takes all vnodes of its machines."""
-    chunks: tuple[PbsChunk, ...] = ()
-    """What it asked for; empty: not told."""
+    node_count: int = 1  # chunks that it asked for
+    exclusive: bool = False  # whether it takes whole nodes
+    machines: bool = False  # whether it takes all vnodes of its machines
+    chunks: tuple[PbsChunk, ...] = ()  # what it asked for; empty: not told
     placing: Literal["free", "pack", "scatter"] = "free"
     """Chunks go anywhere, all to one machine, or each to a machine of its own."""
-    limit: float = math.inf
-    """Seconds of its walltime; `math.inf` where it has none."""
+    limit: float = math.inf  # seconds of its walltime; `math.inf` where it has none
     request: Request | None = None
     """What it asks for now, with the longest walltime where that may shrink; None: not told."""
-    used: float | None = None
-    """Seconds of walltime used, suspensions left out; None while it has not run."""
-    submitted: float | None = None
-    """When it became eligible in its queue, else when it was submitted."""
-    start: float | None = None
-    """When it started (last); None where it never did."""
-    end: float | None = None
-    """When it ended; None where it has not, or where that is not recorded."""
-    planned_start: float | None = None
-    """As the scheduler planned it when it last planned; may be stale."""
-    hosts: tuple[str, ...] = ()
-    """The machines it holds something of (or held)."""
-    nodes: dict[str, Amounts] = {}
-    """What it holds (or held) by node, or vnode where nodes are split."""
+    used: float | None = None  # seconds of walltime used, suspensions left out; None while it has not run
+    submitted: float | None = None  # when it became eligible in its queue, else when it was submitted
+    start: float | None = None  # when it started (last); None where it never did
+    end: float | None = None  # when it ended; None where it has not, or where that is not recorded
+    planned_start: float | None = None  # as the scheduler planned it when it last planned; may be stale
+    hosts: tuple[str, ...] = ()  # the machines it holds something of (or held)
+    nodes: dict[str, Amounts] = {}  # what it holds (or held) by node, or vnode where nodes are split
     planned_nodes: dict[str, Amounts] = {}
     """The same of a job that waits, where the scheduler plans to start it."""
-    elements: int = 1
-    """Of an array, how many of its jobs still wait; 1 of any other job."""
-    priority: int = 0
-    """Orders waiting jobs of a queue where the scheduler tells by what; higher goes first."""
+    elements: int = 1  # of an array, how many of its jobs still wait; 1 of any other job
+    priority: int = 0  # orders waiting jobs of a queue where the scheduler tells by what; higher goes first
     exit_status: int | None = None
-    rerunnable: bool = False
-    """OpenPBS: whether it may be put back into its queue to run again."""
-    runs: int = 0
-    """OpenPBS: how often it was started."""
-    comment: str = ""
-    """The scheduler's own words: why it waits, how it ended."""
+    rerunnable: bool = False  # OpenPBS: whether it may be put back into its queue to run again
+    runs: int = 0  # OpenPBS: how often it was started
+    comment: str = ""  # the scheduler's own words: why it waits, how it ended
 
 
 _OUT = frozenset(
@@ -105,30 +82,21 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     """One node, or one vnode where nodes are split."""
 
     name: str
-    host: str
-    """The machine; vnodes of one machine share it."""
+    host: str  # the machine; vnodes of one machine share it
     states: frozenset[str]
     """In lower case: `free`, `job-busy`, `job-exclusive`, `down`, `offline`, …; often several."""
     processors: int
-    assigned: Amounts = NOTHING
-    """What jobs hold, and reservations that are on."""
-    memory: int | None = None
-    """Bytes; None where it is not told."""
+    assigned: Amounts = NOTHING  # what jobs hold, and reservations that are on
+    memory: int | None = None  # bytes; None where it is not told
     gpus: int = 0
-    gpu_type: str = ""
-    """Empty: not told."""
-    jobs: tuple[str, ...] = ()
-    """Ids of the jobs that hold something of it, each once."""
-    queue: str | None = None
-    """The only queue whose jobs it takes; None: any."""
-    partition: str = ""
-    """The partition of the scheduler; only queues of the same one use it."""
+    gpu_type: str = ""  # empty: not told
+    jobs: tuple[str, ...] = ()  # ids of the jobs that hold something of it, each once
+    queue: str | None = None  # the only queue whose jobs it takes; None: any
+    partition: str = ""  # the partition of the scheduler; only queues of the same one use it
     traits: dict[str, frozenset[str]] = {}
     """What a queue may ask of its nodes, besides numbers: resource (or `neednodes`) to values."""
-    exclusive: bool = False
-    """Whether jobs get it whole only, whatever they ask for."""
-    reservations: tuple[str, ...] = ()
-    """Ids of the reservations that hold something of it, now or later."""
+    exclusive: bool = False  # whether jobs get it whole only, whatever they ask for
+    reservations: tuple[str, ...] = ()  # ids of the reservations that hold something of it, now or later
 
     @property
     def has(self) -> Amounts:
@@ -145,47 +113,33 @@ class PbsLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue or the server allows; `math.inf` where it sets no limit."""
 
     name: str
-    max_processors: float = math.inf
-    """Of one job; as the next two."""
+    max_processors: float = math.inf  # of one job; as the next two
     max_nodes: float = math.inf
     max_seconds: float = math.inf
-    max_queued: float = math.inf
-    """Jobs of one user (us), running ones included."""
-    max_run: float = math.inf
-    """Jobs of one user (us) that run at once."""
+    max_queued: float = math.inf  # jobs of one user (us), running ones included
+    max_run: float = math.inf  # jobs of one user (us) that run at once
 
 
 class PbsQueue(PbsLimits, frozen=True, kw_only=True):
-    """A queue with its limits."""
-
     routes_to: tuple[str, ...] = ()
     """Of a routing queue, the queues that it hands its jobs on to; empty: jobs run from here."""
-    enabled: bool = True
-    """Takes new jobs."""
-    started: bool = True
-    """Starts (or routes) jobs."""
+    enabled: bool = True  # takes new jobs
+    started: bool = True  # starts (or routes) jobs
     priority: int = 0
     partition: str = ""
-    wants: dict[str, str] = {}
-    """The trait that each node of its jobs must have, by resource."""
-    from_routes_only: bool = False
-    """Takes jobs from routing queues only."""
-    shuts_out: str = ""
-    """Why it takes no jobs of ours, by its access control lists; empty where it does."""
-    submit_hosts: tuple[str, ...] = ()
-    """The only machines from which it takes jobs, as patterns; empty: any."""
-    min_processors: float = 0
-    """Of one job; as the limit of seconds that follows."""
+    wants: dict[str, str] = {}  # the trait that each node of its jobs must have, by resource
+    from_routes_only: bool = False  # takes jobs from routing queues only
+    shuts_out: str = ""  # why it takes no jobs of ours, by its access control lists; empty where it does
+    submit_hosts: tuple[str, ...] = ()  # the only machines from which it takes jobs, as patterns; empty: any
+    min_processors: float = 0  # of one job; as the limit of seconds that follows
     min_seconds: float = 0
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     """How the scheduler makes jobs yield to others (`list sched` of qmgr)."""
 
-    order: str
-    """What it tries one after the other: S suspend, C checkpoint, R requeue, D delete."""
-    express_priority: int
-    """Jobs of queues with at least this priority make those of other queues yield."""
+    order: str  # what it tries one after the other: S suspend, C checkpoint, R requeue, D delete
+    express_priority: int  # jobs of queues with at least this priority make those of other queues yield
 
 
 class PbsServer(PbsLimits, frozen=True, kw_only=True):
@@ -193,16 +147,12 @@ class PbsServer(PbsLimits, frozen=True, kw_only=True):
 
     version: str
     default_queue: str | None = None
-    scheduling: bool = True
-    """Whether jobs are started at all at the moment."""
-    shows_all_jobs: bool = True
-    """Whether we see the jobs of other users."""
-    history: float = 0.0
-    """Seconds for which ended jobs are remembered; 0: not at all."""
+    scheduling: bool = True  # whether jobs are started at all at the moment
+    shows_all_jobs: bool = True  # whether we see the jobs of other users
+    history: float = 0.0  # seconds for which ended jobs are remembered; 0: not at all
     formula: str = ""
     """By which waiting jobs are ordered; empty: not told, and most often in the order of submission."""
-    counts_eligible_time: bool = False
-    """Whether the server counts for how long jobs could have run."""
+    counts_eligible_time: bool = False  # whether the server counts for how long jobs could have run
 
     @property
     def loses_age(self) -> bool:

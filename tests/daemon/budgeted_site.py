@@ -9,7 +9,7 @@ from adaptor.budget.accounting.credits import MILLION
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.client.credits import change_budget
 from adaptor.daemon.step import step
-from adaptor.journal.credits import read_entries
+from adaptor.journal.credits import entries
 from tests.daemon.fake_site import FakeSite
 
 
@@ -39,9 +39,9 @@ def told_of(ledger: Ledger) -> object:
 
 def in_every_past(site: FakeSite) -> None:
     """At no entry of the journal is more used and reserved than a bag's budget."""
-    entries = read_entries(site.journal)
-    for until in range(len(entries) + 1):
-        for balance in Ledger(entries[:until]).balances(time.time()):
+    written = site.journal.read(entries)
+    for until in range(len(written) + 1):
+        for balance in Ledger(written[:until]).balances(time.time()):
             assert balance.left >= 0, f"after entry {until}: {balance}"
 
 

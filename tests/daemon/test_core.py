@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
-from adaptor.journal.credits import read_entries
+from adaptor.journal.credits import entries
 from adaptor.protocol.messages import (
     AttemptKey,
     Ending,
@@ -94,10 +94,10 @@ def test_a_late_result_counts_and_is_not_wasted_any_more(site: FakeSite, by: str
 def test_told_twice_it_counts_once(site: FakeSite) -> None:
     charged_with_two_at_work(site)
     hear(site, hello((result(1),)))
-    before, entries = used_and_wasted(site), len(read_entries(site.journal))
+    before, written = used_and_wasted(site), len(site.journal.read(entries))
     hear(site, Goodbye(why=Leaving.TOLD, results=[result(1)]))
     assert used_and_wasted(site) == before
-    assert len(read_entries(site.journal)) == entries
+    assert len(site.journal.read(entries)) == written
 
 
 def test_how_an_attempt_was_ended_was_said_by_the_pilot(site: FakeSite) -> None:
@@ -139,5 +139,5 @@ def test_the_sum_stays_and_the_parts_are_right(late: list[tuple[int, float, int,
                 assert told_of(site.state.core.treasury.ledger) == before
         useful = any(state == "done" for state in states(site))
         assert (wasted < used) is useful
-        assert Ledger(read_entries(site.journal)).of_bag(1).wasted == wasted
+        assert Ledger(site.journal.read(entries)).of_bag(1).wasted == wasted
         site.journal.close()

@@ -138,7 +138,7 @@ def test_every_question_has_an_answer(said: list[bytes]) -> None:
         running.retention.forget.return_value = 0
         answers: list[Any] = []
 
-        async def send(identity: bytes, data: bytes) -> None:
+        def send(identity: bytes, data: bytes) -> None:
             answers.append(msgspec.msgpack.decode(data))
 
         endpoint = ClientEndpoint(running, Mock(), send, AsyncMock(return_value=False))

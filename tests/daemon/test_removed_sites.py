@@ -16,7 +16,7 @@ from adaptor.daemon.removed_sites import (
     view_of,
 )
 from adaptor.errors import UsageError
-from adaptor.journal.credits import read_entries
+from adaptor.journal.credits import entries
 from adaptor.processes.identity import Identity, own_identity
 from adaptor.processes.notes import JOB, START
 from adaptor.reports import JobState
@@ -64,7 +64,7 @@ def settle_due(site: FakeSite) -> int:
 def recounts(site: FakeSite) -> bool:
     """Whether a ledger made from the journal is the one that is kept, and no budget was ever exceeded."""
     in_every_past(site)
-    made = Ledger(read_entries(site.journal))
+    made = Ledger(site.journal.read(entries))
     kept = site.state.core.treasury.ledger
     return (made.open_pilots, made.of_bag(1)) == (kept.open_pilots, kept.of_bag(1))
 

@@ -15,7 +15,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.step import cancel_all
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.credits import credits_view, read_entries, write_entry
+from adaptor.journal.credits import credits_view, entries, write_entry
 from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.scheduling.workers import Worker
@@ -263,7 +263,7 @@ def test_credits_of_a_site_that_the_configuration_no_longer_has_are_told_without
     with site.journal.transaction() as db:
         entry = treasury.ledger.reserve(99, "gone", Request(1, 60), "explicit", {bag: 1.0}, 0.0)
         write_entry(db, entry)
-    ledger = Ledger(read_entries(site.journal))
+    ledger = Ledger(site.journal.read(entries))
     ledger.set_price("here", treasury.ledger.tariff("here"), 0.0)
     told = credits_view(ledger, [bag], 0.0, priced=True)
     assert [(line.site, line.reserved > 0) for line in told.sites] == [("gone", True), ("here", False)]

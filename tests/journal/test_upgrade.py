@@ -18,7 +18,7 @@ import pytest
 from adaptor import api
 from adaptor.errors import JournalError
 from adaptor.journal import database
-from adaptor.journal.credits import budgets_of_bags, read_entries
+from adaptor.journal.credits import budgets_of_bags, entries
 from adaptor.journal.database import FILE, FORMAT, copy_of, open_for_reading, open_for_writing
 from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer, answer_offline
@@ -129,7 +129,7 @@ def test_what_was_done_is_still_there(old: Path) -> None:
         ]
         report = answer(journal.connection, api.GetReport(1), NOW)
         assert report.totals.used > 0
-        assert budgets_of_bags(read_entries(journal)) == {2: 50_000_000}
+        assert budgets_of_bags(journal.read(entries)) == {2: 50_000_000}
 
 
 def test_the_work_goes_on(old: Path) -> None:

@@ -38,33 +38,24 @@ class TaskSource(msgspec.Struct, frozen=True):
     template: str | None = None
     parameters: Sequence[str] = ()
     csv: str | None = None
-    values: Sequence[str] = ()
-    """From `:::` on, of a command that `file` and `arguments` are, or `template`."""
-    per_task: int = 1
-    """Of these."""
-    command: Sequence[str] | None = None
-    """What stands behind `--`; None: there is no `--`."""
-    arguments: Sequence[str] = ()
-    """For a script, or of a command with `values`."""
+    values: Sequence[str] = ()  # from `:::` on, of a command that `file` and `arguments` are, or `template`
+    per_task: int = 1  # of these
+    command: Sequence[str] | None = None  # what stands behind `--`; None: there is no `--`
+    arguments: Sequence[str] = ()  # for a script, or of a command with `values`
     array: str | None = None
-    ignore: Sequence[str] = ()
-    """Options of a script that need not be followed."""
+    ignore: Sequence[str] = ()  # options of a script that need not be followed
     config: str | None = None
     """Where the sites are that a script may name by their partitions; None: the usual place."""
-    needed: bool = True
-    """Whether no source at all is an error."""
-    more: bool = False
-    """Whether the tasks are for a bag that may have others already."""
+    needed: bool = True  # whether no source at all is an error
+    more: bool = False  # whether the tasks are for a bag that may have others already
 
 
 def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[str, str]) -> BagInput:
     """The bag, with all paths absolute.
 
-    Args:
-        options: of the command line, by field; they win over those of the file.
+    `options`: of the command line, by field; they win over those of the file.
 
-    Raises:
-        UsageError: no source or two of them, bad tasks, a folder that is not there.
+    Raises UsageError: no source or two of them, bad tasks, a folder that is not there.
     """
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
@@ -79,10 +70,7 @@ def make_bag(source: TaskSource, options: Mapping[str, Any], environment: dict[s
 
 
 def bag_of(
-    bag: BagFile,
-    default_name: str,
-    options: Mapping[str, Any],
-    environment: dict[str, str],
+    bag: BagFile, default_name: str, options: Mapping[str, Any], environment: dict[str, str]
 ) -> BagInput:
     """The bag of these tasks, with all paths absolute; arguments as of `make_bag`. Raises UsageError."""
     given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
@@ -93,7 +81,10 @@ def bag_of(
 
 def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
     """`given`: by field of `BagSpec` and `BagInput`."""
-    given["notify"] = tuple(_listener(given["cwd"], each) for each in given.get("notify", ()))
+    given["notify"] = tuple(  # channels, and files of URLs, which the daemon finds from anywhere
+        f"{MARK}{_below(given['cwd'], each[1:])}" if each.startswith(MARK) else each
+        for each in given.get("notify", ())
+    )
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
     spec = BagSpec(**of_spec)
     return BagInput(spec=spec, tasks=tasks, taken=numbers_of_others(spec.output), **given)
@@ -102,8 +93,7 @@ def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
 def more_tasks(source: TaskSource) -> list[TaskInput]:
     """Tasks for a bag that is there already, with all paths absolute.
 
-    Raises:
-        UsageError: no source or two of them, bad tasks, options of a bag.
+    Raises UsageError: no source or two of them, bad tasks, options of a bag.
     """
     data = _data(source)
     if data is not None and is_script(data) and not source.json_lines:
@@ -144,8 +134,8 @@ def _script(
     bag = script_bag(data, shown, file_name, submission)
     for remark in bag.remarks:
         click.echo(f"adaptor: {shown}:{remark.line}: {printable(remark.text)}", err=True)
-    given = {**bag.options, "cwd": _folder(folder, bag.cwd), "environment": bag.environment}
-    given["sites"] = bag.sites
+    given = {**bag.options, "cwd": _folder(folder, bag.cwd), "sites": bag.sites}
+    given["environment"] = bag.environment
     if given["script"].output != os.devnull:
         _output(given["cwd"], given["output"])
     return _bag_input(given, bag.tasks)
@@ -253,11 +243,6 @@ def _output(cwd: str, path: str) -> str:
     if not there and not os.access(place, os.W_OK | os.X_OK, effective_ids=True):
         raise UsageError(f"--output: {shown}: you cannot write to {place}; name another folder")
     return output
-
-
-def _listener(cwd: str, name: str) -> str:
-    """A channel, or the file of URLs, which the daemon finds from anywhere."""
-    return f"{MARK}{_below(cwd, name[1:])}" if name.startswith(MARK) else name
 
 
 def _placed(task: TaskInput, cwd: str) -> TaskInput:

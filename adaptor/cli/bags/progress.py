@@ -10,8 +10,7 @@ from adaptor import api
 from adaptor.cli.printing import printable
 from adaptor.cli.sentences import counts, percent_ended, title
 
-_LONGEST, _SHORTEST = 40, 10
-"""Cells of a bar."""
+_LONGEST, _SHORTEST = 40, 10  # cells of a bar
 _WAITS = "bright_black"
 
 
@@ -19,7 +18,9 @@ def bag_lines(bag: api.BagView, width: int, *, ascii_only: bool = False) -> Iter
     """One bag in lines of at most `width` cells: its bar and its share in per cent are never left out."""
     percent = f" {percent_ended(bag):3}%"
     numbers = counts(bag)
-    beside = width - len(percent) - max(len(numbers), _room_for_numbers(bag)) - 3
+    # What the numbers take in most moments of a bag: its bar keeps its length meanwhile.
+    usual = 4 * len(f"{bag.tasks:,}") + len(" of  done,  running,  waiting, mean 59m 59s")
+    beside = width - len(percent) - max(len(numbers), usual) - 3
     room = beside - _SHORTEST
     head = title(bag)
     one_line = len(head) <= room
@@ -30,11 +31,6 @@ def bag_lines(bag: api.BagView, width: int, *, ascii_only: bool = False) -> Iter
     yield Text.assemble(head, " ", drawn, percent, *(["  ", numbers] if one_line else []))
     if not one_line:
         yield Text(printable(f"  {numbers}", width))
-
-
-def _room_for_numbers(bag: api.BagView) -> int:
-    """Characters that the numbers take in most moments of a bag: its bar keeps its length meanwhile."""
-    return 4 * len(f"{bag.tasks:,}") + len(" of  done,  running,  waiting, mean 59m 59s")
 
 
 def bar(bag: api.BagView, cells: int, *, ascii_only: bool = False) -> Text:

@@ -27,8 +27,7 @@ from adaptor.cli.printing import (
 from adaptor.cli.sentences import counts, credit_line, first_forecast_lines, record_lines, title, used_words
 from adaptor.private_files import PRIVATE
 
-SHORT = 20
-"""Requests that are listed where not all are asked for."""
+SHORT = 20  # requests that are listed where not all are asked for
 
 
 @click.command(short_help="List the jobs that ran a bag: why, when, at what cost.")
@@ -120,12 +119,11 @@ def pilot_lines(pilots: Sequence[api.PilotRecord], reasons: bool = False) -> Ite
     yield next(lines)
     for pilot, line in zip(pilots, lines, strict=True):
         yield line
-        for label, text in (
-            ("why", pilot.reason if reasons else ""),
-            ("end", pilot.end_reason),
-            ("note", pilot.note),
-        ):
-            yield from _wrapped(label, text)
+        told = {"why": pilot.reason if reasons else "", "end": pilot.end_reason, "note": pilot.note}
+        for label, text in told.items():
+            first, more = f"       {label}: ", " " * 9
+            width = terminal_width() or WIDTH
+            yield from textwrap.wrap(printable(text), width, initial_indent=first, subsequent_indent=more)
 
 
 def _place(pilot: api.PilotRecord) -> str:
@@ -147,15 +145,3 @@ _COLUMNS: Columns = {
     "used": "used",
     "wasted": "wasted",
 }
-
-
-def _wrapped(label: str, text: str) -> list[str]:
-    if not text:
-        return []
-    indent = " " * 7
-    return textwrap.wrap(
-        printable(text),
-        terminal_width() or WIDTH,
-        initial_indent=f"{indent}{label}: ",
-        subsequent_indent=f"{indent}  ",
-    )

@@ -33,10 +33,8 @@ from adaptor.errors import UsageError
 from adaptor.outputs.finding import Outputs, tail
 from adaptor.outputs.packing import Stream
 
-SHORT = 20
-"""Tasks of a bag that are listed where not all are asked for."""
-_FEW = 200
-"""Tasks that are asked for at a time where only some are listed."""
+SHORT = 20  # tasks of a bag that are listed where not all are asked for
+_FEW = 200  # tasks that are asked for at a time where only some are listed
 _STATES = ("waiting", "running", "done", "failed", "cancelled")
 _FAILED = ("failed", "cancelled")
 
@@ -47,8 +45,7 @@ class _Tasks(msgspec.Struct, frozen=True):
     reader: BagReader
     bag: api.BagView
     outputs: Outputs
-    states: tuple[str, ...]
-    """Empty: in any."""
+    states: tuple[str, ...]  # empty: in any
     numbers: list[range] | None
 
     @property
@@ -63,7 +60,11 @@ class _Tasks(msgspec.Struct, frozen=True):
 
     def shown(self, size: int | None = None) -> Iterator[api.TaskView]:
         """The same with the paths of their outputs."""
-        return (_with_paths(task, self.outputs) for task in self.ask(size))
+        for task in self.ask(size):
+            ran, place = task.attempt > 0, self.outputs.find
+            out = place(task.task, task.attempt, "stdout", task.stdout) if ran else None
+            err = place(task.task, task.attempt, "stderr", task.stderr) if ran else None
+            yield msgspec.structs.replace(task, stdout=out and out.path, stderr=err and err.path)
 
 
 @click.command(short_help="Show how tasks ended, or print their output.")
@@ -134,12 +135,6 @@ def results(
             _print_bag(each, every=every)
 
 
-def _with_paths(task: api.TaskView, outputs: Outputs) -> api.TaskView:
-    out = outputs.find(task.task, task.attempt, "stdout", task.stdout) if task.attempt else None
-    err = outputs.find(task.task, task.attempt, "stderr", task.stderr) if task.attempt else None
-    return msgspec.structs.replace(task, stdout=out and out.path, stderr=err and err.path)
-
-
 def _print_bag(found: _Tasks, *, every: bool) -> None:
     bag = found.bag
     if found.numbers is None:
@@ -171,8 +166,7 @@ def _follow(reader: BagReader, selector: str, numbers: list[range] | None, strea
     follow_output(look, Outputs(bag.output), stream)
 
 
-_TAIL = 3
-"""Lines of the standard error of one task for each ending."""
+_TAIL = 3  # lines of the standard error of one task for each ending
 _WIDTH = 116
 
 
@@ -215,8 +209,7 @@ def _tries(task: api.TaskView) -> NumberCell:
     return NumberCell(f"{own} (+{plural(task.replicas, 'replica')})" if task.replicas else own)
 
 
-_SAMPLED = 1.0
-"""Seconds after which the memory of a task is sampled."""
+_SAMPLED = 1.0  # seconds after which the memory of a task is sampled
 _WORKER = 32 << 20
 """Bytes that a worker holds at most where it runs commands. Without a sample, the kernel's figure for a task
 begins with them."""

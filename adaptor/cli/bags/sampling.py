@@ -19,20 +19,16 @@ from adaptor.client.asking import SCHEDULERS_TIMEOUT, ask
 from adaptor.client.reading import all_tasks
 from adaptor.errors import AdaptorError, UsageError
 
-_SEED = 1
-"""Of the random choice of samples: another quote of the same bag takes the same tasks."""
+_SEED = 1  # of the random choice of samples: another quote of the same bag takes the same tasks
 
 
 class QuotedBag(msgspec.Struct, frozen=True):
     """A bag after its sample, if it needs one, and the choices for its rest."""
 
     lines: list[Line]
-    rest: api.BagInput
-    """The bag without the tasks that the samples have finished."""
-    samples: list[int]
-    """The bags of the samples."""
-    earlier: list[str] = []
-    """What earlier bags say, a sentence each; empty: there is a sample."""
+    rest: api.BagInput  # the bag without the tasks that the samples have finished
+    samples: list[int]  # the bags of the samples
+    earlier: list[str] = []  # what earlier bags say, a sentence each; empty: there is a sample
 
 
 def by_earlier_bags(bag: api.BagInput) -> QuotedBag | None:

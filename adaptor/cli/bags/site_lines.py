@@ -14,11 +14,7 @@ from adaptor.units import format_duration
 
 
 def configured_sites(config: str | None) -> list[api.SiteView]:
-    """Values that only the scheduler knows are None.
-
-    Raises:
-        ConfigError: the configuration is at fault.
-    """
+    """Values that only the scheduler knows are None. Raises ConfigError: the configuration is at fault."""
     return [
         api.SiteView(
             name=name,
@@ -78,8 +74,7 @@ def site_lines(sites: Sequence[api.SiteView]) -> Iterator[str]:
             yield from (f"  {words}" for words in donation_lines(site.donation))
 
 
-_LATE = 60.0
-"""Seconds by which requests start late, from which on it is said."""
+_LATE = 60.0  # seconds by which requests start late, from which on it is said
 _Place = api.SiteView | api.PartitionView
 
 

@@ -30,8 +30,7 @@ from adaptor.client.asking import TAKE_OVER, OtherVersionError, ask
 from adaptor.errors import NoDaemonError, UsageError
 from adaptor.units import format_size
 
-_SHORTEST = 60.0
-"""Seconds from which on rates are shown."""
+_SHORTEST = 60.0  # seconds from which on rates are shown
 
 
 @click.command(short_help="Show bags, pilots, sites or the daemon.")
@@ -147,29 +146,22 @@ def _print_daemon(as_json: bool) -> None:
 
 
 def _upkeep_lines(upkeep: api.UpkeepView) -> list[str]:
-    journal = upkeep.journal
+    journal, rates = upkeep.journal, upkeep.rates
     since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
     kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
     compacting = "; forgotten ones are being removed" if journal.compacting else ""
-    bags = plural(journal.bags, "bag")
-    return [
+    lines = [
         f"reached at {', '.join(upkeep.addresses)}",
-        f"journal: {format_size(journal.size)}, {bags}{since}, {kept}{compacting}",
-        *_rate_lines(upkeep.rates),
+        f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}",
+        f"memory: {format_size(rates.memory)}",
     ]
-
-
-def _rate_lines(rates: api.RatesView) -> list[str]:
-    """Memory, and after the first minute the work and load of the last hour."""
-    memory = f"memory: {format_size(rates.memory)}"
-    if rates.seconds < _SHORTEST:
-        return [memory]
-    growth = f"{'-' if rates.journal_growth < 0 else '+'}{format_size(abs(rates.journal_growth))}"
-    return [
-        memory,
-        f"in the last {duration(rates.seconds)}: {plural(rates.results, 'result')}, journal {growth}, "
-        f"{plural(rates.scheduler_commands, 'scheduler command')}, {rates.cpu:.1f} CPU seconds",
-    ]
+    if rates.seconds >= _SHORTEST:
+        growth = f"{'-' if rates.journal_growth < 0 else '+'}{format_size(abs(rates.journal_growth))}"
+        lines.append(
+            f"in the last {duration(rates.seconds)}: {plural(rates.results, 'result')}, journal {growth}, "
+            f"{plural(rates.scheduler_commands, 'scheduler command')}, {rates.cpu:.1f} CPU seconds"
+        )
+    return lines
 
 
 def _print_bags(bags: list[api.BagView]) -> None:

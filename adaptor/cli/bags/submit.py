@@ -9,14 +9,7 @@ from typing import Any
 import click
 
 from adaptor import api
-from adaptor.cli.bags.bag_input import (
-    NO_TASKS,
-    WithWords,
-    bag_options,
-    open_bag_options,
-    resume_option,
-    task_options,
-)
+from adaptor.cli.bags import bag_input
 from adaptor.cli.bags.task_output import print_in_order
 from adaptor.cli.bags.watch import until_failed, watch_bags
 from adaptor.cli.daemon_process import ask_daemon, ask_starting, ensure_daemon, reload_daemon, stop_daemon
@@ -36,8 +29,7 @@ def tell_submitted(
 ) -> None:
     """The number of the new bag and of its tasks, and what earlier bags have of what was asked.
 
-    Args:
-        err: whether it goes to stderr, since stdout has what the tasks write.
+    `err`: whether it goes to stderr, since stdout has what the tasks write.
     """
     known = sum(each.done + each.to_run for each in answer.taken_over)
     new, spec = len(question.bag.tasks) - known, question.bag.spec
@@ -69,8 +61,7 @@ def tell_submitted(
     tell_refused(answer)
 
 
-MANY = 1_000
-"""New tasks of a bag from which on its user learns how many files they make."""
+MANY = 1_000  # new tasks of a bag from which on its user learns how many files they make
 
 
 def tell_refused(answer: api.Submitted | api.Appended) -> None:
@@ -84,13 +75,12 @@ def tell_refused(answer: api.Submitted | api.Appended) -> None:
         click.echo(f"  and {answer.refused - len(answer.reasons):,} more", err=True)
 
 
-SUBMIT_TIMEOUT = 300.0
-"""Seconds; a daemon on a slow file system may need them for a million tasks."""
+SUBMIT_TIMEOUT = 300.0  # seconds; a daemon on a slow file system may need them for a million tasks
 
 
-@click.command(cls=WithWords)
-@open_bag_options
-@resume_option
+@click.command(cls=bag_input.WithWords)
+@bag_input.open_bag_options
+@bag_input.resume_option
 @click.option("--parsable", is_flag=True, help="Print the number of the bag alone, for a script.")
 @config_option
 @json_option
@@ -127,9 +117,9 @@ def submit(
     tell_submitted(question, answer, as_json=as_json)
 
 
-@click.command(cls=WithWords, short_help="Append tasks to an open bag.")
+@click.command(cls=bag_input.WithWords, short_help="Append tasks to an open bag.")
 @click.argument("bag", type=str, metavar="BAG")
-@task_options
+@bag_input.task_options
 @click.option("--close", "last", is_flag=True, help="Then close the bag: it takes no more tasks.")
 @config_option
 @json_option
@@ -146,7 +136,7 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
       adaptor append last --close
     """
     if not tasks and not last:
-        raise UsageError(NO_TASKS)
+        raise UsageError(bag_input.NO_TASKS)
     found = BagReader().bag(bag)
     number, answers, closed = found.id, list[api.Appended](), False
     if tasks:
@@ -166,9 +156,9 @@ def append(bag: str, tasks: list[api.TaskInput], last: bool, config: str | None,
         tell_refused(answer)
 
 
-@click.command(cls=WithWords)
-@bag_options
-@resume_option
+@click.command(cls=bag_input.WithWords)
+@bag_input.bag_options
+@bag_input.resume_option
 @sectioned(
     "Output",
     "--stdout",
@@ -217,7 +207,13 @@ def run(
     except LoginNodeError as refused:
         if not on_terminal():
             raise
-        _offer_configuration(ctx, refused, config)
+        from adaptor.cli.operating.sites import init
+
+        click.echo(f"adaptor: {refused}", err=True)
+        click.confirm("Write a configuration for this cluster (adaptor site init)?", abort=True, err=True)
+        ctx.invoke(init, output=None, force=False, config=config, as_json=False)
+        with contextlib.suppress(NoDaemonError):
+            reload_daemon()
         answer, private = ask_starting(question, config, SUBMIT_TIMEOUT, until_idle=True)
     number = answer.bag
     if not (as_json and number):
@@ -240,17 +236,6 @@ def run(
 def on_terminal() -> bool:
     """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _offer_configuration(ctx: click.Context, refused: LoginNodeError, config: str | None) -> None:
-    """Write a configuration for this cluster if the user agrees, and have a running daemon use it."""
-    from adaptor.cli.operating.sites import init
-
-    click.echo(f"adaptor: {refused}", err=True)
-    click.confirm("Write a configuration for this cluster (adaptor site init)?", abort=True, err=True)
-    ctx.invoke(init, output=None, force=False, config=config, as_json=False)
-    with contextlib.suppress(NoDaemonError):
-        reload_daemon()
 
 
 def _interrupted(number: int, private: bool) -> str:

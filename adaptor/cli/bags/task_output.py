@@ -21,13 +21,10 @@ from adaptor.outputs.finding import OutputPlace, Outputs, open_place
 from adaptor.outputs.packing import Stream
 
 ENDED = ("done", "failed", "cancelled")
-_FOLLOWING = 200
-"""Tasks that are asked for at a time."""
-PAUSE = 0.5
-"""Seconds between two looks at an output that grows."""
+_FOLLOWING = 200  # tasks that are asked for at a time
+PAUSE = 0.5  # seconds between two looks at an output that grows
 _CHUNK = 1 << 20
-_SPANS = 20
-"""Spans of task numbers that one line names."""
+_SPANS = 20  # spans of task numbers that one line names
 
 
 def print_outputs(
@@ -143,8 +140,7 @@ def _print_whole(place: OutputPlace, name: str, tag: str) -> None:
 def follow_output(look: Callable[[], api.TaskView], outputs: Outputs, stream: Stream) -> api.TaskView:
     """Print what a task writes until it has ended; a new attempt begins with a line on stderr.
 
-    Args:
-        look: asks for the task as it is now.
+    `look`: asks for the task as it is now.
 
     Returns:
         The task when it has ended.

@@ -12,20 +12,11 @@ from contextlib import suppress
 import click
 
 from adaptor import api
+from adaptor.cli import sentences
 from adaptor.cli.exit_codes import TIME_UP, exit_code
 from adaptor.cli.follow import SHOWN, Overview, follow
 from adaptor.cli.options import duration, json_option, selected, selector_argument
 from adaptor.cli.printing import clock, pilots_line, print_json, print_lines, printable
-from adaptor.cli.sentences import (
-    counts,
-    end_words,
-    held_off_lines,
-    percent_ended,
-    pilot_notes,
-    summary,
-    tell_halted,
-    title,
-)
 from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError
 from adaptor.guard_rails import MostFails
@@ -57,17 +48,17 @@ def watch_bags(
 ) -> int:
     """Show the progress of bags until their last snapshot; the exit code of their tasks.
 
-    Args:
-        err: whether the progress goes to stderr, since stdout has what the tasks write.
+    `err`: whether the progress goes to stderr, since stdout has what the tasks write.
 
-    Raises:
-        NoDaemonError: none runs and the bags have not ended.
+    Raises NoDaemonError: none runs and the bags have not ended.
     """
     last: Overview | None = None
     if quiet or as_json:
         show = iter(snapshots)
     else:
-        show = display(snapshots) if not err and _redraws() else _narrated(snapshots, err=err)
+        moves = sys.stdout is not None and sys.stdout.isatty()  # its cursor
+        redraws = moves and os.environ.get("TERM") not in ("dumb", "unknown")
+        show = display(snapshots) if redraws and not err else _narrated(snapshots, err=err)
     for snapshot in show:
         last = snapshot
     seen = last.bags if last is not None else []
@@ -77,8 +68,8 @@ def watch_bags(
     elif ended:
         for bag in seen:
             if not (quiet or bag.halted):
-                print_lines([summary(bag)], err=err)
-        tell_halted(seen)
+                print_lines([sentences.summary(bag)], err=err)
+        sentences.tell_halted(seen)
     return exit_code(seen) if ended else TIME_UP
 
 
@@ -95,13 +86,6 @@ def until_failed(bag: int, fails: MostFails) -> Iterator[Overview]:
     yield from follow([bag])
 
 
-def _redraws() -> bool:
-    """Whether the output is a terminal whose cursor moves."""
-    return (
-        sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
-    )
-
-
 def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[Overview]:
     narrator = Narrator()
     for snapshot in snapshots:
@@ -109,8 +93,7 @@ def _narrated(snapshots: Iterable[Overview], *, err: bool = False) -> Iterator[O
         yield snapshot
 
 
-EXPLAINED = 3
-"""Bags of which nothing runs whose newest reason is shown."""
+EXPLAINED = 3  # bags of which nothing runs whose newest reason is shown
 
 
 def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None = None) -> Iterator[Overview]:
@@ -138,10 +121,10 @@ def display(snapshots: Iterable[Overview], explain: Callable[[int], str] | None 
 def _below(snapshot: Overview, explain: Callable[[int], str]) -> Iterator[str]:
     going = [bag for bag in snapshot.bags if bag.state == "running" and not bag.paused]
     for bag in going:
-        if bag.forecast is not None and (words := end_words(bag.forecast, snapshot.time)):
+        if bag.forecast is not None and (words := sentences.end_words(bag.forecast, snapshot.time)):
             yield f"bag {bag.id}: {words}"
     yield pilots_line(snapshot.pilots)
-    yield from pilot_notes(snapshot.pilots)
+    yield from sentences.pilot_notes(snapshot.pilots)
     for bag in [bag for bag in going if not bag.running][:EXPLAINED]:
         if reason := bag.held_off or explain(bag.id):
             yield f"bag {bag.id} waits: {printable(reason)}"
@@ -155,10 +138,8 @@ def _newest_reason(bag: int) -> str:
     return ""
 
 
-STEP = 10
-"""Per cent of a bag between two lines."""
-PILOTS_PAUSE = 5.0
-"""Seconds between two lines on pilots."""
+STEP = 10  # per cent of a bag between two lines
+PILOTS_PAUSE = 5.0  # seconds between two lines on pilots
 
 
 class Narrator:
@@ -166,8 +147,7 @@ class Narrator:
 
     def __init__(self) -> None:
         self._bags: dict[int, tuple[int, bool]] = {}
-        self._failing: dict[int, str] = {}
-        """By bag: what was shown of requests that fail."""
+        self._failing: dict[int, str] = {}  # by bag: what was shown of requests that fail
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 
@@ -178,7 +158,7 @@ class Narrator:
         for bag in snapshot.bags:
             if bag.held_off != self._failing.get(bag.id, ""):
                 self._failing[bag.id] = bag.held_off
-                told += held_off_lines(bag)
+                told += sentences.held_off_lines(bag)
         if not snapshot.ended:
             told = self._pilot_lines(snapshot) + told
         return [f"{at} {line}" for line in told]
@@ -188,13 +168,13 @@ class Narrator:
         if tuple(states) == self._pilots or snapshot.time < self._told_pilots + PILOTS_PAUSE:
             return []
         self._pilots, self._told_pilots = tuple(states), snapshot.time
-        return [pilots_line(snapshot.pilots, snapshot.time), *pilot_notes(snapshot.pilots)]
+        return [pilots_line(snapshot.pilots, snapshot.time), *sentences.pilot_notes(snapshot.pilots)]
 
     def _bag_lines(self, bag: api.BagView, now: float) -> list[str]:
-        step = percent_ended(bag) // STEP
+        step = sentences.percent_ended(bag) // STEP
         state = (step, bag.failed > 0)
         if bag.state != "running" or state == self._bags.get(bag.id):
             return []
         self._bags[bag.id] = state
-        ends = end_words(bag.forecast, now) if bag.forecast is not None else ""
-        return [f"{title(bag)}: {counts(bag)}{', ' + ends if ends else ''}"]
+        ends = sentences.end_words(bag.forecast, now) if bag.forecast is not None else ""
+        return [f"{sentences.title(bag)}: {sentences.counts(bag)}{', ' + ends if ends else ''}"]

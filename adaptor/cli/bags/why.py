@@ -13,10 +13,8 @@ from adaptor.cli.options import BagReader, json_option, selector_argument
 from adaptor.cli.printing import clock, print_json, print_lines, printable
 from adaptor.errors import UsageError
 
-PAUSE = 1.0
-"""Seconds between two looks of `--follow`."""
-_MOST = 1000
-"""Lines of one look."""
+PAUSE = 1.0  # seconds between two looks of `--follow`
+_MOST = 1000  # lines of one look
 
 
 @click.command()

@@ -8,16 +8,8 @@ from collections.abc import Callable
 import click
 
 from adaptor import api
+from adaptor.cli import daemon_process
 from adaptor.cli.command_groups import LazyGroup, show_help
-from adaptor.cli.daemon_process import (
-    config_lines,
-    end_daemon,
-    ensure_daemon,
-    reload_daemon,
-    restart_daemon,
-    stop_daemon,
-    version_lines,
-)
 from adaptor.cli.operating.daemon_install import restart_service
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.printing import print_json, print_lines, printable
@@ -85,7 +77,7 @@ def start(config: str | None, until_idle: bool, drop_sites: bool, as_json: bool)
       adaptor daemon start --config cluster.yaml
     """
     started = _asking_about_sites(
-        lambda drop: ensure_daemon(config, until_idle, drop_sites=drop), drop_sites, as_json
+        lambda drop: daemon_process.ensure_daemon(config, until_idle, drop_sites=drop), drop_sites, as_json
     )
     _print_running("started" if started else "already running", {"started": started}, as_json)
 
@@ -115,7 +107,7 @@ def stop(pilots: bool, force: bool, as_json: bool) -> None:
             "--force ends a daemon that cannot be asked to cancel its pilots; start one again, then:"
             " adaptor daemon stop --pilots"
         )
-    pid = end_daemon(force=True) if force else stop_daemon(pilots)
+    pid = daemon_process.end_daemon(force=True) if force else daemon_process.stop_daemon(pilots)
     if as_json:
         print_json({"stopped": pid})
     else:
@@ -136,20 +128,16 @@ def restart(config: str | None, drop_sites: bool, as_json: bool) -> None:
     Example:
       adaptor daemon restart
     """
-    if not drop_sites and (changes := reload_daemon(config)) is not None:
-        done, restarted = _changed(changes), True
+    if not drop_sites and (changes := daemon_process.reload_daemon(config)) is not None:
+        parts = ((words, getattr(changes, key)) for key, words in _CHANGES.items())
+        told = [f"{words} {', '.join(names)}" for words, names in parts if names]
+        done, restarted = f"configuration taken over ({'; '.join(told) or 'nothing has changed'})", True
     else:
         restarted = restart_service(config is not None or drop_sites) or _asking_about_sites(
-            lambda drop: restart_daemon(config, drop_sites=drop), drop_sites, as_json
+            lambda drop: daemon_process.restart_daemon(config, drop_sites=drop), drop_sites, as_json
         )
         done, changes = "restarted" if restarted else "started", None
     _print_running(done, {"restarted": restarted, "changes": changes}, as_json)
-
-
-def _changed(found: api.Reloading) -> str:
-    changes = ((words, getattr(found, key)) for key, words in _CHANGES.items())
-    told = "; ".join(f"{words} {', '.join(names)}" for words, names in changes if names)
-    return f"configuration taken over ({told or 'nothing has changed'})"
 
 
 _CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
@@ -173,7 +161,7 @@ def _print_running(done: str, outcome: dict[str, object], as_json: bool) -> None
         print_json({**outcome, "daemon": view})
     else:
         click.echo(f"{done}: daemon on {view.host} (process {view.pid})")
-        print_lines([*version_lines(view), *config_lines(view)])
+        print_lines([*daemon_process.version_lines(view), *daemon_process.config_lines(view)])
 
 
 def _is_terminal() -> bool:

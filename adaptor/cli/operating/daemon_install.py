@@ -34,8 +34,7 @@ _INHERITED = ("PATH", "LD_LIBRARY_PATH", "SLURM_CONF", "PBS_CONF_FILE", "PBS_SER
 
 class ServiceUnit(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    program: tuple[str, ...]
-    """The command line up to `daemon`."""
+    program: tuple[str, ...]  # the command line up to `daemon`
     environment: Mapping[str, str]
     host: str
 
@@ -50,8 +49,7 @@ def service_name() -> str:
 def this_service(config: str | None) -> ServiceUnit:
     """The daemon of this state directory, with this configuration, on this machine.
 
-    Raises:
-        UsageError: a path or a variable cannot be written into a unit or a crontab.
+    Raises UsageError: a path or a variable cannot be written into a unit or a crontab.
     """
     environment = {"ADAPTOR_DIR": str(state_directory())}
     environment |= {name: os.environ[name] for name in _INHERITED if os.environ.get(name)}
@@ -206,8 +204,7 @@ def unit_in(cgroups: str) -> str:
     return ""
 
 
-_TIMEOUT = 60.0
-"""Seconds for a command."""
+_TIMEOUT = 60.0  # seconds for a command
 _LINGERING = Path("/var/lib/systemd/linger")
 
 

@@ -20,8 +20,7 @@ from adaptor.protocol.state_directory import state_directory
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-_FORWARDED = 8765
-"""The port of the user's own machine in the line that is printed."""
+_FORWARDED = 8765  # the port of the user's own machine in the line that is printed
 
 
 @click.command(cls=SectionedCommand)
@@ -30,21 +29,13 @@ _FORWARDED = 8765
     "--port", type=click.IntRange(0, 65535), metavar="PORT", help="A port instead of the socket; 0: any."
 )
 @sectioned(
-    "More",
-    "--bind",
-    metavar="ADDRESS",
-    default="127.0.0.1",
-    help="Address of the port (default: 127.0.0.1).",
+    "More", "--bind", metavar="ADDRESS", default="127.0.0.1", help="Address of the port (default: 127.0.0.1)."
 )
 @sectioned(
     "More", "--host", "hosts", multiple=True, metavar="NAME", help="Another name of the page; repeatable."
 )
 @sectioned(
-    "More",
-    "--base-url",
-    metavar="PATH",
-    default="",
-    help="What a proxy leaves before the page's paths.",
+    "More", "--base-url", metavar="PATH", default="", help="What a proxy leaves before the page's paths."
 )
 @sectioned("More", "--no-token", is_flag=True, help="For a socket behind a proxy that knows its users.")
 def dashboard(

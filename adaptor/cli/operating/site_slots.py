@@ -47,8 +47,7 @@ def slots(names: tuple[str, ...], config: str | None, as_json: bool, **sizes: An
 def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[api.SlotsView]:
     """By the daemon, or as it would.
 
-    Raises:
-        ConfigError: the configuration is at fault; UsageError: it has no such site.
+    Raises ConfigError: the configuration is at fault; UsageError: it has no such site.
     """
     try:
         return ask(api.GetSlots(list(names), task), timeout=SCHEDULERS_TIMEOUT)
@@ -112,8 +111,7 @@ def _request(slot: api.SlotView) -> str:
     return "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}"
 
 
-HEIGHT = 8
-"""Lines of the picture, at most."""
+HEIGHT = 8  # lines of the picture, at most
 _NARROWEST, _WIDEST = 20, 160
 _LEAST_SPAN = 3600.0
 
@@ -130,7 +128,8 @@ def picture(site: api.SlotsView, width: int) -> Iterator[str]:
     levels = [math.ceil(site.processors * (line + 1) / lines) for line in range(lines)]
     margin = max(len(str(level)) for level in levels) + 1
     columns = min(_WIDEST, max(_NARROWEST, width - margin - 1))
-    now, span = site.free[0].time, _span(site.free)
+    now = site.free[0].time
+    span = max(_LEAST_SPAN, (site.free[-1].time - now) * 1.15)
     edges = [now + span * column / columns for column in range(columns)]
     lowest = [
         _fewest(site.free, start, end) for start, end in zip(edges, [*edges[1:], math.inf], strict=True)
@@ -139,12 +138,12 @@ def picture(site: api.SlotsView, width: int) -> Iterator[str]:
     for level in reversed(levels):
         filled = "".join(mark if free >= level else "·" if level == levels[0] else " " for free in lowest)
         yield f"{level:>{margin - 1}} {filled}".rstrip()
-    yield " " * margin + _axis(edges, columns)
-
-
-def _span(free: Sequence[api.FreeStep]) -> float:
-    """Seconds that are shown: an hour, or a little more than until the last change."""
-    return max(_LEAST_SPAN, (free[-1].time - free[0].time) * 1.15)
+    line = ""
+    for column in range(0, columns, 20):
+        label = clock(edges[column], edges[0])
+        if column + len(label) <= columns:
+            line = line.ljust(column) + label
+    yield " " * margin + line
 
 
 def _fewest(free: Sequence[api.FreeStep], start: float, end: float) -> int:
@@ -152,16 +151,6 @@ def _fewest(free: Sequence[api.FreeStep], start: float, end: float) -> int:
     return min(
         step.processors for step, until in zip(free, ends, strict=True) if step.time < end and start < until
     )
-
-
-def _axis(edges: Sequence[float], columns: int) -> str:
-    """Times of day below the columns that they begin."""
-    line = ""
-    for column in range(0, columns, 20):
-        label = clock(edges[column], edges[0])
-        if column + len(label) <= columns:
-            line = line.ljust(column) + label
-    return line
 
 
 def _mark() -> str:

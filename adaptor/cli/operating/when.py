@@ -57,31 +57,26 @@ def when(
       adaptor when --nodes 2 -t 1h --gpus a100:2 --at tomorrow
       adaptor when --job 4711
     """
+    instant: float | None = None
+    if at is not None:
+        try:
+            instant = INSTANT.parse(at, time.time())
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--at") from None
     question = api.GetStart(
         request=None if job else _request(processors, tr, nodes, mem, gpus),
         job=job,
         site=site,
         partition=partition,
-        at=None if at is None else _instant(at),
+        at=instant,
     )
-    found = read(question, config, offline=_tell_offline)
+    told = "adaptor: no daemon is running; reading the queue from here"
+    found = read(question, config, offline=lambda: click.echo(told, err=True))
     if as_json:
         print_json(found)
     else:
         print_lines(start_lines(found))
     return int(any(view.problem for view in found))
-
-
-def _tell_offline() -> None:
-    click.echo("adaptor: no daemon is running; reading the queue from here", err=True)
-
-
-def _instant(text: str) -> float:
-    try:
-        at: float = INSTANT.parse(text, time.time())
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--at") from None
-    return at
 
 
 def _request(
@@ -101,8 +96,7 @@ def _request(
     )
 
 
-_SOON = 120.0
-"""Seconds within which a start is at once."""
+_SOON = 120.0  # seconds within which a start is at once
 
 
 def start_lines(found: Sequence[api.StartView]) -> Iterator[str]:

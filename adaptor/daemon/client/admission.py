@@ -26,44 +26,17 @@ from adaptor.journal.selectors import RECENT, ids_of
 from adaptor.protocol.access import KEY_VARIABLE
 from adaptor.units import counted, format_instant, shortened
 
-MOST_TASKS = 100_000
-"""Of one bag."""
-MOST_BAGS = 100
-"""Of a key that have not ended."""
+MOST_TASKS = 100_000  # of one bag
+MOST_BAGS = 100  # of a key that have not ended
 _MOST_LINES = 200
 _REFUSALS, _PER = 20, 3600.0
 """Refusals of a key that the journal keeps, and in how many seconds: a flood must not fill the disk."""
-_LETTERS = 200
-"""Of a command in a line of the journal."""
+_LETTERS = 200  # of a command in a line of the journal
 _SETTABLE = frozenset(
     {
-        "name",
-        "cpus",
-        "memory",
-        "gpus",
-        "nodes",
-        "bind",
-        "time",
-        "timeout",
-        "retries",
-        "on_oom",
-        "max_fails",
-        "canary",
-        "max_running",
-        "requeue_on",
-        "signal",
-        "max_lost",
-        "replicas",
-        "deadline",
-        "prefer",
-        "allocation",
-        "order",
-        "sites",
-        "after",
-        "after_any",
-        "cwd",
-        "output",
-        "output_files",
+        *("name", "cpus", "memory", "gpus", "nodes", "bind", "time", "timeout", "retries", "on_oom"),
+        *("max_fails", "canary", "max_running", "requeue_on", "signal", "max_lost", "replicas", "deadline"),
+        *("prefer", "allocation", "order", "sites", "after", "after_any", "cwd", "output", "output_files"),
         "environment",
     }
 )
@@ -106,26 +79,19 @@ class Admission:
         if question.for_keys is KeyAccess.READ and grant.all_bags:
             return question
         if isinstance(question, api.GetBags):
-            return self._own_bags(key, question)
+            own = self._core.journal.read(kept_of, key.name)
+            chosen = own[-RECENT:] if question.selector == "recent" else ids_of(question.selector, own)
+            # A range without a bag selects none.
+            return api.GetBags(",".join(map(str, chosen[-_MOST_LINES:])) or "0-0")
         self._check_own(key, _bags_of(question))
-        return self._bounded(question)
-
-    def _own_bags(self, key: GrantedKey, question: api.GetBags) -> api.GetBags:
-        own = self._core.journal.read(kept_of, key.name)
-        chosen = own[-RECENT:] if question.selector == "recent" else ids_of(question.selector, own)
-        # A range without a bag selects none.
-        return api.GetBags(",".join(map(str, chosen[-_MOST_LINES:])) or "0-0")
+        if isinstance(question, api.GetWhy):
+            return msgspec.structs.replace(question, limit=min(max(1, question.limit), _MOST_LINES))
+        return question
 
     def _check_own(self, key: GrantedKey, bags: Collection[int]) -> None:
         for bag in bags:
             if self._core.grants.key_of.get(bag) != key.name:
                 raise UsageError(f"key {key.name} has no bag {bag}")
-
-    @staticmethod
-    def _bounded(question: api.Question[Any]) -> api.Question[Any]:
-        if isinstance(question, api.GetWhy):
-            return msgspec.structs.replace(question, limit=min(max(1, question.limit), _MOST_LINES))
-        return question
 
     def _new_bag(self, key: GrantedKey, question: api.Submit) -> api.Submit:
         """Raises UsageError: it goes beyond the grant."""

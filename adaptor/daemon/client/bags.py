@@ -223,8 +223,7 @@ async def _append(
 def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
     """The bags that must end before a new one starts.
 
-    Raises:
-        UsageError: there is no such bag, or one has ended so that the new one would never start.
+    Raises UsageError: there is no such bag, or one has ended so that the new one would never start.
     """
     awaits = set()
     for parent in (*spec.after, *spec.after_any):

@@ -27,10 +27,8 @@ from adaptor.journal.views import Live
 
 HANDLING = (bags, credits, keys, pictures, plans, site_views, starts, steering)
 """Whose functions answer what the journal does not."""
-_LARGE = 250_000
-"""Bytes that take some 10 ms to decode."""
-_AT_ONCE = 8
-"""Questions of one key with a grant that are answered at a time, at most."""
+_LARGE = 250_000  # bytes that take some 10 ms to decode
+_AT_ONCE = 8  # questions of one key with a grant that are answered at a time, at most
 USER = ClientIdentity()
 
 
@@ -100,21 +98,17 @@ class LiveDaemon(Live):
         started = min(view.running, len(self._core.broker.started(view.id)))
         paused, forecast = why_paused(self._core, view), forecast_view(self._core, view)
         waiting = view.waiting + view.running - started
-        held_off = self._why_held_off(view.id)
-        return msgspec.structs.replace(
-            view, running=started, waiting=waiting, paused=paused, held_off=held_off, forecast=forecast
-        )
-
-    def _why_held_off(self, bag: int) -> str:
-        """By site: why requests for the waiting tasks of a bag are held off after failures."""
-        now, shapes = self._core.now(), self._core.broker.waiting_shapes(bag)
+        now, shapes = self._core.now(), self._core.broker.waiting_shapes(view.id)
         found = {
             f"{site.name}: {why}": None
             for site in self._sites.values()
             for shape in shapes.get(site.name, ())
             if (why := site.memory.why_failed(shape, now))
         }
-        return "; ".join(found)
+        held_off = "; ".join(found)
+        return msgspec.structs.replace(
+            view, running=started, waiting=waiting, paused=paused, held_off=held_off, forecast=forecast
+        )
 
     def task(self, view: api.TaskView) -> api.TaskView:
         """As `bag`."""
@@ -182,7 +176,7 @@ class ClientEndpoint:
         self,
         running: RunningDaemon,
         stall: Callable[[JournalError], None],
-        send: Callable[[bytes, bytes], Awaitable[None]],
+        send: Callable[[bytes, bytes], None],
         reads: Callable[[bytes], Awaitable[bool]],
     ) -> None:
         """`reads`: waits until a client has read what was sent; returns whether it is connected."""
@@ -190,8 +184,7 @@ class ClientEndpoint:
         self._stall = stall
         self._send = send
         self._reads = reads
-        self._background = Background()
-        """Questions that are answered while others are."""
+        self._background = Background()  # questions that are answered while others are
         self._admission = Admission(running.core)
         self._at_once: Counter[str] = Counter()
         """By key with a grant: its questions that are not answered yet."""
@@ -204,7 +197,7 @@ class ClientEndpoint:
                 continue
             question = understood(data, same=who.same)
             if isinstance(question, api.Failure):
-                await self._tell(identity, question)
+                self._tell(identity, question)
             elif question.takes_time:
                 self._background.start(self._answer(identity, who, question))
             else:
@@ -213,7 +206,7 @@ class ClientEndpoint:
     async def _take_in(self, identity: bytes, who: ClientIdentity, data: bytes) -> None:
         question = await asyncio.to_thread(understood, data, same=who.same)
         if isinstance(question, api.Failure):
-            await self._tell(identity, question)
+            self._tell(identity, question)
         else:
             await self._answer(identity, who, question)
 
@@ -223,7 +216,7 @@ class ClientEndpoint:
         try:
             while following is not None:
                 answer = await self._attempt(who, following)
-                await self._tell(identity, answer)
+                self._tell(identity, answer)
                 following = await self._following(identity, following, answer)
         finally:
             self._at_once[who.key] -= 1
@@ -252,5 +245,5 @@ class ClientEndpoint:
         following = question.after(cast("list[api.BagEvents]", answer))
         return following if following is not None and await self._reads(identity) else None
 
-    async def _tell(self, identity: bytes, answer: object) -> None:
-        await self._send(identity, api.encode_answer(answer))
+    def _tell(self, identity: bytes, answer: object) -> None:
+        self._send(identity, api.encode_answer(answer))

@@ -33,8 +33,7 @@ def budget_writer(
 
     `earlier`: by site, what is known of earlier bags of the same kinds.
 
-    Raises:
-        UsageError: it holds no request.
+    Raises UsageError: it holds no request.
     """
     if credits is None:
         return None

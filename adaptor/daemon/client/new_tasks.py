@@ -23,19 +23,15 @@ from adaptor.resources import MOST_GPUS, MOST_LETTERS, OwnNeeds, TaskGpus, TaskS
 from adaptor.scheduling.dependencies import Dependencies
 from adaptor.units import LARGEST, LONGEST, SHORTEST_TIME, format_duration, format_size, shortened
 
-_MANY = 2_000
-"""Tasks that take some 20 ms."""
+_MANY = 2_000  # tasks that take some 20 ms
 
 
 class OwnNeedsOf(msgspec.Struct, frozen=True):
     """What new tasks need that need something else than their bag says."""
 
-    total: int
-    """The number of new tasks."""
-    needs: Mapping[int, OwnNeeds]
-    """By the place of a task among them."""
-    name: Callable[[int], str]
-    """What the user calls the task at a place."""
+    total: int  # the number of new tasks
+    needs: Mapping[int, OwnNeeds]  # by the place of a task among them
+    name: Callable[[int], str]  # what the user calls the task at a place
 
     @property
     def all(self) -> bool:

@@ -62,8 +62,7 @@ def _site_pictures(site: Site, db: sqlite3.Connection) -> Iterator[QueuePicture]
 def queue_picture(site: str, queue: QueueState, own: Mapping[str, int]) -> QueuePicture:
     """What others hold over time, and where own queued pilots start.
 
-    Args:
-        own: by the scheduler's id of a job, the pilot that it is.
+    `own`: by the scheduler's id of a job, the pilot that it is.
     """
     others = msgspec.structs.replace(
         queue,

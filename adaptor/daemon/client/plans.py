@@ -47,8 +47,7 @@ async def _plan(running: RunningDaemon, question: api.GetPlan) -> PlanView:
 async def read_plan(core: Core, sites: Mapping[str, Site], asked: api.GetPlan) -> PlanView:
     """By the running daemon: with its pilots and its other bags.
 
-    Raises:
-        UsageError: there is no such site, or no site could ever run the bag.
+    Raises UsageError: there is no such site, or no site could ever run the bag.
     """
     names = _allowed(asked.spec, sites)
     earlier = core.earlier.of(asked.spec)
@@ -79,8 +78,7 @@ def _beside(broker: Broker, asked: api.GetPlan) -> tuple[int, ...]:
 def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
     """By one look at the schedulers, where no daemon runs.
 
-    Raises:
-        UsageError: there is no such site, or no site could ever run the bag.
+    Raises UsageError: there is no such site, or no site could ever run the bag.
     """
     names = _allowed(asked.spec, configs)
     now = system_clock()
@@ -89,7 +87,13 @@ def plan_here(asked: api.GetPlan, configs: Configs) -> PlanView:
     problems: dict[str, str] = {}
     for name in names:
         try:
-            memories[name], terms[name] = _memory(name, configs[name], now)
+            config = configs[name]
+            backend = make_backend(name, config, private_directory(state_directory()))
+            queue = backend.queue_state()  # first: a scheduler that hangs is waited for once
+            limits = limits_of(config, backend)
+            memory = SiteMemory(settings_of(name, config, backend, limits, poll=15.0), now)
+            memory.read(queue)
+            memories[name], terms[name] = memory, terms_of(config, limits)
         except SchedulerError as error:
             problems[name] = str(error)
     check_can_run(asked.spec, {name: memory.queue for name, memory in memories.items()})
@@ -116,16 +120,6 @@ def _earlier(spec: BagSpec, terms: Mapping[str, SiteTerms]) -> EarlierBags:
             return earlier_bags(db, spec, [name for name, each in terms.items() if each.remember])
     except JournalError:
         return EarlierBags()
-
-
-def _memory(name: str, config: SiteConfig, now: float) -> tuple[SiteMemory, SiteTerms]:
-    """Raises SchedulerError: the scheduler does not answer."""
-    backend = make_backend(name, config, private_directory(state_directory()))
-    queue = backend.queue_state()  # first: a scheduler that hangs is waited for once
-    limits = limits_of(config, backend)
-    memory = SiteMemory(settings_of(name, config, backend, limits, poll=15.0), now)
-    memory.read(queue)
-    return memory, terms_of(config, limits)
 
 
 def _allowed(spec: BagSpec, sites: Mapping[str, object]) -> list[str]:
@@ -156,7 +150,9 @@ def _planned(
         raise UsageError("; ".join(f"{name}: {why}" for name, why in problems.items()))
     found = plan_bag(new, snapshots, terms)
     offered: list[Line] = []
-    priced = new.budget is not None or any(_has_price(configs[name]) for name in snapshots)
+    priced = new.budget is not None or any(
+        configs[name].price != PriceConfig() or configs[name].budget is not None for name in snapshots
+    )
     if priced:
         with suppress(AdaptorError):  # scipy is not installed, or no slot holds a task
             offered = choices(new, snapshots, terms)
@@ -172,7 +168,3 @@ def _planned(
         known=new.known_at(snapshots),
         problems=dict(problems),
     )
-
-
-def _has_price(config: SiteConfig) -> bool:
-    return config.price != PriceConfig() or config.budget is not None

@@ -36,5 +36,4 @@ class RunningDaemon(Protocol):
         """Take over the configuration as it is now. Raises AdaptorError: it cannot be used."""
 
 
-answers = Handlers[RunningDaemon]()
-"""The functions of this folder, by their questions."""
+answers = Handlers[RunningDaemon]()  # the functions of this folder, by their questions

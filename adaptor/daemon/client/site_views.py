@@ -27,6 +27,9 @@ def _sites(running: RunningDaemon, _: api.GetSites) -> list[SiteView]:
 def site_view(site: Site) -> SiteView:
     memory = site.memory
     running = [pilot for pilot in memory.requests if pilot.state is PilotState.RUNNING]
+    read = [memory.seen.now] if memory.seen else []
+    if memory.donation is not None and memory.donation.observed is not None:
+        read.append(memory.donation.observed)
     return SiteView(
         name=site.name,
         backend=site.config.backend,
@@ -38,7 +41,7 @@ def site_view(site: Site) -> SiteView:
         running=len(running),
         processors=in_service(memory.seen) if memory.seen else None,
         gpus=gpu_counts(memory.seen) if memory.seen else [],
-        observed=_observed(site),
+        observed=max(read, default=None),
         problem=memory.problem,
         since=memory.problem_since,
         held=sum(pilot.request.p for pilot in running),
@@ -68,15 +71,6 @@ def _partition(site: Site, name: str) -> PartitionView:
     )
 
 
-def _observed(site: Site) -> float | None:
-    """When its queue, or its nodes, were last read."""
-    memory = site.memory
-    read = [memory.seen.now] if memory.seen else []
-    if memory.donation is not None and memory.donation.observed is not None:
-        read.append(memory.donation.observed)
-    return max(read, default=None)
-
-
 def _donation(site: Site) -> DonationView | None:
     told = site.core.journal.read(donation_of_site, site.name, site.core.now())
     donation = site.memory.donation
@@ -98,8 +92,7 @@ async def read_slots(
 
     Where an operator sets the least time between two looks, an earlier look serves until that has passed.
 
-    Raises:
-        UsageError: there is no such site.
+    Raises UsageError: there is no such site.
     """
     check_sites(names, sites)
     found = await asyncio.gather(*(_read(sites[name], task) for name in names or sites))

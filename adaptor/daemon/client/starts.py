@@ -7,19 +7,9 @@ from collections.abc import Mapping
 
 from adaptor import api
 from adaptor.api import StartView
+from adaptor.daemon import start_view
 from adaptor.daemon.client.running import RunningDaemon, answers
 from adaptor.daemon.site import Site
-from adaptor.daemon.start_view import (
-    SiteSeen,
-    ceilings_of,
-    check_question,
-    look_of,
-    report_of,
-    start_views,
-    told,
-    unread,
-    whole_node,
-)
 from adaptor.decisions.new_bags import check_sites
 from adaptor.journal.pilot_rows import pilot_waits
 
@@ -32,35 +22,34 @@ async def _start(running: RunningDaemon, asked: api.GetStart) -> list[StartView]
 async def read_starts(sites: Mapping[str, Site], asked: api.GetStart) -> list[StartView]:
     """The forecast at each place whose queue is read now, the earliest first.
 
-    Raises:
-        UsageError: there is no such site, partition or job, or no place can ever hold the request.
+    Raises UsageError: there is no such site, partition or job, or no place can ever hold the request.
     """
     check_sites(filter(None, [asked.site]), sites)
-    check_question(asked)
+    start_view.check_question(asked)
     names = [asked.site] if asked.site else list(sites)
     found = await asyncio.gather(*(_at(sites[name], asked) for name in names))
-    return told(asked, [view for of_site in found for view in of_site])
+    return start_view.told(asked, [view for of_site in found for view in of_site])
 
 
 async def _at(site: Site, asked: api.GetStart) -> list[StartView]:
     memory, backend, config = site.memory, site.backend, site.config
     queue = await site.look(patient=False)
     if queue is None:
-        return [unread(site.name, memory.problem)]
+        return [start_view.unread(site.name, memory.problem)]
     memory.read(queue)
-    asks_scheduler = (lambda: report_of(backend, asked.job)) if asked.job else None
-    seen = SiteSeen(
+    asks_scheduler = (lambda: start_view.report_of(backend, asked.job)) if asked.job else None
+    seen = start_view.SiteSeen(
         name=site.name,
         queue=queue,
         shares=memory.jobs.copy(),
-        look=look_of(backend),
+        look=start_view.look_of(backend),
         slot_margin=float(backend.slot_margin),
-        node=whole_node(config),
+        node=start_view.whole_node(config),
         own={pilot.job for pilot in memory.pilots.values() if pilot.job is not None},
         waits=site.core.journal.read(pilot_waits, site.name),
         wait_shares=memory.waits.shares,
         starts=site.starts,
-        ceilings=await site.ask(lambda: ceilings_of(backend, config), patient=False) or {},
+        ceilings=await site.ask(lambda: start_view.ceilings_of(backend, config), patient=False) or {},
         report=await site.ask(asks_scheduler, patient=False) if asks_scheduler else None,
     )
-    return await asyncio.to_thread(start_views, seen, asked)
+    return await asyncio.to_thread(start_view.start_views, seen, asked)

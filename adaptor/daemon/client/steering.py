@@ -91,10 +91,8 @@ def changed_spec(spec: BagSpec, wanted: api.ChangeOptions) -> BagSpec:
     return msgspec.structs.replace(spec, **changes)
 
 
-AT_ONCE = 5_000
-"""Tasks of a bag that one commit cancels or puts back."""
-_PAUSE = 0.002
-"""Seconds between two of them, in which others are answered."""
+AT_ONCE = 5_000  # tasks of a bag that one commit cancels or puts back
+_PAUSE = 0.002  # seconds between two of them, in which others are answered
 
 
 def _numbers(bag: Bag, tasks: Iterable[int] | None) -> Sequence[int]:
@@ -112,10 +110,7 @@ def _parts(tasks: Sequence[int]) -> Iterator[Sequence[int]]:
 
 @answers(api.Cancel)
 async def cancel(running: RunningDaemon, question: api.Cancel) -> int:
-    """Cancel unfinished tasks; their number.
-
-    Raises JournalError: not all of them are cancelled.
-    """
+    """Cancel unfinished tasks; their number. Raises JournalError: not all of them are cancelled."""
     cancelled = 0
     for bag in question.bags:
         cancelled += await _cancel(running.core, bag, question)

@@ -22,8 +22,7 @@ from backends.findings import Finding, error, ok, warning
 from backends.machines.base import Machine
 from backends.machines.distant import Distant
 
-_SLOW = 1.0
-"""Seconds of one command after which the shell's start-up files are worth a look."""
+_SLOW = 1.0  # seconds of one command after which the shell's start-up files are worth a look
 _VERSION = "import adaptor.worker.agent, adaptor.protocol.relay; print(adaptor.__version__)"
 _GREETING = b"request adaptor?"
 _CALL = f"""\
@@ -76,7 +75,14 @@ def _findings(site: SiteConfig, ssh: SshConfig, machine: Distant) -> Iterator[Fi
     if ssh.link == "tunnel":
         yield from _tunnel(site, ssh, machine, commands, folder)
     elif ssh.link == "direct":
-        yield from _direct(site, commands)
+        everywhere = socket.create_server(("0.0.0.0", 0))  # noqa: S104  (it only greets, for a moment)
+        with answering(everywhere, _greet) as port:
+            named = addresses(None, port, loopback=False)
+            heard = _heard(site, commands, [each for each in named if "//127." not in each])
+        if heard:
+            yield ok(f"this machine is reached directly from there, at {heard.rpartition(':')[0]}")
+        else:
+            yield error("this machine is not reached from there: write ssh.link: tunnel")
 
 
 def _connection(ssh: SshConfig, commands: Commands) -> Iterator[Finding]:
@@ -125,17 +131,6 @@ def _tunnel(
         yield ok(f"a tunnel leads from {heard} there to this machine; the nodes have to reach that address")
     else:
         yield error(f"the tunnel's end there is reached at none of {', '.join(map(_bare, named))}")
-
-
-def _direct(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
-    everywhere = socket.create_server(("0.0.0.0", 0))  # noqa: S104  (it only greets, for a moment)
-    with answering(everywhere, _greet) as port:
-        named = addresses(None, port, loopback=False)
-        heard = _heard(site, commands, [each for each in named if "//127." not in each])
-    if heard:
-        yield ok(f"this machine is reached directly from there, at {heard.rpartition(':')[0]}")
-    else:
-        yield error("this machine is not reached from there: write ssh.link: tunnel")
 
 
 def _heard(site: SiteConfig, commands: Commands, named: Sequence[str]) -> str:

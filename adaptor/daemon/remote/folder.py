@@ -19,12 +19,9 @@ from backends.machines.base import Machine
 
 log = logging.getLogger(__name__)
 
-_LOOK = 0.5
-"""Seconds between two looks at the route."""
-_GRACE = 60.0
-"""Seconds after a repair of the route for which the daemon extends the workers' timeout."""
-_KEEP_ALIVE = 5.0
-"""Seconds between two calls of `Route.keep_alive`."""
+_LOOK = 0.5  # seconds between two looks at the route
+_GRACE = 60.0  # seconds after a repair of the route for which the daemon extends the workers' timeout
+_KEEP_ALIVE = 5.0  # seconds between two calls of `Route.keep_alive`
 
 
 class RemoteFolder:
@@ -46,8 +43,7 @@ class RemoteFolder:
             route: of the site's workers to the daemon.
             changed: receives each new value of `problem`.
         """
-        self.folder = folder
-        """Absolute once the login node has been reached."""
+        self.folder = folder  # absolute once the login node has been reached
         self.problem = "its login node has not been reached yet"
         """Why workers could not reach the daemon; empty: they can."""
         self._machine = machine

@@ -26,8 +26,7 @@ from backends.machines.distant import Distant
 class Route:
     """How a remote site's workers reach the daemon; this one, straight or by a spool, needs nothing."""
 
-    caveat = ""
-    """What may still keep workers from the daemon; empty: nothing known."""
+    caveat = ""  # what may still keep workers from the daemon; empty: nothing known
 
     def __init__(self, addresses: Callable[[], Awaitable[tuple[str, ...]]]) -> None:
         self._addresses = addresses
@@ -35,8 +34,7 @@ class Route:
     async def open(self, folder: Path) -> tuple[str, ...]:  # noqa: ARG002
         """The addresses for the workers, the likeliest first; the site's folder there is absolute.
 
-        Raises:
-            AdaptorError: the route cannot be opened now.
+        Raises AdaptorError: the route cannot be opened now.
         """
         return await self._addresses()
 

@@ -17,14 +17,13 @@ from adaptor.daemon.evidence import last_line
 from adaptor.daemon.lock import holder_of
 from adaptor.daemon.remote.check import answering
 from adaptor.daemon.remote.machines import make_machine, python_of
-from adaptor.daemon.server import last_port
 from adaptor.daemon.sites import make_backend, stays_inside
 from adaptor.daemon.spool import spool_of
 from adaptor.daemon.trial.judging import NodeAnswer, Trial, judge
 from adaptor.errors import AdaptorError
 from adaptor.model import PilotState, Request
 from adaptor.processes.commands import module_command
-from adaptor.protocol.access import AccessError, read_access, worker_access
+from adaptor.protocol.access import AccessError, last_port, read_access, worker_access
 from adaptor.protocol.listener import addresses
 from adaptor.reports import JobReport
 from adaptor.resources import TaskSize
@@ -33,14 +32,12 @@ from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
 from backends.findings import Finding, error
 from backends.machines.base import Machine
 
-_LONGEST = 200
-"""Bytes that are read of a caller."""
+_LONGEST = 200  # bytes that are read of a caller
 
 
 class ClockPort(msgspec.Struct, frozen=True):
     port: int
-    skews: dict[str, float]
-    """By node: seconds by which the clock of one that has called is ahead."""
+    skews: dict[str, float]  # by node: seconds by which the clock of one that has called is ahead
 
 
 @contextlib.contextmanager
@@ -67,13 +64,11 @@ def _bound(port: int) -> socket.socket:
     return socket.create_server(("0.0.0.0", 0))  # noqa: S104
 
 
-WALLTIME = 60
-"""Seconds."""
+WALLTIME = 60  # seconds
 _POLL = 2.0
 _SETTLING = 15.0
 """Seconds for which the scheduler may take to tell an end, and a shared file system to show a file."""
-_BEYOND = 180.0
-"""Seconds beyond its walltime after which a job that started is given up."""
+_BEYOND = 180.0  # seconds beyond its walltime after which a job that started is given up
 _LARGEST = 64 * 1024
 
 Tell = Callable[[str], None]
@@ -218,7 +213,7 @@ class _Check:
                 started = now
                 tell(f"job {job} has started")
             heard = heard or bool(self._found(folder)[0])
-            if (heard or started) and not started:
+            if heard and not started:
                 started = now
             limit = (WALLTIME + _BEYOND) if started else wait
             if now - (started or began) > limit:

@@ -14,8 +14,7 @@ from adaptor.shortfalls import Shortfall, gave_less
 from adaptor.units import counted, format_duration, format_size
 from backends.findings import Finding, error, ok, warning
 
-_MOST_OF_NODE = 0.9
-"""Part of a node's memory from which on a limit is that of the whole node."""
+_MOST_OF_NODE = 0.9  # part of a node's memory from which on a limit is that of the whole node
 
 
 class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,13 +26,10 @@ class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     problem: str
     reached: list[str]
-    processors: int
-    """That the job has there."""
-    bound: bool
-    """Whether the kernel keeps the job to some of the node's processors."""
+    processors: int  # that the job has there
+    bound: bool  # whether the kernel keeps the job to some of the node's processors
     memory_asked: bool
-    memory: int
-    """Bytes of the node."""
+    memory: int  # bytes of the node
     memory_limit: int | None
     shortfalls: tuple[Shortfall, ...]
     spool: str
@@ -45,24 +41,17 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     job: str
     folder: str
-    python: str
-    """The command that was to start it."""
+    python: str  # the command that was to start it
     addresses: Sequence[str]
     """At which the daemon is, or would be, reached; empty: workers use a spool, or none is known."""
     daemon_runs: bool
     spool: str
-    nodes: int
-    """On which it was to run."""
-    told: Sequence[NodeAnswer]
-    """By node; empty: nothing was found in the folder."""
-    called: bool
-    """Whether a node has connected to this machine to tell the time."""
-    skews: Mapping[str, float]
-    """By node: seconds by which its clock is ahead, at least; missing: not known."""
-    report: JobReport | None
-    """What the scheduler says of the job in the end; None: nothing."""
-    words: str
-    """The last line of the job's log."""
+    nodes: int  # on which it was to run
+    told: Sequence[NodeAnswer]  # by node; empty: nothing was found in the folder
+    called: bool  # whether a node has connected to this machine to tell the time
+    skews: Mapping[str, float]  # by node: seconds by which its clock is ahead, at least; missing: not known
+    report: JobReport | None  # what the scheduler says of the job in the end; None: nothing
+    words: str  # the last line of the job's log
 
 
 def judge(trial: Trial) -> list[Finding]:

@@ -11,8 +11,7 @@ class IdleBags:
     """Remembers since when open bags have no unfinished task; a new daemon begins again."""
 
     def __init__(self) -> None:
-        self._since: dict[tuple[int, int], float] = {}
-        """By bag and number of its tasks: monotonic seconds."""
+        self._since: dict[tuple[int, int], float] = {}  # by bag and number of its tasks: monotonic seconds
 
     def due(self, bags: Iterable[Bag], now: float) -> list[int]:
         """The bags to close at `now` (monotonic seconds), by `BagSpec.close_idle`."""

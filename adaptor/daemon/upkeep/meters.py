@@ -16,8 +16,7 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.views import count
 from backends.commands import commands_run
 
-_KEPT = 61
-"""Samples, one a minute: the first is about an hour old."""
+_KEPT = 61  # samples, one a minute: the first is about an hour old
 
 
 class _Sample(msgspec.Struct, frozen=True):

@@ -20,15 +20,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import last_line
 from adaptor.daemon.notices import title_and_body, variables
 from adaptor.errors import AdaptorError, JournalError, UsageError
-from adaptor.journal.notice_rows import (
-    HOOK,
-    Notice,
-    NoticeState,
-    begin_notice,
-    due_notices,
-    end_notice,
-    interrupted_notices,
-)
+from adaptor.journal import notice_rows
 from adaptor.journal.views import bags
 from adaptor.model import TaskState
 from adaptor.notify.channels import mail, read_urls, require_apprise, sendmail
@@ -39,10 +31,8 @@ from adaptor.units import format_duration
 
 log = logging.getLogger(__name__)
 
-POLL = 2.0
-"""Seconds between two looks for messages that are due."""
-SENDING = 90.0
-"""Seconds within which a message must be sent, its three tries included."""
+POLL = 2.0  # seconds between two looks for messages that are due
+SENDING = 90.0  # seconds within which a message must be sent, its three tries included
 
 
 class Notifier:
@@ -51,10 +41,8 @@ class Notifier:
         if notify.channels:
             require_apprise()
         self._core, self._notify, self._hooks = core, notify, hooks
-        self._paused: set[int] = set()
-        """Bags whose pause was noted."""
-        self.busy = False
-        """Whether a message is due or under way."""
+        self._paused: set[int] = set()  # bags whose pause was noted
+        self.busy = False  # whether a message is due or under way
 
     def check(self, names: tuple[str, ...]) -> None:
         """Raises UsageError: a new bag names a channel that is not there, or a file that cannot be read."""
@@ -90,7 +78,7 @@ class Notifier:
         for left in self._core.directory.glob("message.*.json"):
             left.unlink(missing_ok=True)
         with self._core.journal.transaction() as db:
-            for notice in interrupted_notices(db):
+            for notice in notice_rows.interrupted_notices(db):
                 log.warning("%s: the daemon ended while this was sent; it is not sent again", _named(notice))
 
     def _note_pauses(self) -> None:
@@ -114,27 +102,27 @@ class Notifier:
 
     async def _send_all(self) -> None:
         journal = self._core.journal
-        due = journal.read(due_notices)
+        due = journal.read(notice_rows.due_notices)
         self.busy = bool(due)
         for notice in due:
             found = journal.read(bags, f"{notice.bag}-{notice.bag}")
             if not found:
                 continue
             with journal.transaction() as db:
-                begin_notice(db, notice)
+                notice_rows.mark_notice(db, notice, "sending")
             state, why = await self._send(found[0], notice)
             with journal.transaction() as db:
-                end_notice(db, notice, state)
+                notice_rows.mark_notice(db, notice, state)
             if why:
                 text = f"{_named(notice)}: {why}"
                 log.warning("%s", text)
                 journal.explain(self._core.now(), "", "problem", text)
         self.busy = False
 
-    async def _send(self, bag: BagView, notice: Notice) -> tuple[NoticeState, str]:
+    async def _send(self, bag: BagView, notice: notice_rows.Notice) -> tuple[notice_rows.NoticeState, str]:
         """What became of a message, and why if it was not sent."""
         try:
-            if notice.channel == HOOK:
+            if notice.channel == notice_rows.HOOK:
                 environment = {**os.environ, **variables(bag)}
                 await run_program(self._hooks.on_bag_end, environment, float(self._hooks.timeout))
             else:
@@ -170,17 +158,15 @@ def _urls(channel: ChannelConfig) -> list[str]:
     return [channel.url] if channel.url is not None else read_urls(Path(channel.file or "").expanduser())
 
 
-def _named(notice: Notice) -> str:
+def _named(notice: notice_rows.Notice) -> str:
     """For messages; where it goes is named without what is secret."""
-    if notice.channel == HOOK:
+    if notice.channel == notice_rows.HOOK:
         return f"bag {notice.bag}: the hook on_bag_end"
     return f"bag {notice.bag}: the notification of its {notice.event} to {notice.channel}"
 
 
-_GRACE = 2.0
-"""Seconds from SIGTERM to SIGKILL."""
-_WORDS = 2000
-"""Bytes of its output that are looked at, the last ones."""
+_GRACE = 2.0  # seconds from SIGTERM to SIGKILL
+_WORDS = 2000  # bytes of its output that are looked at, the last ones
 
 
 async def run_program(
@@ -188,8 +174,7 @@ async def run_program(
 ) -> None:
     """Run a program in a session of its own, with `content` as its input, for `limit` seconds at most.
 
-    Raises:
-        AdaptorError: it cannot be started, fails, or was ended with all that it had started.
+    Raises AdaptorError: it cannot be started, fails, or was ended with all that it had started.
     """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(content)

@@ -11,33 +11,20 @@ from itertools import islice
 
 from adaptor.daemon.core import Core
 from adaptor.errors import JournalError, UsageError
-from adaptor.journal.forgetting import (
-    check_forgettable,
-    ended_before,
-    forget_bag,
-    forget_some,
-    last_written,
-    shrink,
-)
+from adaptor.journal import forgetting
 from adaptor.journal.staging import forget_staged, forget_stale
 
 log = logging.getLogger(__name__)
 
-INTERVAL = 60.0
-"""Seconds between two looks for bags that are older than `keep`."""
-STALE = 3600.0
-"""Seconds without a further part after which a bag that comes in parts is not waited for."""
-_AT_ONCE = 20
-"""Bags that one transaction takes away."""
-_LOOKED_AT = 200
-"""Old bags that are looked at to find those."""
-_SHARE = 0.2
-"""The largest share of the time that compaction takes; the rest is for all other work."""
+INTERVAL = 60.0  # seconds between two looks for bags that are older than `keep`
+STALE = 3600.0  # seconds without a further part after which a bag that comes in parts is not waited for
+_AT_ONCE = 20  # bags that one transaction takes away
+_LOOKED_AT = 200  # old bags that are looked at to find those
+_SHARE = 0.2  # the largest share of the time that compaction takes; the rest is for all other work
 _LEAST_PAUSE = 0.01
 _GAP = 7 * 86_400.0
 """Seconds without an entry in the journal after which the clock may be wrong, as after a boot."""
-_SETTLING = 3600.0
-"""Seconds for which such a clock must go on before bags are forgotten because of their age."""
+_SETTLING = 3600.0  # seconds for which such a clock must go on before bags are forgotten because of their age
 
 
 class Retention:
@@ -45,12 +32,11 @@ class Retention:
         """`keep`: seconds for which ended bags are kept; None: until the user forgets them."""
         self._core = core
         self.keep = keep
-        last, now = core.journal.read(last_written), core.now()
+        last, now = core.journal.read(forgetting.last_written), core.now()
         self._from = now + _SETTLING if last is not None and now - last > _GAP else now
         """When bags may be old, epoch seconds."""
         self._wake = asyncio.Event()
-        self._dirty = True
-        """Whether anything may be left of forgotten bags."""
+        self._dirty = True  # whether anything may be left of forgotten bags
 
     async def run(self, may_write: Callable[[], bool], stall: Callable[[JournalError], None]) -> None:
         """Age and compact, until cancelled."""
@@ -83,8 +69,8 @@ class Retention:
             for bag in bags:
                 if bag in core.broker.state.bags:
                     raise UsageError(f"bag {bag} has not ended: wait for it, or end it: adaptor cancel {bag}")
-                check_forgettable(db, bag, books)
-                forget_bag(db, bag, books, old=old)
+                forgetting.check_forgettable(db, bag, books)
+                forgetting.forget_bag(db, bag, books, old=old)
         for bag in bags:
             core.forget_bag(bag)
         self._dirty = self._dirty or bool(bags)
@@ -115,13 +101,13 @@ class Retention:
         now = self._core.now()
         if self.keep is None or now < self._from:
             return []
-        old = self._core.journal.read(ended_before, now - self.keep, _LOOKED_AT)
+        old = self._core.journal.read(forgetting.ended_before, now - self.keep, _LOOKED_AT)
         return list(islice(filter(self._is_forgettable, old), _AT_ONCE))
 
     def _is_forgettable(self, bag: int) -> bool:
         core = self._core
         try:
-            core.journal.read(check_forgettable, bag, core.treasury.ledger)
+            core.journal.read(forgetting.check_forgettable, bag, core.treasury.ledger)
         except UsageError:
             return False
         return bag not in core.broker.state.bags
@@ -145,9 +131,9 @@ class Retention:
         more = True
         while more:
             with journal.transaction() as db:
-                more = forget_some(db, self._core.now())
+                more = forgetting.forget_some(db, self._core.now())
             yield
         more = True
         while more:
-            more = journal.read(shrink)
+            more = journal.read(forgetting.shrink)
             yield

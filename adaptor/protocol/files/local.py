@@ -35,58 +35,41 @@ class NewFile(msgspec.Struct, frozen=True, array_like=True):
 
     path: bytes
     data: bytes
-    unless: bytes = b""
-    """Nothing is written if this file is there."""
-    sync: bool = False
-    """Whether a crash of the machine leaves it whole, too."""
+    unless: bytes = b""  # nothing is written if this file is there
+    sync: bool = False  # whether a crash of the machine leaves it whole, too
 
 
 class FileWork(msgspec.Struct, frozen=True, kw_only=True):
     """Done in this order. Paths are relative to the home directory there, or absolute."""
 
-    make: list[bytes] = []
-    """Folders of mode 0700, made with those above them."""
-    remove: list[bytes] = []
-    """Files, and folders with all that is in them; what is not there is no error."""
+    make: list[bytes] = []  # folders of mode 0700, made with those above them
+    remove: list[bytes] = []  # files, and folders with all that is in them; what is not there is no error
     write: list[NewFile] = []
-    names: list[bytes] = []
-    """Folders whose names are asked for."""
+    names: list[bytes] = []  # folders whose names are asked for
     fresh: bool = False
     """Whether these names come from the file server and not from its client's memory: the mode of the folders
     becomes 0700, which asks it."""
     read: list[bytes] = []
     """Files whose ends are asked for; where these have more than 64 MiB, only the first ones are read."""
-    most: int = _MOST_BYTES
-    """Bytes of each file that is read, from its end."""
-    whole: bool = False
-    """Whether nothing of a larger file is read."""
+    most: int = _MOST_BYTES  # bytes of each file that is read, from its end
+    whole: bool = False  # whether nothing of a larger file is read
 
 
 class FileEnd(msgspec.Struct, frozen=True, array_like=True):
-    """The end of a file."""
-
     path: bytes
     size: int = 0
     data: bytes = b""
-    problem: str = ""
-    """Why it is not read."""
-    foreign: bool = False
-    """Whether it is a link, no plain file or another user's, and never can be read."""
+    problem: str = ""  # why it is not read
+    foreign: bool = False  # whether it is a link, no plain file or another user's, and never can be read
 
 
 class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    made: list[bytes] = []
-    """The absolute paths of the folders in `make`."""
-    homeless: list[bytes] = []
-    """Of the files in `write`, those that have no folder."""
-    held: list[bytes] = []
-    """Those that were not written because of `unless`."""
-    names: dict[bytes, list[bytes]] = {}
-    """By folder; a folder that is not there is left out."""
-    ends: list[FileEnd] = []
-    """A file that is not there is left out."""
-    read: int = 0
-    """How many of the files in `read` were looked at, from the first one on."""
+    made: list[bytes] = []  # the absolute paths of the folders in `make`
+    homeless: list[bytes] = []  # of the files in `write`, those that have no folder
+    held: list[bytes] = []  # those that were not written because of `unless`
+    names: dict[bytes, list[bytes]] = {}  # by folder; a folder that is not there is left out
+    ends: list[FileEnd] = []  # a file that is not there is left out
+    read: int = 0  # how many of the files in `read` were looked at, from the first one on
 
 
 class Files(Protocol):

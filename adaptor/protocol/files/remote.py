@@ -25,8 +25,7 @@ from adaptor.processes.talk import Talk
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.files.local import LOCAL_FILES, FilesDone, FilesError, FileWork
 
-LARGEST = 512 * 1024 * 1024
-"""Bytes of a frame, at most."""
+LARGEST = 512 * 1024 * 1024  # bytes of a frame, at most
 _CHUNK = 1024 * 1024
 _HEAD = struct.Struct(">I")
 
@@ -192,18 +191,16 @@ class RemoteFiles:
                 self._talk = self._start()
             except (OSError, AdaptorError) as error:
                 raise FilesError(f"the file server cannot be started: {error}") from error
-            self._check_greeting(self._receive(self._talk, time.monotonic() + self._timeout))
+            greeting = self._receive(self._talk, time.monotonic() + self._timeout)
+            if not isinstance(greeting, Greeting):
+                self._end()
+                raise FilesError("the file server does not greet")
+            if greeting.version != __version__:
+                self._end()
+                raise FilesError(
+                    f"version {greeting.version} is installed there and {__version__} here: make them equal"
+                )
         return self._talk
-
-    def _check_greeting(self, greeting: FilesReply) -> None:
-        if isinstance(greeting, Greeting) and greeting.version == __version__:
-            return
-        self._end()
-        if isinstance(greeting, Greeting):
-            raise FilesError(
-                f"version {greeting.version} is installed there and {__version__} here: make them equal"
-            )
-        raise FilesError("the file server does not greet")
 
     def _receive(self, talk: Talk, deadline: float) -> FilesReply:
         try:

@@ -16,8 +16,7 @@ from typing import Any
 
 _SHORT = 0.005
 """Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
-_FRESH = 0.1
-"""Seconds for which a look at the memory serves short calls."""
+_FRESH = 0.1  # seconds for which a look at the memory serves short calls
 
 
 class CallFiles:
@@ -71,8 +70,7 @@ class CallFiles:
     def give(self, names: list[str]) -> None:
         """The files are those of this call for good.
 
-        Raises:
-            OSError: they cannot be named, and there is something in them.
+        Raises OSError: they cannot be named, and there is something in them.
         """
         try:
             for handle, unused, name in zip(self._handles[1:3], self._names, names, strict=False):
@@ -135,7 +133,6 @@ class CallMemory:
         self._renew()
 
     def begin(self) -> None:
-        """A call begins."""
         self._began = time.monotonic()
 
     def peak(self) -> int:
@@ -150,18 +147,14 @@ class CallMemory:
             self._renew()
 
     def _renew(self) -> None:
-        _reset_peak()
+        # From now on the kernel's peak of the resident memory is that of the next call (proc(5)).
+        with contextlib.suppress(OSError):
+            handle = os.open("/proc/self/clear_refs", os.O_WRONLY)
+            try:
+                os.write(handle, b"5")
+            finally:
+                os.close(handle)
         self._peak, self._since = _peak(), time.monotonic()
-
-
-def _reset_peak() -> None:
-    """From now on the kernel's peak of the resident memory is that of the next call (proc(5))."""
-    with contextlib.suppress(OSError):
-        handle = os.open("/proc/self/clear_refs", os.O_WRONLY)
-        try:
-            os.write(handle, b"5")
-        finally:
-            os.close(handle)
 
 
 def _peak() -> int:

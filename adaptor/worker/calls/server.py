@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # there, its source is run before this one
     from adaptor.worker.calls.process_state import CallFiles, CallMemory, Variables, used
 
-CALL = struct.Struct("!II")
-"""Before each message to this process: the lengths of its JSON and of the payload."""
+CALL = struct.Struct("!II")  # before each message to this process: the lengths of its JSON and of the payload
 ANSWER = struct.Struct("!?IIdQ???")
 """Before each answer: refused, the lengths of the error and of the value, CPU seconds, peak bytes, alone,
 reaped, kept."""
@@ -36,8 +35,7 @@ INLINE, FILE = b"v", b"V"
 VALUE, ERROR, ERROR_OF_CHILDREN, TEXT, UNPREPARED = b"v", b"e", b"c", b"t", b"i"
 """First byte of an answer, as `adaptor.protocol.messages` says."""
 _LONGEST_ERROR = 500
-_PART = 64 * 1024
-"""Bytes received at a time."""
+_PART = 64 * 1024  # bytes received at a time
 
 
 class Refused(Exception):

@@ -20,8 +20,7 @@ from adaptor.worker.slots import HeldTask
 
 INLINE = 64 * 1024
 """Bytes of a pickled result that go over the link; a larger one is written into the output folder."""
-_BUFFER = 256 * 1024
-"""Bytes of the socket: a call has to fit, since the worker never waits."""
+_BUFFER = 256 * 1024  # bytes of the socket: a call has to fit, since the worker never waits
 _PART = 16 * 1024
 """Bytes read at a time: memory for more is fetched from the kernel and given back for each answer."""
 _BOOT = """\
@@ -57,20 +56,13 @@ class CallPlace(msgspec.Struct, frozen=True):
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
-    """How a call ended."""
-
-    refused: bool
-    """Whether the process can run no call; `error` says why."""
+    refused: bool  # whether the process can run no call; `error` says why
     error: str
     value: bytes
-    cpu: float
-    """Seconds, children included."""
-    peak: int
-    """Bytes of resident memory of the process itself."""
-    alone: bool
-    """Whether the call has left no child."""
-    reaped: bool
-    """Whether children of the call have ended; such a one may have left its own to the worker."""
+    cpu: float  # seconds, children included
+    peak: int  # bytes of resident memory of the process itself
+    alone: bool  # whether the call has left no child
+    reaped: bool  # whether children of the call have ended; such a one may have left its own to the worker
     kept: bool
     """Whether it has written nothing, so that the process keeps its files for the next call; else they have
     its names now."""
@@ -91,13 +83,10 @@ class WarmProcess:
         self.place = place
         self.child = child
         self.connection = connection
-        self.cut_off = False
-        """Whether its connection has ended."""
-        self.held: HeldTask | None = None
-        """Its last call."""
+        self.cut_off = False  # whether its connection has ended
+        self.held: HeldTask | None = None  # its last call
         self.kept: KeptFiles | None = None
-        self.memory = 0
-        """Bytes of resident memory, at most, in its last call."""
+        self.memory = 0  # bytes of resident memory, at most, in its last call
         self._got = bytearray()
 
     def send(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles | None = None) -> None:
@@ -107,8 +96,7 @@ class WarmProcess:
             environment: what is its own among its variables.
             files: what it starts with; None: what the process has kept.
 
-        Raises:
-            CannotStartError: the process does not take it.
+        Raises CannotStartError: the process does not take it.
         """
         key = held.key
         call: dict[str, object] = {
@@ -126,10 +114,6 @@ class WarmProcess:
             self._send(call, held.lease.call or b"", files.handles if files is not None else [])
         except OSError as error:
             raise CannotStartError(f"its Python process does not take the call: {error.strerror}") from error
-
-    def has_files(self, held: HeldTask) -> bool:
-        """Whether it has kept files that a call can use."""
-        return self.kept is not None and self.kept.cwd == held.cwd
 
     def answer(self) -> CallAnswer | None:
         """The answer, once it is there as a whole."""

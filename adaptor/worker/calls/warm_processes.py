@@ -15,15 +15,13 @@ from adaptor.worker.output import CannotStartError, TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.timers import NEVER, Timers
 
-IDLE = 30.0
-"""Seconds without a call after which a process ends."""
+IDLE = 30.0  # seconds without a call after which a process ends
 PER_PROCESSOR = 4
 """Attempts that run and processes that wait for calls, together, for each processor: bags that take turns at
 a slot keep a process each, as far as the memory goes."""
 _SPARE_PART = 1 / 8
 """The part of the memory that no attempt here needs by its size which processes beyond the slots may hold."""
-_GRACE = 5.0
-"""Seconds from the end of its connection to SIGKILL."""
+_GRACE = 5.0  # seconds from the end of its connection to SIGKILL
 
 
 class WarmProcesses:
@@ -48,12 +46,9 @@ class WarmProcesses:
         self._idle: dict[int, tuple[float, WarmProcess]] = {}
         """By process id, the longest idle one first: since when."""
         self._busy: dict[int, WarmProcess] = {}
-        self._ending: dict[int, float] = {}
-        """Those that got the order to end: when they are killed."""
-        self._ended_bags: set[int] = set()
-        """With processes that are busy still."""
-        self._silent: set[int] = set()
-        """Bags whose last call to end has written nothing."""
+        self._ending: dict[int, float] = {}  # those that got the order to end: when they are killed
+        self._ended_bags: set[int] = set()  # with processes that are busy still
+        self._silent: set[int] = set()  # bags whose last call to end has written nothing
         self._poll = select.epoll()
         self._by_handle: dict[int, int] = {}
         """Process ids by the descriptors of the connections that are open."""
@@ -132,7 +127,8 @@ class WarmProcesses:
     def answers(self) -> list[tuple[int, CallAnswer]]:
         """The answers that have arrived, by process id."""
         found: list[tuple[int, CallAnswer]] = []
-        for pid in self._ready():
+        ready = self._poll.poll(0) if self._busy or self._idle else []
+        for pid in [self._by_handle[handle] for handle, _ in ready]:
             process = self._busy.get(pid)
             answer = process.answer() if process is not None else None
             if process is not None and answer is not None:
@@ -207,7 +203,6 @@ class WarmProcesses:
         return held <= _SPARE_PART * self._spare()
 
     def end_bag(self, bag: int, now: float) -> None:
-        """The bag has ended."""
         for pid, (_, process) in list(self._idle.items()):
             if process.place.bag == bag:
                 self._end_idle(pid, now)
@@ -240,12 +235,6 @@ class WarmProcesses:
         except ProcessLookupError:
             return False
 
-    def _ready(self) -> list[int]:
-        """The processes that have something to say, or whose connection has ended."""
-        if not self._busy and not self._idle:
-            return []
-        return [self._by_handle[handle] for handle, _ in self._poll.poll(0)]
-
     def _send(
         self, process: WarmProcess, held: HeldTask, own: Mapping[str, str], files: TaskFiles | None = None
     ) -> Child:
@@ -263,7 +252,8 @@ class WarmProcesses:
         """An idle process for a call; `with_files`: that has files for it."""
         place = CallPlace.of(held)
         for pid, (_, process) in self._idle.items():
-            if process.place == place and (not with_files or process.has_files(held)):
+            has_files = process.kept is not None and process.kept.cwd == held.cwd
+            if process.place == place and (has_files or not with_files):
                 del self._idle[pid]
                 return process
         return None

@@ -38,8 +38,7 @@ LETTERS = {
     "W": JobState.QUEUED,
 }
 _ENDED = frozenset("FX")
-_TERMINATED = 91
-"""Substate of a job that was deleted."""
+_TERMINATED = 91  # substate of a job that was deleted
 _BY_SCHEDULER = "terminated by Scheduler@"
 """In the comment of a job that was deleted to make room for another."""
 _NEGATIVE = {
@@ -78,12 +77,10 @@ def job_state(job: PbsJob) -> JobState:
     return JobState.COMPLETED if job.exit_status == 0 else JobState.FAILED
 
 
-JOB = "Job Id: "
-"""What stands before the id of each job that qstat prints."""
+JOB = "Job Id: "  # what stands before the id of each job that qstat prints
 LOOK_BACK = 14 * 86_400.0
 """Seconds that the first question after a start looks back for jobs that ended while no daemon ran."""
-_OVERLAP = 900.0
-"""Seconds by which later questions overlap; the server's clock need not be ours."""
+_OVERLAP = 900.0  # seconds by which later questions overlap; the server's clock need not be ours
 _NO_HISTORY = "not configured to maintain job history"
 _UNKNOWN = (153, 35, 36)
 """How qstat ends where it knows a job no more, where it has finished, and where there is no history."""
@@ -96,8 +93,7 @@ class OwnPbsJobs:
         self._commands = commands
         self._asked_until = time.time() - LOOK_BACK
         self._history = True
-        self._foreign: frozenset[str] = frozenset()
-        """Ids of our user's jobs that were seen to have no tag."""
+        self._foreign: frozenset[str] = frozenset()  # ids of our user's jobs that were seen to have no tag
 
     def jobs(self, ids: Collection[str]) -> list[PbsJob]:
         """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
@@ -144,10 +140,8 @@ def _accepted(program: str, answer: CommandAnswer) -> str:
     return answer.output
 
 
-_GONE = (153, 35)
-"""How qstat and qdel end where a job is unknown or has finished."""
-_RECORDS = 2 * 86_400.0
-"""Seconds for which jobs that have ended are learned from."""
+_GONE = (153, 35)  # how qstat and qdel end where a job is unknown or has finished
+_RECORDS = 2 * 86_400.0  # seconds for which jobs that have ended are learned from
 _MOST_RECORDS = 1000
 _BY_GROUP = "acl_group_enable = True"
 _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
@@ -169,8 +163,7 @@ class OpenPbs(PbsDialect):
         self._own = OwnPbsJobs(commands)
         self._known_jobs, self._known_elements = Remembered[PbsJob | None](), Remembered[PbsJob | None]()
         self._known_nodes = Remembered[list[PbsNode]]()
-        self._groups: list[str] | None = None
-        """Of this user, once a queue has asked for them."""
+        self._groups: list[str] | None = None  # of this user, once a queue has asked for them
         self._type_resource = GPU_TYPES[0]
         """By which nodes named the type of their GPUs when they were last asked."""
         self._yielding: list[Preemption | None] = []
@@ -227,19 +220,14 @@ class OpenPbs(PbsDialect):
         return next(map(preemption_of, parse_long(printed, "Sched ")), None)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
-        rerunnable = must_be_rerunnable(self._how_jobs_yield()) if order.node else False
+        if order.node and not self._yielding:
+            self._yielding = [self.preemption()]
+        rerunnable = bool(order.node) and must_be_rerunnable(self._yielding[0])
         return arguments_of(
             order, site, shape, script, type_resource=self._type_resource, rerunnable=rerunnable
         )
 
-    def _how_jobs_yield(self) -> Preemption | None:
-        """Asked once for many nodes in a row."""
-        known = self._yielding or [self.preemption()]
-        self._yielding = known
-        return known[0]
-
     def changes(self, order: PilotOrder, shape: PbsShape) -> list[str]:
-        """See Dialect."""
         return changes_of(order, shape, type_resource=self._type_resource)
 
     def is_over(self, answer: CommandAnswer) -> bool:

@@ -31,8 +31,7 @@ from backends.pbs.rows import PbsNode, PbsQueue, PbsServer, Preemption
 _WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exclhost"})
 """Values of `sharing` with which jobs get the node whole (pbs_node_attributes(7B))."""
 _DEFAULT_PARTITION = "pbs-default"
-_EXPRESS = "150"
-"""`preempt_queue_prio` where nothing is set."""
+_EXPRESS = "150"  # `preempt_queue_prio` where nothing is set
 _HISTORY = "336:00:00"
 """How long ended jobs are remembered where nothing is set: two weeks (pbs_server_attributes(7B))."""
 
@@ -53,8 +52,7 @@ def queues_of(
 ) -> list[PbsQueue]:
     """Of `qstat -Q -f`, with the limits for this user.
 
-    Args:
-        groups: all of the user's; None: not known, and not judged.
+    `groups`: all of the user's; None: not known, and not judged.
     """
     return [record_understood("queue", record, lambda each: _queue(each, user, groups)) for record in records]
 
@@ -111,9 +109,10 @@ def _queue(record: PbsRecord, user: str, groups: Collection[str] | None) -> PbsQ
     values = record.values
     least = _resources(values, "resources_min")
     chunk = _resources(values, "default_chunk")
+    names = (each.partition("@")[0] for each in comma_list(values.get("route_destinations", "")))
     return PbsQueue(
         name=record.id,
-        routes_to=_destinations(values),
+        routes_to=tuple(dict.fromkeys(name for name in names if name)),
         enabled=values.get("enabled") == "True",
         started=values.get("started") == "True",
         priority=whole(values.get("Priority", "0")),
@@ -156,12 +155,6 @@ def _reservation(record: PbsRecord) -> ReservationRow:
         machines="exclhost" in values.get("Resource_List.place", ""),
         reported=True,
     )
-
-
-def _destinations(values: Mapping[str, str]) -> tuple[str, ...]:
-    """The queues of this server that a routing queue leads to: `express,workq@server`."""
-    names = (each.partition("@")[0] for each in comma_list(values.get("route_destinations", "")))
-    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _limits(values: Mapping[str, str], user: str) -> dict[str, float]:

@@ -39,8 +39,7 @@ _WORD = re.compile(r"""(?:[^:"']|"[^"]*"|'[^']*')+""")
 def parse_select(text: str) -> tuple[PbsChunk, ...]:
     """The chunks of `2:ncpus=3:mem=1gb:host=n1+ncpus=4`; without processors a chunk has one, as PBS sets it.
 
-    Raises:
-        ValueError: a number is no number.
+    Raises ValueError: a number is no number.
     """
     return tuple(_chunk(_WORD.findall(part)) for part in _CHUNK.findall(text))
 
@@ -79,8 +78,7 @@ def gpu_type(resources: Mapping[str, str]) -> str:
 
 log = logging.getLogger(__name__)
 
-TAG = "ADAPTOR_TAG"
-"""The variable of a job of ours that holds its tag."""
+TAG = "ADAPTOR_TAG"  # the variable of a job of ours that holds its tag
 _WAITING = re.compile(r"Queued:(\d+)")
 _ENDED = frozenset("FX")
 

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Request
 from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.commands import CommandAnswer
 from backends.pbs.constraints import PbsShape
@@ -14,8 +13,7 @@ from backends.pbs.openpbs.jobs import GPU_TYPES, TAG
 from backends.pbs.rows import Preemption
 from backends.scripts import Submitter, last_line_with
 
-LONGEST_NAME = 230
-"""Characters of a job's name (PBS_MAXJOBNAME)."""
+LONGEST_NAME = 230  # characters of a job's name (PBS_MAXJOBNAME)
 _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "Unknown Host", "pbsconf error")
 """The request did not reach the server."""
 _UNCERTAIN = frozenset({162, 163, 183, 208, 255})
@@ -25,8 +23,7 @@ _UNCERTAIN = frozenset({162, 163, 183, 208, 255})
 def must_be_rerunnable(preemption: Preemption | None) -> bool:
     """Whether a pilot on a donated node yields only by being put back into its queue.
 
-    Raises:
-        SubmitRefused: it would not yield at all.
+    Raises SubmitRefused: it would not yield at all.
     """
     order = "" if preemption is None else preemption.order
     if not order or "D" in order or "S" in order:
@@ -52,8 +49,7 @@ def arguments_of(
 ) -> list[str]:
     """All arguments of qsub.
 
-    Args:
-        type_resource: by which the nodes name the type of their GPUs.
+    `type_resource`: by which the nodes name the type of their GPUs.
 
     bash is the job's program itself, not a script: PBS would hand that to a login shell, which the
     SIGTERM before the end of the job kills, and PBS takes the end of that shell for the end of the job.
@@ -61,20 +57,13 @@ def arguments_of(
     options = ["-f", "-N", order.tag[:LONGEST_NAME], "-v", f"{TAG}={order.tag}"]
     for option, value in (("-q", site.partition), ("-A", site.account)):
         options += [option, value] if value is not None else []
-    for resource in (_select(shape, type_resource), _place(shape), *_walltime(order.request)):
+    least, most = order.request.least, order.request.tr
+    # Fixed, or from the least time on: PBS then starts the job with what the hole holds (shrink-to-fit).
+    walltime = [f"walltime={most}"] if least is None else _from_to(least, most)
+    for resource in (_select(shape, type_resource), _place(shape), *walltime):
         options += ["-l", resource]
-    options += [
-        "-r",
-        "y" if rerunnable else "n",
-        "-m",
-        "n",
-        "-j",
-        "oe",
-        "-o",
-        f"{order.directory}/pbs.out",
-        "-W",
-        "umask=077",
-    ]
+    options += ["-r", "y" if rerunnable else "n", "-m", "n", "-j", "oe"]
+    options += ["-o", f"{order.directory}/pbs.out", "-W", "umask=077"]
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 
@@ -122,11 +111,6 @@ def _place(shape: PbsShape) -> str:
     if shape.whole_nodes:
         return "place=scatter:excl"
     return "place=scatter" if shape.scatter else "place=free"
-
-
-def _walltime(request: Request) -> list[str]:
-    """Fixed, or from the least time on: PBS then starts the job with what the hole holds (shrink-to-fit)."""
-    return [f"walltime={request.tr}"] if request.least is None else _from_to(request.least, request.tr)
 
 
 def _from_to(least: int, most: int) -> list[str]:

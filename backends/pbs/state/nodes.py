@@ -21,8 +21,7 @@ def machines_of(nodes: Iterable[PbsNode], ours: Collection[str] | None = None) -
 
     While some vnodes of a machine are out of service it is as large as the rest.
 
-    Args:
-        ours: the machines that the site's requests may use; None: all.
+    `ours`: the machines that the site's requests may use; None: all.
     """
     machines: dict[str, list[PbsNode]] = {}
     for node in nodes:
@@ -35,29 +34,29 @@ def _machine(host: str, vnodes: Sequence[PbsNode], ours: bool) -> Node:
     serving = [each for each in vnodes if each.in_service]
     in_service = any(each.processors for each in serving)
     those = serving if in_service else vnodes
-    told = [node.memory for node in those if node.memory is not None]
+    found: Counter[str] = Counter()
+    for node in those:
+        found[node.gpu_type] += node.gpus
     return Node(
         name=host,
         processors=sum(each.processors for each in those),
-        memory=(sum(told) if told else None),
-        gpus=_gpus(those),
+        memory=memory_of(those),
+        gpus=tuple(sorted((type, count) for type, count in found.items() if count > 0)),
         in_service=in_service,
         ours=ours,
     )
 
 
-def _gpus(vnodes: Iterable[PbsNode]) -> Gpus:
-    found: Counter[str] = Counter()
-    for node in vnodes:
-        found[node.gpu_type] += node.gpus
-    return tuple(sorted((type, count) for type, count in found.items() if count > 0))
+def memory_of(vnodes: Iterable[PbsNode]) -> int | None:
+    """Bytes of all together, where any tells."""
+    told = [node.memory for node in vnodes if node.memory is not None]
+    return sum(told) if told else None
 
 
 def misfit(shape: PbsShape, machines: Iterable[Node], queue: str) -> str:
     """Why a request of this shape would never start, even with all nodes idle; empty where it would.
 
-    Args:
-        machines: of `queue`; without any, nothing is known.
+    `machines`: of `queue`; without any, nothing is known.
     """
     ours = [node for node in machines if node.ours]
     if not ours or shape.node:
@@ -88,10 +87,8 @@ class QueueNodes(SiteNodes, frozen=True, kw_only=True):
     """The nodes that a queue uses; those where only jobs of related queues run are listed, and not ours."""
 
     queue: PbsQueue
-    total: int
-    """Processors of all its nodes, in service or not."""
-    exclusive: bool
-    """Whether jobs get whole nodes only."""
+    total: int  # processors of all its nodes, in service or not
+    exclusive: bool  # whether jobs get whole nodes only
     traits: dict[tuple[str, str], frozenset[str]]
     """The machines on which a resource has a value (see `PbsNode.traits`)."""
 
@@ -107,11 +104,9 @@ def find_site(
 
     A reservation's queue uses what is set aside for it.
 
-    Args:
-        wants: what the site's own requests ask of their nodes (`backends.pbs.constraints`).
+    `wants`: what the site's own requests ask of their nodes (`backends.pbs.constraints`).
 
-    Raises:
-        SchedulerError: there is no such queue.
+    Raises SchedulerError: there is no such queue.
     """
     queue = find_queue(queues, name)
     reserved = any(each.queue == queue.name for each in reservations)
@@ -221,8 +216,7 @@ def execution_queues(queue: PbsQueue, queues: Mapping[str, PbsQueue]) -> list[Pb
 def serves(node: PbsNode, queue: PbsQueue, owners: Collection[str]) -> bool:
     """Whether jobs of an execution queue may run on a node.
 
-    Args:
-        owners: the queues that have nodes of their own, and use no others.
+    `owners`: the queues that have nodes of their own, and use no others.
     """
     if node.queue is not None or queue.name in owners:
         return node.queue == queue.name

@@ -24,12 +24,9 @@ from backends.scripts import with_prologue
 
 log = logging.getLogger(__name__)
 
-_BATCH = 50
-"""Notes of old agents that are removed at a time, at least."""
-_STALE = 3600.0
-"""Seconds after which an order that no node has carried out is withdrawn."""
-_SLACK = 5.0
-"""Seconds for reaching a node, besides the time that ending an agent takes."""
+_BATCH = 50  # notes of old agents that are removed at a time, at least
+_STALE = 3600.0  # seconds after which an order that no node has carried out is withdrawn
+_SLACK = 5.0  # seconds for reaching a node, besides the time that ending an agent takes
 
 
 class Agents:
@@ -57,10 +54,8 @@ class Agents:
         self._starting = Commands(dict, site.command_timeout, machine)
         patience = max(float(site.command_timeout), float(donation.reclaim_timeout) + _SLACK)
         self._ending = Commands(dict, patience, machine)
-        self._lost: dict[str, AgentEnd] = {}
-        """By tag: agents that were not found."""
-        self._reported: set[str] = set()
-        """Tags of agents whose end was reported."""
+        self._lost: dict[str, AgentEnd] = {}  # by tag: agents that were not found
+        self._reported: set[str] = set()  # tags of agents whose end was reported
         self._open: dict[str, float] = {}
         """By tag: since when an order is known that no node has carried out, monotonic seconds."""
 
@@ -88,15 +83,16 @@ class Agents:
         return agent_id(order.node, order.tag)
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """The agents with these ids, and all whose tag starts with `tag_prefix`.
-
-        Raises SchedulerError.
-        """
+        """The agents with these ids, and all whose tag starts with `tag_prefix`. Raises SchedulerError."""
         wanted = set(ids)
         chosen = [each for each in self._all() if each.id in wanted or each.tag.startswith(tag_prefix)]
         ended = {each.tag: each.id for each in chosen if each.end is not None}
         # A client that got the report of an end and no longer asks for it has taken it over.
-        self._forget_old([tag for tag, id in ended.items() if tag in self._reported and id not in wanted])
+        tags = [tag for tag, id in ended.items() if tag in self._reported and id not in wanted]
+        if len(tags) >= _BATCH:
+            self._notes.forget(tags)
+            for tag in tags:
+                self._lost.pop(tag, None)
         self._reported = set(ended)
         return chosen
 
@@ -112,25 +108,15 @@ class Agents:
                 list(pool.map(self._end, wanted))
 
     def _all(self) -> list[JobReport]:
+        entries, moment = self._notes.entries(), time.monotonic()
+        waiting = [each.ordered.tag for each in entries if each.start is None and each.end is None]
+        self._open = {tag: self._open.get(tag, moment) for tag in waiting}
+        # Otherwise the order of a node that was never reached would stay.
+        if stale := [tag for tag, since in self._open.items() if moment - since > _STALE]:
+            self._notes.forget(stale)
         now = time.time()
-        entries = self._notes.entries()
-        self._forget_open([each.ordered.tag for each in entries if each.start is None and each.end is None])
         reports = (report(each, self._lost.get(each.ordered.tag), now) for each in entries)
         return [each for each in reports if each is not None]
-
-    def _forget_open(self, tags: list[str]) -> None:
-        """Otherwise the order of a node that was never reached would stay."""
-        now = time.monotonic()
-        self._open = {tag: self._open.get(tag, now) for tag in tags}
-        stale = [tag for tag, since in self._open.items() if now - since > _STALE]
-        if stale:
-            self._notes.forget(stale)
-
-    def _forget_old(self, tags: list[str]) -> None:
-        if len(tags) >= _BATCH:
-            self._notes.forget(tags)
-            for tag in tags:
-                self._lost.pop(tag, None)
 
     def _write(self, order: PilotOrder) -> Path:
         worker, environment = with_prologue(order, self._prologue, self._machine.write_private)
@@ -169,16 +155,14 @@ class Agents:
         return f"nothing of it was left on {node}" if NOTHING in answer.output else ""
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
-"""Means the same to every program and every shell."""
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")  # means the same to every program and every shell
 
 
 def command_on(launcher: Sequence[str], node: str, words: Sequence[str]) -> list[str]:
     """`words` behind the site's launcher; themselves where it has none.
 
-    Raises:
-        SchedulerError: the node has no name that we trust in a command, or a word would mean something
-            else to the shell of a node (ssh hands all words to one).
+    Raises SchedulerError: the node has no name that we trust in a command, or a word would mean something
+    else to the shell of a node (ssh hands all words to one).
     """
     try:
         check_name(node)

@@ -42,8 +42,6 @@ class OpenFolder:
 
 
 class UserFolder(OpenFolder):
-    """The folder of one user of the node."""
-
     def __init__(self, handle: int, uid: int) -> None:
         """`handle`: of the folder, which belongs to user `uid` alone."""
         super().__init__(handle)
@@ -60,11 +58,7 @@ class UserFolder(OpenFolder):
         return True
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """None: there is no such file.
-
-        Raises:
-            ValueError: it is damaged, or no file of this user.
-        """
+        """None: there is no such file. Raises ValueError: it is damaged, or no file of this user."""
         try:
             handle = open_ours(name, folder=self._handle, owner=self._uid)
         except FileNotFoundError:
@@ -144,8 +138,7 @@ class RuntimeFolder(OpenFolder):
 def own_folder(path: str) -> tuple[RuntimeFolder, UserFolder]:
     """The runtime folder and this user's folder in it; makes them (0755) if they are missing.
 
-    Raises:
-        UnsafeError: other users could change their content, or they cannot be made.
+    Raises UnsafeError: other users could change their content, or they cannot be made.
     """
     uid = os.geteuid()
     runtime = _made(path)

@@ -20,32 +20,20 @@ from typing import NamedTuple
 
 from adaptor.processes.environment import LOOKING, capabilities
 from adaptor.processes.identity import start_ticks
+from adaptor_donation_agents import records
 from adaptor_donation_agents.folders import ROOT, RuntimeFolder, open_runtime
 from adaptor_donation_agents.free_user import EndTimes, free, name_of
-from adaptor_donation_agents.records import (
-    NOTHING,
-    EndRequest,
-    close,
-    lock_file,
-    marker,
-    note_end,
-    requested_end,
-    use_file,
-)
 
-_SOFT = 0.6
-"""The part of the time limit after which processes are killed."""
+_SOFT = 0.6  # the part of the time limit after which processes are killed
 _HARD = 0.85
 """The part of it after which nothing waits for their deaths: a last look and the answer need time, too."""
-_LONGEST = 60
-"""Seconds for writing an end note after the node is free."""
+_LONGEST = 60  # seconds for writing an end note after the node is free
 _NOBODY = 65534
 _NO_USER = 2**32 - 3
 """The real and the saved user. The user that this process becomes could end or stop it if they were his."""
 _PR_SET_DUMPABLE = 4
 _PR_SET_KEEPCAPS = 8
-_VERSION = 0x20080522
-"""Of capset(2) with 64 capabilities."""
+_VERSION = 0x20080522  # of capset(2) with 64 capabilities
 
 
 class _Answer(NamedTuple):
@@ -61,12 +49,9 @@ class Reclaim(NamedTuple):
 
     runtime: str
     node: str
-    cause: str
-    """`RECLAIMED` or `CANCELLED` of `use.py`."""
-    job: str
-    """The local job that needs the node; may be empty."""
-    tag: str
-    """The only use to end, one of this user; empty: all on the node."""
+    cause: str  # `RECLAIMED` or `CANCELLED` of `use.py`
+    job: str  # the local job that needs the node; may be empty
+    tag: str  # the only use to end, one of this user; empty: all on the node
 
 
 def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], list[str]]:
@@ -74,8 +59,7 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
 
     `began`: monotonic seconds.
 
-    Raises:
-        UnsafeError, OSError: the runtime folder cannot be read.
+    Raises UnsafeError, OSError: the runtime folder cannot be read.
     """
     node = wanted.node
     limits = EndTimes(began + _SOFT * timeout, began + _HARD * timeout)
@@ -85,7 +69,7 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
     try:
         runtime = open_runtime(wanted.runtime)
     except FileNotFoundError:
-        return [f"{node}: {NOTHING}"], []
+        return [f"{node}: {records.NOTHING}"], []
     with runtime:
         pipes = {_start(runtime, uid, wanted, since, limits): uid for uid in _users(runtime, wanted)}
     answers, problems = _collect(pipes, began + timeout)
@@ -93,7 +77,7 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
     lines = [f"{node}: freed of {name_of(each.tag)} in {took:.2f} s" for each in answers if each.free]
     problems = [problem for each in answers for problem in each.problems] + problems
     if not lines and not problems:
-        lines = [f"{node}: {NOTHING}"]
+        lines = [f"{node}: {records.NOTHING}"]
     return lines, [f"{node}: {problem}" for problem in problems]
 
 
@@ -109,7 +93,7 @@ def _has_used(runtime: RuntimeFolder, uid: int, node: str) -> bool:
     if folder is None:
         return False
     with folder:
-        return folder.has(use_file(node)) or folder.has(lock_file(node))
+        return folder.has(records.use_file(node)) or folder.has(records.lock_file(node))
 
 
 def _start(runtime: RuntimeFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes) -> int:
@@ -138,15 +122,18 @@ def _free(
         _answer(writer, None)
         return
     node = wanted.node
-    request = EndRequest(tag=wanted.tag, cause=wanted.cause, job=wanted.job, since=since)
-    freed = free(folder, marker(wanted.runtime, uid, node), node, request, limits)
+    request = records.EndRequest(tag=wanted.tag, cause=wanted.cause, job=wanted.job, since=since)
+    freed = free(folder, records.marker(wanted.runtime, uid, node), node, request, limits)
     stop_looking()
     # The node is free now: the prolog need not wait for the end note.
     _answer(writer, freed and _Answer(freed.tag, freed.free, list(freed.problems)))
     if freed is not None and freed.unclosed is not None:
-        end = requested_end(request)
+        end = records.requested_end(request)
         # While it is not certain that all of it has left, the record makes the next prolog look again.
-        close(folder, node, freed.unclosed, end) if freed.free else note_end(freed.unclosed, end)
+        if freed.free:
+            records.close(folder, node, freed.unclosed, end)
+        else:
+            records.note_end(freed.unclosed, end)
 
 
 def _answer(writer: int, answer: _Answer | None) -> None:

@@ -20,17 +20,14 @@ _KEEPER = b"adaptor_donation_agents.keeper"
 class EndTimes(NamedTuple):
     """Monotonic seconds."""
 
-    soft: float
-    """From then on, processes are killed."""
-    hard: float
-    """From then on, nothing waits for them."""
+    soft: float  # from then on, processes are killed
+    hard: float  # from then on, nothing waits for them
 
 
 class Freed(NamedTuple):
     """The outcome for one use."""
 
-    tag: str
-    """Empty: its record was damaged."""
+    tag: str  # empty: its record was damaged
     free: bool
     """Whether nothing of it lives. Everything of the user was examined, unless its keeper ended it."""
     problems: tuple[str, ...]
@@ -43,8 +40,7 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
 
     Asks the keeper first. If it is gone, stopped or slow, finds and kills all processes of the use.
 
-    Args:
-        sign: the marker of its processes.
+    `sign`: the marker of its processes.
     """
     use, recorded = _recorded(folder, node)
     if request["tag"] and (use is None or use["tag"] != request["tag"]):

@@ -16,8 +16,6 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 class Script(NamedTuple):
-    """One file."""
-
     name: str
     text: str
     mode: int = 0o755
@@ -29,18 +27,15 @@ class Hooks(NamedTuple):
     scripts: tuple[Script, ...]
     instructions: tuple[str, ...]
     """For the administrator, line by line; `{folder}` stands for where the scripts lie."""
-    folder: str
-    """Where they usually lie."""
+    folder: str  # where they usually lie
 
 
 class HookOptions(NamedTuple):
     """What all hooks are made from."""
 
     site: str
-    python: str
-    """The interpreter on the nodes, absolute."""
-    user: int
-    """Who uses the donated nodes, by number."""
+    python: str  # the interpreter on the nodes, absolute
+    user: int  # who uses the donated nodes, by number
     donation: DonationConfig
 
     @property
@@ -60,15 +55,22 @@ class HookOptions(NamedTuple):
 
 
 def make_hooks(site: SiteConfig, wanted: HookOptions) -> Hooks:
-    """The hooks of the site's scheduler.
-
-    Raises:
-        UsageError: there are none for it.
-    """
+    """The hooks of the site's scheduler. Raises UsageError: there are none for it."""
     if site.backend == "slurm":
         return _shell_hooks(_SLURM, wanted)
     if site.backend == "pbs":
-        return _shell_hooks(_TORQUE, wanted) if site.dialect == "torque" else _openpbs_hook(wanted)
+        if site.dialect == "torque":
+            return _shell_hooks(_TORQUE, wanted)
+        text = fill(
+            _TEMPLATES / "openpbs.template",
+            site=wanted.site,
+            python=repr(wanted.python),
+            options=", ".join(map(repr, wanted.options)),
+            bound=str(wanted.bound),
+        )
+        instructions = _OPENPBS.replace("@@alarm", str(wanted.bound + 4))
+        # One hook for both events.
+        return Hooks((Script("adaptor_reclaim.py", text, 0o644),), tuple(instructions.splitlines()), ".")
     raise UsageError(
         f"there are no hooks for the backend {site.backend}; let its prolog run "
         "`adaptor reclaim NODE --job ID` on each node, and its epilog the same with --offer"
@@ -80,12 +82,9 @@ class _Shell(NamedTuple):
 
     before: str
     after: str
-    where: str
-    """What runs both."""
-    node: str
-    """The node's name, in shell."""
-    job: str
-    """The job's id, in shell."""
+    where: str  # what runs both
+    node: str  # the node's name, in shell
+    job: str  # the job's id, in shell
     folder: str
     instructions: str
 
@@ -149,16 +148,3 @@ def _shell_hooks(kind: _Shell, wanted: HookOptions) -> Hooks:
         scripts.append(Script(f"adaptor-{name}", text))
     instructions = kind.instructions.replace("@@bound", str(wanted.bound))
     return Hooks(tuple(scripts), tuple(instructions.splitlines()), kind.folder)
-
-
-def _openpbs_hook(wanted: HookOptions) -> Hooks:
-    """One hook for both events."""
-    text = fill(
-        _TEMPLATES / "openpbs.template",
-        site=wanted.site,
-        python=repr(wanted.python),
-        options=", ".join(map(repr, wanted.options)),
-        bound=str(wanted.bound),
-    )
-    instructions = _OPENPBS.replace("@@alarm", str(wanted.bound + 4))
-    return Hooks((Script("adaptor_reclaim.py", text, 0o644),), tuple(instructions.splitlines()), ".")

@@ -169,8 +169,7 @@ for line in open("/proc/self/maps"): print(line.split(None, 5)[5].strip() if lin
 """Names what an interpreter runs for a hook: itself, its libraries, each module that is imported at once, and
 the folders in which it may look for others; its `.pth` files hold code."""
 _TREE = "all of "
-_TIMEOUT = 30
-"""Seconds."""
+_TIMEOUT = 30  # seconds
 _SHOWN = 5
 _ASIDE = {"site-packages", "dist-packages", "test"}
 """Folders in that of the standard library; what hooks use of the packages in them is named apart."""
@@ -179,8 +178,7 @@ _ASIDE = {"site-packages", "dist-packages", "test"}
 def changeable_by_others(interpreter: str) -> list[str]:
     """What of an interpreter, its libraries and this package not only root can change, a phrase each.
 
-    Raises:
-        AdaptorError: it does not run, or does not have this package.
+    Raises AdaptorError: it does not run, or does not have this package.
     """
     found = _problems([interpreter])
     if not (found and os.geteuid() == 0):  # else root would already run here what it is warned of

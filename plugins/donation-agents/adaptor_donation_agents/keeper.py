@@ -16,18 +16,10 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from adaptor.processes import supervisor
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import own_identity
 from adaptor.processes.notes import END, START, note_path, write_once, write_patiently
-from adaptor.processes.supervisor import (
-    SIGNALS,
-    TOLD,
-    WALLTIME,
-    SayToParent,
-    in_background,
-    redirect_output,
-    run,
-)
 from adaptor.processes.trees import end_trees
 from adaptor_donation_agents.folders import UnsafeError, UserFolder, own_folder
 from adaptor_donation_agents.marks import taken_by
@@ -50,8 +42,7 @@ from adaptor_donation_agents.records import (
 _CLAIMED = "claimed "
 _NICENESS = 10
 """The node's own services come first. Not 19: a killed process needs a processor to die."""
-_FIRST_TO_GO = b"1000"
-"""The OOM score: the kernel kills the worker and its tasks first if memory is short."""
+_FIRST_TO_GO = b"1000"  # the OOM score: the kernel kills the worker and its tasks first if memory is short
 _OF_SCHEDULERS = ("ADAPTOR_", "SLURM", "SRUN_", "PBS_", "PMI_", "PMIX_")
 """Prefixes of a job's variables: the launcher may run inside a job, and a donated node is part of none."""
 
@@ -69,14 +60,14 @@ class Claim(NamedTuple):
 
 
 def main(arguments: list[str]) -> int:
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, supervisor.SIGNALS)
     try:
         path = Path(arguments[0])
         order = read_order(path)
     except (IndexError, OSError, ValueError) as error:
         sys.stderr.write(f"the order cannot be read: {error} (do the nodes share its folder?)\n")
         return REFUSED
-    answer = in_background(lambda answer: _use_node(order, path.parent, answer))
+    answer = supervisor.in_background(lambda answer: _use_node(order, path.parent, answer))
     if answer.startswith(_CLAIMED):
         print(answer)
         return 0
@@ -84,7 +75,7 @@ def main(arguments: list[str]) -> int:
     return REFUSED if answer else 1
 
 
-def _use_node(order: Order, notes: Path, answer: SayToParent) -> None:
+def _use_node(order: Order, notes: Path, answer: supervisor.SayToParent) -> None:
     started = time.time()
     try:
         claimed = claim(order, notes, started)
@@ -104,7 +95,7 @@ def _run_worker(order: Order, claimed: Claim, started: float) -> dict[str, Any]:
     deadline = time.monotonic() + order["tr"]
     output = Path(order["directory"], f"agent-{order['node']}.out")
     try:
-        redirect_output(output)
+        supervisor.redirect_output(output)
     except OSError as error:
         return end("failed", f"its folder cannot be written: {error}")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OF_SCHEDULERS)}
@@ -116,7 +107,7 @@ def _run_worker(order: Order, claimed: Claim, started: float) -> dict[str, Any]:
         "ADAPTOR_NODE": order["node"],
         MARKER: claimed.marker,
     }
-    code, cause = run(
+    code, cause = supervisor.run(
         order["worker"],
         environment,
         order["directory"],
@@ -127,9 +118,9 @@ def _run_worker(order: Order, claimed: Claim, started: float) -> dict[str, Any]:
     request = read_end_request(claimed.folder, order["node"], order["tag"])
     if request is not None:
         return requested_end(request)
-    if cause == WALLTIME:
+    if cause == supervisor.WALLTIME:
         return end("walltime", f"its time limit of {order['tr']} s", exit_code=code)
-    if cause == TOLD:
+    if cause == supervisor.TOLD:
         return end("preempted", "its agent got SIGTERM", exit_code=code)
     if code == 0:
         return end("completed", exit_code=code)

@@ -48,11 +48,10 @@ def taken_by(runtime: RuntimeFolder, own: UserFolder, node: str) -> str:
 def take_node(path: str, node: str, job: str, users: Sequence[int]) -> list[str]:
     """Mark the node as taken by a local job. Returns what went wrong, in sentences.
 
-    Args:
-        users: who may use the node; root makes their folders in a runtime folder of its own.
+    `users`: who may use the node; root makes their folders in a runtime folder of its own.
     """
     try:
-        runtime, folder = _folder(path)
+        runtime, folder = folder_of_root(path) if os.geteuid() == ROOT else own_folder(path)
         with runtime, folder:
             if os.geteuid() == ROOT and runtime.is_roots:
                 for uid in users:
@@ -66,18 +65,13 @@ def take_node(path: str, node: str, job: str, users: Sequence[int]) -> list[str]
 def offer_node(path: str, node: str, job: str) -> None:
     """Remove this user's mark of a job, or all its marks if `job` is empty.
 
-    Raises:
-        UnsafeError, OSError: the marks cannot be read or removed.
+    Raises UnsafeError, OSError: the marks cannot be read or removed.
     """
     with contextlib.suppress(FileNotFoundError), open_runtime(path) as runtime:
         folder = runtime.user_folder(os.geteuid())
         if folder is not None:
             with folder:
                 unmark(folder, node, job)
-
-
-def _folder(path: str) -> tuple[RuntimeFolder, UserFolder]:
-    return folder_of_root(path) if os.geteuid() == ROOT else own_folder(path)
 
 
 def _jobs(folder: UserFolder, node: str) -> list[str]:

@@ -38,8 +38,6 @@ class AgentStart(msgspec.Struct, frozen=True):
 
 
 class AgentEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How an agent ended."""
-
     ended: float
     state: JobState
     reason: str = ""
@@ -47,8 +45,6 @@ class AgentEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentNotes(msgspec.Struct, frozen=True):
-    """All notes on one agent."""
-
     ordered: Ordered
     start: AgentStart | None
     end: AgentEnd | None
@@ -66,8 +62,7 @@ class Notes:
         self._named = folder
         self._folder: Path | None = None
         self._content: dict[str, bytes] = {}
-        self._entries: dict[str, AgentNotes] = {}
-        """By tag; those that have ended."""
+        self._entries: dict[str, AgentNotes] = {}  # by tag; those that have ended
 
     @property
     def folder(self) -> Path:
@@ -91,7 +86,6 @@ class Notes:
         return [entry for tag in tags if (entry := self._entry(tag)) is not None]
 
     def forget(self, tags: list[str]) -> None:
-        """Remove the notes on these agents."""
         names = [note_path(self.folder, tag, kind).name for tag in tags for kind in (JOB, START, END)]
         self._machine.remove([self.folder / name for name in names])
         for name in names:
@@ -130,8 +124,7 @@ _ENDINGS = (_JOB, f".{START}.json", f".{END}.json")
 def report(entry: AgentNotes, lost: AgentEnd | None, now: float) -> JobReport | None:
     """None: it has not started, and perhaps never will.
 
-    Args:
-        lost: how it ended, by what is known without a note of its keeper.
+    `lost`: how it ended, by what is known without a note of its keeper.
     """
     ordered, end = entry.ordered, entry.end or lost or _overdue(entry, now)
     if entry.start is None and end is None:

@@ -15,10 +15,8 @@ from adaptor.processes.identity import Identity
 from adaptor.processes.notes import END, note_path, read_note, write_once
 from adaptor_donation_agents.folders import UserFolder
 
-REFUSED = 3
-"""Exit code of a keeper that has not claimed its node: nothing runs there, and nothing will."""
-NOTHING = "not in use"
-"""What a reclaim says of a node without a use."""
+REFUSED = 3  # exit code of a keeper that has not claimed its node: nothing runs there, and nothing will
+NOTHING = "not in use"  # what a reclaim says of a node without a use
 RECLAIMED = "reclaimed"
 CANCELLED = "cancelled"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
@@ -45,16 +43,12 @@ class Order(TypedDict):
     tag: str
     node: str
     p: int
-    tr: int
-    """Seconds."""
-    grace: float
-    """Seconds between SIGTERM and SIGKILL when the use ends."""
+    tr: int  # seconds
+    grace: float  # seconds between SIGTERM and SIGKILL when the use ends
     worker: list[str]
     environment: dict[str, str]
-    directory: str
-    """The pilot's own folder."""
-    runtime: str
-    """The runtime folder of this node, for `adaptor reclaim`."""
+    directory: str  # the pilot's own folder
+    runtime: str  # the runtime folder of this node, for `adaptor reclaim`
 
 
 def read_order(path: Path) -> Order:
@@ -77,22 +71,17 @@ class UseRecord(TypedDict):
 
     tag: str
     keeper: Identity
-    notes: str
-    """The folder of its notes."""
+    notes: str  # the folder of its notes
     since: float
 
 
 class EndRequest(TypedDict):
     """`end@<node>`: a request to end a use."""
 
-    tag: str
-    """The use that is to end; empty: any on the node."""
-    cause: str
-    """RECLAIMED or CANCELLED."""
-    job: str
-    """The local job that needs the node; may be empty."""
-    since: float
-    """Epoch seconds of the request."""
+    tag: str  # the use that is to end; empty: any on the node
+    cause: str  # RECLAIMED or CANCELLED
+    job: str  # the local job that needs the node; may be empty
+    since: float  # epoch seconds of the request
 
 
 def use_file(node: str) -> str:

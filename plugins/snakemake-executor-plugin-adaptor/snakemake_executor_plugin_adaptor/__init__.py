@@ -22,8 +22,7 @@ class ExecutorSettings(ExecutorSettingsBase):
     """
 
     site: Optional[str] = field(
-        default=None,
-        metadata={"help": "Sites that may run the jobs, separated by commas (default: any)."},
+        default=None, metadata={"help": "Sites that may run the jobs, separated by commas (default: any)."}
     )
     name: Optional[str] = field(
         default=None,

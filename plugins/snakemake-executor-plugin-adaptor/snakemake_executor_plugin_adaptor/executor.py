@@ -35,8 +35,7 @@ class BagKey(NamedTuple):
 
     rule: str
     threads: int
-    resources: tuple[tuple[str, Any], ...]
-    """Of those that the bag takes into account, sorted."""
+    resources: tuple[tuple[str, Any], ...]  # of those that the bag takes into account, sorted
 
 
 def key_of(job: JobExecutorInterface) -> BagKey:
@@ -49,8 +48,7 @@ def key_of(job: JobExecutorInterface) -> BagKey:
 def spec_of(key: BagKey, common: BagSpec) -> BagSpec:
     """The bag of such jobs; `common`: what all bags of a workflow share.
 
-    Raises:
-        ValueError: the resources are none that a task can have.
+    Raises ValueError: the resources are none that a task can have.
     """
     resources = dict(key.resources)
     # `gpu` as Snakemake's own plugins name it, or `gpus`.
@@ -91,13 +89,10 @@ def log_files(output: str, place: tuple[int, int], attempt: int) -> list[Path]:
     return [folder / output_name(task, attempt, stream) for stream in ("stderr", "stdout")]
 
 
-POLL = 2.0
-"""Seconds that one question for events waits; a new bag counts from the next one on."""
-IDLE = 0.2
-"""Seconds between looks for jobs, while none runs."""
+POLL = 2.0  # seconds that one question for events waits; a new bag counts from the next one on
+IDLE = 0.2  # seconds between looks for jobs, while none runs
 
-TaskPlace = tuple[int, int]
-"""A bag and a task in it."""
+TaskPlace = tuple[int, int]  # a bag and a task in it
 
 
 class Executor(RemoteExecutor):
@@ -121,12 +116,9 @@ class Executor(RemoteExecutor):
         self._keep_logs = settings.keep_logs
         self._client = Client(start=lambda: ensure_daemon(None, sites=self._common.sites))
         self._bags: dict[BagKey, int] = {}
-        self._heard: dict[int, int] = {}
-        """By bag, the last event received."""
-        self._told: dict[int, str] = {}
-        """By bag, what was logged of requests that fail."""
-        self._ended: dict[TaskPlace, TaskEvent] = {}
-        """Of jobs whose end is not reported yet."""
+        self._heard: dict[int, int] = {}  # by bag, the last event received
+        self._told: dict[int, str] = {}  # by bag, what was logged of requests that fail
+        self._ended: dict[TaskPlace, TaskEvent] = {}  # of jobs whose end is not reported yet
         self._lock = threading.Lock()
 
     # --- jobs that are ready -------------------------------------------------------------------
@@ -200,15 +192,11 @@ class Executor(RemoteExecutor):
             with self._lock:
                 self._heard[told.bag] = told.last
         if not any(told.tasks for told in told_bags):
-            self._tell_held_off(bags)
-
-    def _tell_held_off(self, bags: Iterable[int]) -> None:
-        """Warn of bags for which requests fail, such as those that the scheduler refuses."""
-        for view in self._client.ask(GetBags(",".join(map(str, bags)))).bags:
-            if view.held_off != self._told.get(view.id, ""):
-                self._told[view.id] = view.held_off
-                if view.held_off:
-                    self.logger.warning(f"bag {view.id} gets no pilot now: {view.held_off}")
+            for view in self._client.ask(GetBags(",".join(map(str, bags)))).bags:
+                if view.held_off != self._told.get(view.id, ""):
+                    self._told[view.id] = view.held_off
+                    if view.held_off:
+                        self.logger.warning(f"bag {view.id} gets no pilot now: {view.held_off}")
 
     def _report(self, job: SubmittedJobInfo, event: TaskEvent) -> None:
         logs = log_files(self._common.output, _place(job), event.attempt)

@@ -14,7 +14,7 @@ from adaptor.resources import Node
 from adaptor_torque import parse
 from adaptor_torque.parse import TAG
 from backends.base import PilotOrder, SchedulerError
-from backends.commands import CommandAnswer, Commands, chunks
+from backends.commands import CommandAnswer, Commands, chunks, only_says
 from backends.pbs.constraints import HOST, PbsShape
 from backends.pbs.dialect import SLOT_MARGIN, TIME_RESOLUTION, PbsDialect
 from backends.pbs.fields import number_of
@@ -22,8 +22,7 @@ from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.state.nodes import machines_of
 from backends.scripts import Submitter, last_line_with
 
-LOG = "pbs-pilot.out"
-"""In the pilot's folder: what the script prints, and Torque about it."""
+LOG = "pbs-pilot.out"  # in the pilot's folder: what the script prints, and Torque about it
 _LONGEST_NAME = 15
 _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "cannot be loaded", "trqauthd")
 """The request did not reach pbs_server."""
@@ -33,11 +32,7 @@ _SAID_NO = ("submit error", "administratively rejected", "illegal", "usage:", "c
 def arguments_of(
     order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path, per_node: int
 ) -> list[str]:
-    """All arguments of qsub.
-
-    Args:
-        per_node: chunks that the usual node holds.
-    """
+    """All arguments of qsub. `per_node`: chunks that the usual node holds."""
     options = [
         *("-N", short_name(order.tag)),
         *("-S", "/bin/bash"),  # not whatever the user's login shell is
@@ -118,8 +113,7 @@ class Torque(PbsDialect):
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._machines: tuple[Node, ...] | None = None
-        """As they were when they were last asked."""
+        self._machines: tuple[Node, ...] | None = None  # as they were when they were last asked
         self._foreign: frozenset[str] = frozenset()
         """Ids of our user's jobs that were seen and that the caller did not care for."""
 
@@ -153,37 +147,27 @@ class Torque(PbsDialect):
         return state_of(job)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: PbsShape, script: Path) -> list[str]:
-        return arguments_of(order, site, shape, script, self._chunks_per_node(shape))
+        if self._machines is None:
+            self.nodes()
+        held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.part)))
+        return arguments_of(order, site, shape, script, held.most_common(1)[0][0] if held else 1)
 
     def accepted_id(self, answer: CommandAnswer) -> str:
         return accepted_id(answer)
 
     def is_over(self, answer: CommandAnswer) -> bool:
-        return bool(answer.errors.strip()) and _only_over(answer)
+        return only_says(answer.errors, _OVER)
 
     def _printed(self, *arguments: str) -> str:
         """What qstat printed; jobs that are gone are no error."""
         answer = self._commands.run("qstat", *arguments)
-        if answer.status not in (0, _UNKNOWN_JOB) or (answer.status and not _only_over(answer)):
+        only_gone = not answer.errors.strip() or only_says(answer.errors, _OVER)
+        if answer.status and not (answer.status == _UNKNOWN_JOB and only_gone):
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
         return answer.output
 
-    def _chunks_per_node(self, shape: PbsShape) -> int:
-        """As many as most of the nodes hold that hold any."""
-        if self._machines is None:
-            self.nodes()
-        held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.part)))
-        return held.most_common(1)[0][0] if held else 1
 
-
-def _only_over(answer: CommandAnswer) -> bool:
-    """Whether all that a command complains of are jobs that are gone."""
-    lines = (line for line in answer.errors.splitlines() if line.strip())
-    return all(any(words in line for words in _OVER) for line in lines)
-
-
-TOLD = 143
-"""The exit status of our own script after an order to end: 128 + SIGTERM, as the shell would say."""
+TOLD = 143  # the exit status of our own script after an order to end: 128 + SIGTERM, as the shell would say
 
 _LETTERS = {
     "Q": JobState.QUEUED,
@@ -194,10 +178,9 @@ _LETTERS = {
     "S": JobState.RUNNING,
     "E": JobState.RUNNING,
 }
-"""pbs_job_attributes(7B), `job_state`; C is judged by `_ended`."""
+"""pbs_job_attributes(7B), `job_state`; C is judged by `state_of`."""
 
-_OVER_WALLTIME = -11
-"""JOB_EXEC_OVERLIMIT_WT (Torque 6); older ones only signal the job."""
+_OVER_WALLTIME = -11  # JOB_EXEC_OVERLIMIT_WT (Torque 6); older ones only signal the job
 _NODE_FAILED = range(-6, -3)
 """JOB_EXEC_INITABT to JOB_EXEC_INITRMG: the node's daemon was restarted and found the job there."""
 _SIGNALLED = frozenset({TOLD, 256 + 15, 256 + 9})
@@ -210,10 +193,6 @@ def state_of(job: PbsJob) -> JobState:
     """Torque's states; of Slurm's wrapper those that it has."""
     if job.state != "C":
         return _LETTERS.get(job.state, JobState.UNKNOWN)
-    return _ended(job)
-
-
-def _ended(job: PbsJob) -> JobState:
     status = job.exit_status
     if job.start is None and not job.nodes and (status is None or status in _SIGNALLED or status == 0):
         return JobState.CANCELLED  # deleted while it waited

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from backends.base import SchedulerError
 from backends.numbers import clock_seconds, finite, whole
@@ -23,8 +23,7 @@ from backends.observed.rows import Amounts
 from backends.pbs.fields import PbsRecord, amounts_of, parse_long, parse_size, parse_time, variables
 from backends.pbs.rows import WAITING, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
 
-_PROPERTY = "neednodes"
-"""The resource under which nodes have their properties."""
+_PROPERTY = "neednodes"  # the resource under which nodes have their properties
 _GPU_MODES = frozenset(
     {"default", "exclusive", "exclusive_process", "exclusive_thread", "reseterr", "shared"}
 )
@@ -160,7 +159,9 @@ def job(record: PbsRecord) -> PbsJob:
         processors=sum(each.processors for each in held.values()) or processors,
         node_count=len(held) or nodes,
         exclusive=(values.get("node_exclusive", "").lower() == "true" or access in _WHOLE_NODES),
-        chunks=tuple(_with_memory(chunk, memory) for chunk in asked),
+        chunks=tuple(
+            replace(chunk, each=replace(chunk.each, memory=chunk.each.processors * memory)) for chunk in asked
+        ),
         limit=math.inf if walltime is None else clock_seconds(walltime),
         used=_maybe(clock_seconds, values.get("resources_used.walltime")),
         submitted=_maybe(parse_time, values.get("etime", values.get("qtime"))),
@@ -258,11 +259,6 @@ def _memory_of_processor(values: Mapping[str, str], processors: int) -> int:
     if "Resource_List.pmem" in values:
         return parse_size(values["Resource_List.pmem"])
     return parse_size(values.get("Resource_List.mem", "0")) // max(1, processors)
-
-
-def _with_memory(chunk: PbsChunk, of_processor: int) -> PbsChunk:
-    each = msgspec.structs.replace(chunk.each, memory=chunk.each.processors * of_processor)
-    return msgspec.structs.replace(chunk, each=each)
 
 
 def _wanted(values: Mapping[str, str]) -> tuple[int, int]:

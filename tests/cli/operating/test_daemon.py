@@ -70,8 +70,7 @@ def test_a_daemon_that_is_starting_is_waited_for(
     cli: Cli, serve: Serve, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process holds the lock, and nothing listens yet: longer than one that is stopped is waited for."""
-    for module in (asking, daemon_process):
-        monkeypatch.setattr(module, "SETTLING", 0.0)
+    monkeypatch.setattr(asking, "SETTLING", 0.0)
     with subprocess.Popen([sys.executable, "-c", HOLD, str(state)], stdin=-1, stdout=-1) as daemon:
         assert daemon.stdout is not None
         daemon.stdout.readline()
@@ -86,7 +85,7 @@ def test_a_daemon_that_is_starting_is_waited_for(
                     serve({})
                 raise
 
-        monkeypatch.setattr(daemon_process, "ask", look)
+        monkeypatch.setattr(asking, "ask", look)
         outcome = cli("daemon", "start")
         daemon.communicate(b"\n")
     assert outcome.out.startswith("already running: ")

@@ -29,7 +29,7 @@ def daemon(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
     config.write_text(CONFIG)
     process.start(state, str(config))
     monkeypatch.setattr(client, "HANDSHAKE_TIMEOUT", 0.3)
-    monkeypatch.setattr(daemon_process, "SETTLING", 0.3)
+    monkeypatch.setattr(client, "SETTLING", 0.3)
     holder = holder_of(state)
     assert holder is not None
     running = psutil.Process(holder.pid)

@@ -161,7 +161,7 @@ def test_who_follows_bags_asks_once_and_is_told_until_they_have_ended(daemon: Da
     question = api.GetEvents({1: 0}, wait=30, follow=True)
     read = asyncio.Event()
 
-    async def send(_identity: bytes, data: bytes) -> None:
+    def send(_identity: bytes, data: bytes) -> None:
         told.extend(api.decode_answer(question, data))
 
     async def reads(_identity: bytes) -> bool:
@@ -191,7 +191,7 @@ def test_who_follows_bags_asks_once_and_is_told_until_they_have_ended(daemon: Da
 def test_who_has_left_is_not_told_any_more(daemon: Daemon) -> None:
     told: list[bytes] = []
 
-    async def send(_identity: bytes, data: bytes) -> None:
+    def send(_identity: bytes, data: bytes) -> None:
         told.append(data)
 
     async def reads(_identity: bytes) -> bool:

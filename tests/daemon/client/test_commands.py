@@ -66,7 +66,7 @@ def test_a_client_of_another_version_may_ask_what_never_changes(site: FakeSite, 
     running.view.return_value = api.DaemonView(pid=7, host="here", version="1")
     answers: list[bytes] = []
 
-    async def send(_identity: bytes, data: bytes) -> None:
+    def send(_identity: bytes, data: bytes) -> None:
         answers.append(data)
 
     endpoint = ClientEndpoint(running, Mock(), send, Mock())

@@ -21,7 +21,7 @@ from adaptor.config.schema import ChannelConfig, HooksConfig, NotifyConfig
 from adaptor.daemon.notices import NotableEvents
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.errors import UsageError
-from adaptor.journal.notice_rows import begin_notice, due_notices
+from adaptor.journal.notice_rows import due_notices, mark_notice
 from adaptor.journal.recovery import load_bag
 from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.units import Duration
@@ -124,7 +124,7 @@ def test_a_message_that_was_under_way_when_the_daemon_was_killed_is_not_sent_aga
     bag = ended(corner)
     with corner.site.journal.transaction() as db:
         (notice,) = due_notices(db)
-        begin_notice(db, notice)
+        mark_notice(db, notice, "sending")
     left = corner.site.directory / "message.1.json"
     left.write_text("{}")
     corner.restart()

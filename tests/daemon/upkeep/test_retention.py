@@ -14,7 +14,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.errors import UnknownBagError, UsageError
 from adaptor.journal import forgetting
-from adaptor.journal.credits import read_entries
+from adaptor.journal.credits import entries
 from adaptor.journal.pilot_rows import pilot_waits
 from adaptor.journal.queries import answer
 from adaptor.protocol.messages import Ending, Orders, Report, Result
@@ -73,7 +73,7 @@ def test_other_bags_are_told_of_as_before(site: FakeSite) -> None:
     before = [ask(site, question) for question in (api.GetReport(second), api.GetTasks(second))]
     forget(site, first)
     assert [ask(site, question) for question in (api.GetReport(second), api.GetTasks(second))] == before
-    assert told_of(ledger(site)) == told_of(Ledger([*read_entries(site.journal), *prices(site)]))
+    assert told_of(ledger(site)) == told_of(Ledger([*site.journal.read(entries), *prices(site)]))
 
 
 def prices(site: FakeSite) -> list[object]:
@@ -115,7 +115,7 @@ def test_a_late_result_in_a_shared_pilot_leaves_the_part_of_a_forgotten_bag_as_i
     asyncio.run(site.state.core.commit())
     assert ledger(site).of_bag(first) == before
     assert ledger(site).at_site("here").wasted < wasted
-    assert ledger(site).at_site("here") == Ledger(read_entries(site.journal)).at_site("here")
+    assert ledger(site).at_site("here") == Ledger(site.journal.read(entries)).at_site("here")
 
 
 def test_a_bag_that_runs_or_whose_pilot_does_is_refused_and_all_or_none_are_forgotten(site: FakeSite) -> None:
