@@ -12,7 +12,7 @@ import msgspec
 from adaptor.crafting.availability import Schedule, schedule
 from adaptor.crafting.fits import placeable
 from adaptor.crafting.profile import Profile
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import QueueState, RunningJob
 from adaptor.resources import TaskSize
 
 _LEAST = 1.0
@@ -70,11 +70,13 @@ def drawn_jobs(
         else msgspec.structs.replace(job, end=_end(job, queue.now, by_job.get(job.id, shares), since, draw))
         for job in queue.running
     ]
-    pending = [
-        _pending(job, job.id in own, by_job.get(job.id, shares), draw) if is_job(job.id) else job
-        for job in queue.pending
-    ]
-    pending.sort(key=lambda job: starts[job.id])
+    pending = []
+    for job in sorted(queue.pending, key=lambda job: starts[job.id]):
+        if is_job(job.id):
+            whole = job.id in own or math.isinf(job.tr)
+            tr = job.tr if whole else max(_LEAST, draw.choice(by_job.get(job.id, shares)) * job.tr)
+            job = msgspec.structs.replace(job, tr=tr, planned_start=None, parts=())
+        pending.append(job)
     return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
 
 
@@ -116,8 +118,3 @@ def _end(
     first = bisect.bisect_right(shares, ran / limit)
     share = draw.choice(shares[first:]) if first < len(shares) else 1.0
     return now + max(_LEAST, share * limit - ran)
-
-
-def _pending(job: PendingJob, own: bool, shares: Sequence[float], draw: random.Random) -> PendingJob:
-    tr = job.tr if own or math.isinf(job.tr) else max(_LEAST, draw.choice(shares) * job.tr)
-    return msgspec.structs.replace(job, tr=tr, planned_start=None, parts=())

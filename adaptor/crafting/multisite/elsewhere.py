@@ -9,7 +9,7 @@ import msgspec
 from adaptor.crafting.coverage import slots_left
 from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.serving import member_of, pilots_by_demand
-from adaptor.crafting.situation import Demand, Elsewhere, Member, TaskGroup
+from adaptor.crafting.situation import Elsewhere, Member, TaskGroup
 
 
 def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> Sequence[Elsewhere]:
@@ -18,16 +18,11 @@ def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here
     for name, site in sites.items():
         if name != here:
             for index, pilot, member in _members(site, name, groups):
-                if here in groups[index].at:
-                    found[index][pilot] = _seen_from(groups[index].at[here], groups[index].at[name], member)
+                at = groups[index].at
+                if here in at:  # in slots of the speed of this site
+                    slots = member.slots * at[here].runtime / at[name].runtime
+                    found[index][pilot] = member._replace(slots=slots)
     return found
-
-
-def together(one: Elsewhere | None, other: Elsewhere | None) -> Elsewhere | None:
-    """Of tasks that are of one shape here: a pilot counts once."""
-    if one is None or other is None:
-        return None
-    return {**one, **other}
 
 
 def _members(site: SiteStatus, name: str, groups: Sequence[TaskGroup]) -> Iterator[tuple[int, int, Member]]:
@@ -44,8 +39,3 @@ def _members(site: SiteStatus, name: str, groups: Sequence[TaskGroup]) -> Iterat
             wait = max(0.0, planned - view.now) + site.delay(pilot.request.p, view.now)
             slots = slots_left(pilot, demands[place], site.shape(demands[place]).unit)
             yield served[place], pilot.id, member_of(pilot, demands[place], slots, wait, view.now)
-
-
-def _seen_from(here: Demand, there: Demand, member: Member) -> Member:
-    """In slots of the speed of this site."""
-    return member._replace(slots=member.slots * here.runtime / there.runtime)
