@@ -69,7 +69,16 @@ def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
     left = profile.copy()
     chosen = _first_possible(left, work, allowed)
     if chosen:
-        chosen = _exchange_worst(profile.free_slots(), left, work, chosen)
+        worst = _worst(chosen)
+        _give(left, worst)
+        for slot in profile.free_slots():
+            while better := _improvement(slot, left, work, worst):
+                chosen.remove(worst)
+                chosen.append(better)
+                _take(left, better)
+                worst = _worst(chosen)
+                _give(left, worst)
+        chosen = chosen
     return sorted(optimize(chosen, work), key=lambda candidate: (candidate.slot.start, -candidate.throughput))
 
 
@@ -94,26 +103,6 @@ def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
         while len(chosen) < allowed and left.minimum(start, end) >= first.request.p:
             _take(left, first)
             chosen.append(first)
-    return chosen
-
-
-def _exchange_worst(
-    free_slots: list[FreeSlot], left: Profile, work: Work, chosen: list[Candidate]
-) -> list[Candidate]:
-    """Exchange the worst chosen request for one in another slot while that improves the throughput.
-
-    `left` is the profile without the processors of the chosen requests. Every exchange raises the sum
-    of the throughputs, so the loop ends.
-    """
-    worst = _worst(chosen)
-    _give(left, worst)
-    for slot in free_slots:
-        while better := _improvement(slot, left, work, worst):
-            chosen.remove(worst)
-            chosen.append(better)
-            _take(left, better)
-            worst = _worst(chosen)
-            _give(left, worst)
     return chosen
 
 

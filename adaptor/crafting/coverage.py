@@ -86,7 +86,13 @@ class _Assignment:
         """Assign at most `most_rounds` tasks to each slot."""
         for name, view, pilot, slots in self._scene.pilots:
             if pilot.state is PilotState.RUNNING:
-                self._run(name, view, pilot, slots, most_rounds)
+                seconds = max(0.0, time_left(pilot, view.now))
+                left = [seconds / demand.runtime if demand else 0.0 for demand in self._scene.demands[name]]
+                idle = self._fill(1.0, self._held[name], slots)
+                soon = [min(most_rounds, math.floor(each)) for each in left]
+                self._fill(idle, self.waiting, _times(slots, soon))
+                later = [max(0, min(most_rounds, math.ceil(each)) - 1) for each in left]
+                self._fill(1.0 - idle, self.waiting, _times(slots, later))
             else:
                 rounds = [
                     min(most_rounds, max(1, rounds_within(pilot.request.tr, demand.runtime, view.rules.pad)))
@@ -97,17 +103,6 @@ class _Assignment:
                 if self._fill(1.0, self.waiting, _times(slots, rounds)) >= 1.0:
                     self.untouched.append(pilot.id)
         return self
-
-    def _run(
-        self, site: str, view: PlanningView, pilot: PilotView, slots: list[float], most_rounds: float
-    ) -> None:
-        seconds = max(0.0, time_left(pilot, view.now))
-        left = [seconds / demand.runtime if demand else 0.0 for demand in self._scene.demands[site]]
-        idle = self._fill(1.0, self._held[site], slots)
-        soon = [min(most_rounds, math.floor(each)) for each in left]
-        self._fill(idle, self.waiting, _times(slots, soon))
-        later = [max(0, min(most_rounds, math.ceil(each)) - 1) for each in left]
-        self._fill(1.0 - idle, self.waiting, _times(slots, later))
 
     def _fill(self, share: float, open_tasks: list[int], capacities: list[float]) -> float:
         """Assign open tasks to the free share of a pilot; returns the share that stays free.

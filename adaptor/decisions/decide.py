@@ -196,7 +196,13 @@ class _Step:
             self._actions.append(Explain("divided", divided))
         self._reserve(self._snapshot.site, found)
         self._actions.append(found)
-        self._count_hosts(found)
+        # The request is made: the bag may ask for the rest of what A²HA allows.
+        bag = found.demand.bag
+        pace = None if bag is None else self._memory.paces.get(bag)
+        if bag is not None and pace is not None:
+            shape = shape_of(self._snapshot.here, found.demand, found.crafted.partition)
+            hosts = shape.slots(found.crafted.request.p)
+            self._draft.keep_pace(bag, pace.without(hosts))
         return ""
 
     def _reshape(self, wanted: Reshape) -> None:
@@ -216,15 +222,6 @@ class _Step:
         else:
             self._own_ledger().change(id, billed(self._snapshot.here.rules, found.crafted.request), now)
             self._actions.append(Reshape(id, found.crafted, wanted.demand))
-
-    def _count_hosts(self, submit: SubmitRequest) -> None:
-        """The request is made: the bag may ask for the rest of what A²HA allows."""
-        bag = submit.demand.bag
-        pace = None if bag is None else self._memory.paces.get(bag)
-        if bag is not None and pace is not None:
-            shape = shape_of(self._snapshot.here, submit.demand, submit.crafted.partition)
-            hosts = shape.slots(submit.crafted.request.p)
-            self._draft.keep_pace(bag, pace.without(hosts))
 
     def _payers(self, demand: Demand) -> dict[int, float]:
         for each, payers in zip(self._snapshot.demands, self._snapshot.payers, strict=True):

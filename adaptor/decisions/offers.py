@@ -161,7 +161,14 @@ def _offers(
 ) -> tuple[SiteOffer, ...]:
     """What new requests could buy at a site, within its limits and next to its queue."""
     now = snapshot.now
-    if not _holds_a_request(snapshot.ledger, site, bag, demand, now):
+    # Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back.
+    rooms = [budgeted.left for budgeted in snapshot.ledger.budgets_at(site.name, now)]
+    balance = snapshot.ledger.budget_of(bag.id)
+    if balance is not None and not balance.reserved:
+        rooms.append(balance.left)
+    least = smallest(shape_of(site, demand), demand)
+    needed = tariff_for(snapshot.ledger, site, demand.task).reservation("explicit", least.p, least.tr)
+    if not all(needed <= room for room in rooms):
         return ()
     most = _most(snapshot, site, bag)
     openings = _within(status.capacity(demand, status.allowed, now).openings, most)
@@ -185,17 +192,6 @@ def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: Ta
         charging_unit=float(tariff.charging_unit),
         startup=site.rules.pad,
     )
-
-
-def _holds_a_request(ledger: Statements, site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> bool:
-    """Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back."""
-    rooms = [budgeted.left for budgeted in ledger.budgets_at(site.name, now)]
-    balance = ledger.budget_of(bag.id)
-    if balance is not None and not balance.reserved:
-        rooms.append(balance.left)
-    least = smallest(shape_of(site, demand), demand)
-    needed = tariff_for(ledger, site, demand.task).reservation("explicit", least.p, least.tr)
-    return all(needed <= room for room in rooms)
 
 
 def _most(snapshot: Snapshot, site: SiteFacts, bag: BagFacts) -> int | None:

@@ -15,7 +15,6 @@ from adaptor.donation.fitting import demanded_probability, room, slots_on
 from adaptor.donation.hours import closes
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
-    DonatedUse,
     DonationDecision,
     DonationDemand,
     DonationState,
@@ -68,7 +67,16 @@ class _Step:
                 if node.donated.busy and node.use is NodeUse.IDLE and not closed:  # as most are
                     self._used.append(node)
                 else:
-                    self._keep_or_leave(node, node.donated)
+                    if node.use is NodeUse.TAKEN:
+                        self._leave["a local job takes it"].append(node.name)
+                    elif node.use is NodeUse.AWAY:
+                        self._leave["down, drained, reserved or unknown to the scheduler"].append(node.name)
+                    elif self._closes <= self._now:
+                        self._leave[_CLOSED].append(node.name)
+                    elif not node.donated.busy and not self._any_fits(node):
+                        self._leave["no task is left that may run there"].append(node.name)
+                    else:
+                        self._used.append(node)
             elif node.use is NodeUse.IDLE:
                 self._idle.append((-node.planned, node.since, -position, node))
 
@@ -77,19 +85,6 @@ class _Step:
         uses, why_not = self._use()
         found: list[DonationDecision] = [LeaveNodes(tuple(nodes), why) for why, nodes in self._leave.items()]
         return [*found, *uses, *([UseNoMore(why_not)] if why_not else [])]
-
-    def _keep_or_leave(self, node: NodeView, ours: DonatedUse) -> None:
-        """What ends the use of a node whatever the others do."""
-        if node.use is NodeUse.TAKEN:
-            self._leave["a local job takes it"].append(node.name)
-        elif node.use is NodeUse.AWAY:
-            self._leave["down, drained, reserved or unknown to the scheduler"].append(node.name)
-        elif self._closes <= self._now:
-            self._leave[_CLOSED].append(node.name)
-        elif not ours.busy and not self._any_fits(node):
-            self._leave["no task is left that may run there"].append(node.name)
-        else:
-            self._used.append(node)
 
     def _trim(self) -> None:
         """Leave what exceeds max_nodes, and what the reserve lacks."""
@@ -190,7 +185,12 @@ class _Step:
         by_end: dict[float, list[str]] = defaultdict(list)
         for node in nodes:
             by_end[self._end(node)].append(node.name)
-        why = self._why(nodes)
+        age = self._now - max(node.since for node in nodes)
+        half = self._hazard.longest(age, 0.5)
+        why = (
+            f"of those idle for {format_duration(age)} half stay so for {format_duration(half)} more; "
+            f"{counted(sum(demand.waiting for demand in self._demands), 'task')} may run on donated nodes"
+        )
         return [
             UseNodes(tuple(names), end, f"{counted(len(names), 'idle node')}, {self._how_long(end)}; {why}")
             for end, names in by_end.items()
@@ -200,15 +200,6 @@ class _Step:
         if not math.isinf(end):
             return f"for {format_duration(end - self._now)}"
         return "all are used (choose: all)" if self._rules.choose == "all" else "nothing is planned there"
-
-    def _why(self, nodes: list[NodeView]) -> str:
-        """What is common to all nodes of a step."""
-        age = self._now - max(node.since for node in nodes)
-        half = self._hazard.longest(age, 0.5)
-        return (
-            f"of those idle for {format_duration(age)} half stay so for {format_duration(half)} more; "
-            f"{counted(sum(demand.waiting for demand in self._demands), 'task')} may run on donated nodes"
-        )
 
     def _why_not(self, chosen: int, nodes: list[NodeView], allowed: int) -> str:
         shortest, most = min(demand.needs for demand in self._demands), self._rules.max_nodes

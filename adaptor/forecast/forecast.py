@@ -74,7 +74,15 @@ def forecast(known: KnownBag) -> Forecast:
     courses = [_UNSEEN]
     if any(site.queue is not None or site.pilots for site in known.sites):
         courses = _courses(known, runtimes, draw)
-    raw = _raw(known, estimate(course.end for course in courses))
+    # The end as it was simulated; times below a look at the queue are nearly nothing.
+    finished = known.sums.finished
+    alone = not any(_has_others(site) for site in known.sites)
+    raw = Raw(
+        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
+        made=known.now,
+        unit=max([1.0, *(site.poll for site in known.sites)]),
+        ends=estimate(course.end for course in courses),
+    )
     unseen = math.isinf(raw.ends.value)
     work = estimate(_work_left(known, case) for case in runtimes)
     least = charged + _rate(known) * max(0.0, work.low - _paid(known))
@@ -108,18 +116,6 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
         block.sort(key=lambda case: abs(case.mean - middle))
         found += [course_of(_work(known), future.again(), case, future) for case in block]
     return found
-
-
-def _raw(known: KnownBag, ends: Estimate) -> Raw:
-    """The end as it was simulated; times below a look at the queue are nearly nothing."""
-    finished = known.sums.finished
-    alone = not any(_has_others(site) for site in known.sites)
-    return Raw(
-        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
-        made=known.now,
-        unit=max([1.0, *(site.poll for site in known.sites)]),
-        ends=ends,
-    )
 
 
 def _cost(

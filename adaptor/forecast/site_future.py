@@ -23,7 +23,7 @@ from adaptor.crafting.futures.drawn_queue import drawn, fitting
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskTimes
 from adaptor.forecast.buying import Bounds, Buyer
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.supply import Moment, PilotAhead
@@ -217,7 +217,9 @@ class SiteFuture:
     ) -> list[Request]:
         """By the plan of the site's heuristic for these tasks."""
         known, learner = self.known, moment.learners[self.known.name]
-        rules = _plain(known.rules)
+        # Partitions are not told apart, and nothing is withdrawn for what may come.
+        limits = msgspec.structs.replace(known.rules.limits, partitions={})
+        rules = msgspec.structs.replace(known.rules, limits=limits, may_withdraw=False, may_reshape=False)
         seen = learner.learned
         demand = Demand(
             task=known.task,
@@ -317,12 +319,6 @@ class SitesFuture:
             return True
         site = next(site.known for site in self._sites if site.known.name == pilot.site)
         return self._buyer.goes_on(site, moment, ages)
-
-
-def _plain(rules: SiteRules) -> SiteRules:
-    """Partitions are not told apart, and nothing is withdrawn for what may come."""
-    limits = msgspec.structs.replace(rules.limits, partitions={})
-    return msgspec.structs.replace(rules, limits=limits, may_withdraw=False, may_reshape=False)
 
 
 def _take(profile: Profile, start: float, end: float, processors: int) -> None:

@@ -486,7 +486,10 @@ class Bag:
             for size in {self.sizes.of(task) for task in again}:
                 needs.over(size)
             for task in again:
-                self._change_needs(task, needs)
+                # What ran on several nodes cannot go on as a task on one.
+                if self.sizes.of(task).nodes > 1:
+                    self.adrift.pop(task, None)
+                self.sizes.change(task, needs)
         self.alike = 0
         for task in again:
             self.failures -= self.charged.pop(task, 0)
@@ -526,12 +529,6 @@ class Bag:
         for task in again:
             if not (self.awaits or self.dependencies.waits(task, self.state)):
                 self.unblock(task)
-
-    def _change_needs(self, task: int, needs: OwnNeeds) -> None:
-        # What ran on several nodes cannot go on as a task on one.
-        if self.sizes.of(task).nodes > 1:
-            self.adrift.pop(task, None)
-        self.sizes.change(task, needs)
 
     def _line(self, task: int) -> deque[int] | Line:
         """Where the task stands while it waits."""

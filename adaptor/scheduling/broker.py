@@ -425,7 +425,10 @@ class Broker:
         worker.report(report)
         worker.queued = report.queued
         if report.load:
-            orders.say_hello = self._misses_leases(worker, report, now)
+            # True if a heartbeat names fewer leases than we sent before the timeout: a message was lost.
+            timeout = LEASE_TIMEOUT + _ROUND_TRIPS * 2 * self.state.sites[worker.site].latency
+            old = sum(1 for held in worker.held.values() if now - held.leased > timeout)
+            orders.say_hello = old > len(report.load) + report.queued
             orders.abort += [key for key, _ in report.load if _is_kept_in_vain(worker, key, orders.abort)]
         stop_unpaid_copies(self.state, now)
         tell_time_limits(self.state, worker)
@@ -453,7 +456,12 @@ class Broker:
             orders.acknowledged.extend(result.key for result in results)
             return None
         self._settle_all(worker, results, now, why)
-        self._return_all(worker, now)
+        # Remove a worker that leaves; what it did not report was lost if it ran, else returned.
+        for key in reversed(list(worker.held)):
+            ran = worker.held[key].started is not None
+            outcome = AttemptOutcome.LOST if ran else AttemptOutcome.RETURNED
+            give_up(self.state, worker, key, outcome, now)
+        del self.state.workers[worker.id]
         dispatch(self.state, now)
         return worker
 
@@ -525,20 +533,6 @@ class Broker:
         for result in results:
             settle(self.state, worker, result, now, why)
             self.state.orders.of(worker.id).acknowledged.append(result.key)
-
-    def _misses_leases(self, worker: Worker, report: Report, now: float) -> bool:
-        """True if a heartbeat names fewer leases than we sent before the timeout: a message was lost."""
-        timeout = LEASE_TIMEOUT + _ROUND_TRIPS * 2 * self.state.sites[worker.site].latency
-        old = sum(1 for held in worker.held.values() if now - held.leased > timeout)
-        return old > len(report.load) + report.queued
-
-    def _return_all(self, worker: Worker, now: float) -> None:
-        """Remove a worker that leaves; what it did not report was lost if it ran, else returned."""
-        for key in reversed(list(worker.held)):
-            ran = worker.held[key].started is not None
-            outcome = AttemptOutcome.LOST if ran else AttemptOutcome.RETURNED
-            give_up(self.state, worker, key, outcome, now)
-        del self.state.workers[worker.id]
 
 
 def _is_kept_in_vain(worker: Worker, key: AttemptKey, told: list[AttemptKey]) -> bool:

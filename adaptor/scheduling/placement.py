@@ -80,7 +80,10 @@ def keep_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: 
     One worker is kept for each bag at most, and only while the class holds nothing at the site.
     """
     if line.task.nodes > 1:
-        return _keep_for_several(state, bag, line, worker, now)
+        # The bag is the one to be served next: what becomes free is kept until enough nodes are.
+        there = len(_candidates(state, line.task, worker))
+        enough = there >= line.task.nodes or (there and state.made_for.get(worker.pilot) == line.task)
+        return bool(enough) and _has_time(state, bag, line, worker, now)
     next_one = bag.sizes.of(line.waiting[0])
     if state.leases[bag.id, line.number, worker.site] or not worker.whole.holds(next_one):
         return False
@@ -90,17 +93,6 @@ def keep_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: 
     if kept is None or kept[1] not in state.workers:
         kept = state.reserved[bag.id] = line.number, worker.id
     return kept == (line.number, worker.id)
-
-
-def _keep_for_several(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
-    """The bag is the one to be served next: what becomes free is kept until enough nodes are.
-
-    The workers of a pilot that was made for such tasks do not start at the same time: those that are there
-    wait for the others.
-    """
-    there = len(_candidates(state, line.task, worker))
-    enough = there >= line.task.nodes or (there and state.made_for.get(worker.pilot) == line.task)
-    return bool(enough) and _has_time(state, bag, line, worker, now)
 
 
 def those_for_gpus(state: SchedulingState, worker: Worker, turns: Iterable[Turn], now: float) -> list[Turn]:

@@ -132,7 +132,18 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     if not bag.state(key.task).ended:
         bag.excuse(key.task, key.attempt)  # the worker outlived it
     suspect = key.attempt in bag.losses.of(key.task)
-    state.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now, suspect=suspect))
+    state.changes.attempts.append(
+        AttemptEnd(
+            key=result.key,
+            outcome=outcome,
+            at=result.started + result.wall if result.started else now,
+            started=result.started or None,
+            wall=result.wall if result.started else None,
+            result=result,
+            pilot=worker.pilot,
+            suspect=suspect,
+        )
+    )
     state.touched[bag.id] = bag
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
@@ -218,21 +229,6 @@ def _only_took_part(held: HeldLease | None) -> bool:
 
 def _note_lost(state: SchedulingState, worker: Worker, key: AttemptKey, at: float) -> None:
     state.lost.setdefault(worker.pilot, {})[key] = LostAttempt(worker.id, worker.node, at)
-
-
-def _attempt_end(
-    result: Result, outcome: AttemptOutcome, pilot: int, now: float, *, suspect: bool
-) -> AttemptEnd:
-    return AttemptEnd(
-        key=result.key,
-        outcome=outcome,
-        at=result.started + result.wall if result.started else now,
-        started=result.started or None,
-        wall=result.wall if result.started else None,
-        result=result,
-        pilot=pilot,
-        suspect=suspect,
-    )
 
 
 def _judge(

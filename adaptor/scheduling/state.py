@@ -329,7 +329,8 @@ class SchedulingState:
         """
         key, suspect = AttemptKey(bag.id, task, bag.lease(task)), task in bag.losses
         ids, nodes = [other.id for other in workers], [other.node for other in workers]
-        own, limit = _own_size(bag, task), _own_limit(bag, task)
+        size = bag.sizes.of(task)
+        own, limit = (None if size == bag.task else size), _own_limit(bag, task)
         if len(workers) == 1:
             among = 0
             if bag.max_running is not None:
@@ -469,12 +470,6 @@ class SchedulingState:
         for table in (*tables, self.class_learners, self.leases):
             for key in [key for key in table if key[0] == bag.id]:
                 del table[key]
-
-
-def _own_size(bag: Bag, task: int) -> TaskSize | None:
-    """The size of a task where it is not that of its bag."""
-    size = bag.sizes.of(task)
-    return None if size == bag.task else size
 
 
 def _own_limit(bag: Bag, task: int) -> float | None:

@@ -108,7 +108,9 @@ def stop_unpaid_copies(state: SchedulingState, now: float) -> None:
     """End the replicas whose paid time is over, so that they never cost another unit."""
     for key, copy in list(state.copies.items()):
         worker = state.workers.get(copy.worker)
-        alone = _is_alone(state, key)
+        # Whether the task runs nowhere else any more: what it has done here is not to be lost.
+        bag = state.bags.get(key.bag)
+        alone = bag is not None and bag.live.get(key.task) == {key.attempt}
         if worker is None or alone:
             del state.copies[key]
         elif copy.until is None:
@@ -117,12 +119,6 @@ def stop_unpaid_copies(state: SchedulingState, now: float) -> None:
                 state.copies[key] = PaidCopy(copy.worker, until)
         elif must_stop(copy.until, now, last_attempt=alone, shared=partial(_others_run, state, worker)):
             state.abort(worker, key)
-
-
-def _is_alone(state: SchedulingState, key: AttemptKey) -> bool:
-    """Whether the task runs nowhere else any more: what it has done here is not to be lost."""
-    bag = state.bags.get(key.bag)
-    return bag is not None and bag.live.get(key.task) == {key.attempt}
 
 
 def _others_run(state: SchedulingState, worker: Worker) -> bool:

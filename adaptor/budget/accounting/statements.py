@@ -195,7 +195,11 @@ class Statements:
             self._priced |= not entry.tariff.plain
         elif isinstance(entry, Reserved):
             self._priced |= not entry.tariff.plain
-            self._open(entry)
+            # A later reservation of a pilot takes the place of the one before.
+            if entry.pilot in self.open_pilots:
+                self._close(entry.pilot)
+            self.open_pilots[entry.pilot] = entry
+            self._reserve(entry, 1)
         elif isinstance(entry, Recounted):
             self._recount(entry)
         else:
@@ -221,13 +225,6 @@ class Statements:
             for billed, amount in self._bills[site].items():
                 used[calendar.label(billed)] += amount
         return used
-
-    def _open(self, reserved: Reserved) -> None:
-        """A later reservation of a pilot takes the place of the one before."""
-        if reserved.pilot in self.open_pilots:
-            self._close(reserved.pilot)
-        self.open_pilots[reserved.pilot] = reserved
-        self._reserve(reserved, 1)
 
     def _close(self, pilot: int) -> Reserved:
         reserved = self.open_pilots.pop(pilot)

@@ -91,7 +91,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schemes() -> list[Scheme]:
-    return [*_grid_2011(), *_grid_2008(), *presets(), *_lists(), *_long()]
+    kinds = tuple(msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL))
+    return [*_grid_2011(), *_grid("grid-2008", kinds, 2008), *presets(), *_lists(), *_long()]
 
 
 def presets() -> list[Scheme]:
@@ -124,11 +125,6 @@ def _each(bought: Bought, presets: Iterable[Preset]) -> list[tuple[Bought, Prese
 
 def _grid_2011() -> list[Scheme]:
     return _grid("grid-2011", (IMAGE, NORMAL, TESTING, DEMO), 2011)
-
-
-def _grid_2008() -> list[Scheme]:
-    kinds = tuple(msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL))
-    return _grid("grid-2008", kinds, 2008)
 
 
 def _grid(experiment: str, kinds: tuple[Kind, ...], published: Literal[2008, 2011]) -> list[Scheme]:

@@ -159,23 +159,20 @@ class CloudRun:
         elif kind == _END:
             self._unit_ends(host)
         elif host.turn == turn:
-            self._finished(host)
+            assert host.task is not None
+            ran = self.now - host.started
+            self.estimator.runtimes.finish(host.started, ran)
+            if self._pilots:
+                self._pilots.learner.finished(ran, host.task)
+            host.task = None
+            self._step()
+            known = self.estimator.runtimes
+            self._moments.append(Moment(self.now, known.finished, known.mean, self._bought))
+            self._next_task(host)
 
     def hosts(self) -> list[Hosts]:
         """Those that are paid now, in groups."""
         return [Hosts(count, ready, ends) for (ready, ends), count in self._groups.items()]
-
-    def _finished(self, host: _Host) -> None:
-        assert host.task is not None
-        ran = self.now - host.started
-        self.estimator.runtimes.finish(host.started, ran)
-        if self._pilots:
-            self._pilots.learner.finished(ran, host.task)
-        host.task = None
-        self._step()
-        known = self.estimator.runtimes
-        self._moments.append(Moment(self.now, known.finished, known.mean, self._bought))
-        self._next_task(host)
 
     def _step(self, *, periodic: bool = False) -> None:
         if self._pilots:
@@ -200,7 +197,10 @@ class CloudRun:
         return self._pilots.place(self._queue, host.last_end - self.now) if self._pilots else -1
 
     def _unit_ends(self, host: _Host) -> None:
-        self._leave_group(host)
+        group = host.ready, host.ends
+        self._groups[group] -= 1
+        if not self._groups[group]:
+            del self._groups[group]
         if host.task is None:
             if host in self._idle:
                 self._idle.remove(host)
@@ -220,12 +220,6 @@ class CloudRun:
             hosts=self.hosts(),
             terms=self._terms,
         )
-
-    def _leave_group(self, host: _Host) -> None:
-        group = host.ready, host.ends
-        self._groups[group] -= 1
-        if not self._groups[group]:
-            del self._groups[group]
 
     def _interrupt(self, host: _Host, ran: float) -> None:
         assert host.task is not None

@@ -128,7 +128,16 @@ class TailPhase:
         while self._attempts():
             self._now = min(self._next_events())
             self._finish()
-            self._end_units()
+            gone = []
+            for machine in self._fleet.machines:
+                if machine.paid_until > self._now:
+                    continue
+                if (machine.task == IDLE and not self._waiting) or self._is_unpaid_copy(machine):
+                    gone.append(machine)
+                else:
+                    self._fleet.renew(machine)
+            if gone:
+                self._fleet.leave(gone)
             self._decide()
         return Result(self._now, self._fleet.spent, self._replicas, self._won, self._migrations)
 
@@ -161,19 +170,6 @@ class TailPhase:
         for machine in self._fleet.machines if done else ():
             if machine.task in done:
                 machine.task = IDLE
-
-    def _end_units(self) -> None:
-        """No unit is paid for a replica or for nothing."""
-        gone = []
-        for machine in self._fleet.machines:
-            if machine.paid_until > self._now:
-                continue
-            if (machine.task == IDLE and not self._waiting) or self._is_unpaid_copy(machine):
-                gone.append(machine)
-            else:
-                self._fleet.renew(machine)
-        if gone:
-            self._fleet.leave(gone)
 
     def _is_unpaid_copy(self, machine: Machine) -> bool:
         """A machine has one slot, so that a copy shares it with nothing."""
@@ -221,7 +217,10 @@ class TailPhase:
             return
         attempts = self._attempts()
         if self._way == "random":
-            pairs = self._at_random(attempts, idle)
+            # Of tasks that run once.
+            single = [task for task, machines in attempts.items() if len(machines) == 1]
+            self._draw.shuffle(single)
+            pairs = list(zip(single, idle, strict=False))
         else:
             running = {task: self._ran(each) for task, each in attempts.items()}
             places = dict(enumerate(idle))
@@ -231,14 +230,6 @@ class TailPhase:
         for task, machine in pairs:
             self._start(machine, task, replica=True)
             self._replicas += 1
-
-    def _at_random(
-        self, attempts: dict[int, list[Machine]], idle: Sequence[Machine]
-    ) -> list[tuple[int, Machine]]:
-        """Of tasks that run once."""
-        single = [task for task, machines in attempts.items() if len(machines) == 1]
-        self._draw.shuffle(single)
-        return list(zip(single, idle, strict=False))
 
     def _place(self, machine: Machine, number: int = 0) -> IdleProcessor:
         return IdleProcessor(number, SITES[machine.site].name, machine.paid_until - self._now)

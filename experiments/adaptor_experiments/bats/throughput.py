@@ -134,8 +134,12 @@ class Throughput:
     def _check(self, now: float) -> None:
         """Re-evaluate where a violation is expected."""
         offers = self._offers(now)
+        running = [machine for machine in self._machines if machine.task != IDLE]
+        parts = sum(
+            max(0.0, 1 - (now - machine.started) / offers[machine.site].task.mean) for machine in running
+        )
         left = Left(
-            tasks=self._tasks_left(now, offers),
+            tasks=len(self._waiting) + parts,
             seconds=self._planned_end - now,
             budget=self._budget - self._fleet.spent,
         )
@@ -174,10 +178,3 @@ class Throughput:
             )
             for site, each in enumerate(SITES)
         ]
-
-    def _tasks_left(self, now: float, offers: list[SiteOffer]) -> float:
-        running = [machine for machine in self._machines if machine.task != IDLE]
-        parts = sum(
-            max(0.0, 1 - (now - machine.started) / offers[machine.site].task.mean) for machine in running
-        )
-        return len(self._waiting) + parts

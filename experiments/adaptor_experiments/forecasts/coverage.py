@@ -41,17 +41,13 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
     """Of some forecasts; `together`: the number that is looked at together."""
     widths = [row.width(what) for row in rows]
+    # Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes.
+    orders = Runs(rows).by("where", "bag", "number").values()
     return Coverage(
-        share=share_interval(_by_order(rows, what), _ERROR / together),
+        share=share_interval([[row.holds(what) for row in order] for order in orders], _ERROR / together),
         width=float(np.nanmedian(widths)),
         wide=float(np.nanquantile(widths, 0.9)),
     )
-
-
-def _by_order(rows: Sequence[Row], what: What) -> list[list[bool]]:
-    """Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes."""
-    orders = Runs(rows).by("where", "bag", "number").values()
-    return [[row.holds(what) for row in order] for order in orders]
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
