@@ -58,16 +58,12 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
     try:
         own = {task.id for task in tasks}
         if more:
-            resolved(tasks, _ANY, lambda ids: dict.fromkeys(ids - own, 0))
+            resolved(tasks, 2**62, lambda ids: dict.fromkeys(ids - own, 0))  # more than any bag has
         else:
             resolved(tasks, 0, lambda _: {})
     except LinkError as error:
         raise BagFileError(f"{source}:{lines[error.index]}: {error}") from None
     return tasks
-
-
-_ANY = 2**62
-"""More tasks than any bag has."""
 
 
 def _task(line: _Line, number: int) -> TaskInput:

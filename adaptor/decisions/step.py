@@ -273,8 +273,11 @@ class Step:
             case Withhold():
                 if not self._refused and not self._failed:
                     yield from self._ask(action)
-            case WithholdNodes(reason):
-                yield from self._withhold_nodes(self._node_problem or reason)
+            case WithholdNodes():  # a step without a reason forgets it
+                donation, reason = self._site.donation, self._node_problem or action.reason
+                if donation is not None and reason != donation.reason:
+                    donation.reason = reason
+                    yield from self._ask(WithholdNodes(reason))
             case GiveUp():
                 yield from self._give_up(action)
             case _:
@@ -322,13 +325,6 @@ class Step:
             self._site.keep(pilot.reshaped_to(action.crafted.request, self._now))
         elif answer is Answer.REFUSED:
             self._site.change(pilot, fixed=True)
-
-    def _withhold_nodes(self, reason: str) -> Steps:
-        """Keep why no more donated nodes are used, once; a step without a reason forgets it."""
-        donation = self._site.donation
-        if donation is not None and reason != donation.reason:
-            donation.reason = reason
-            yield from self._ask(WithholdNodes(reason))
 
     def _give_up(self, action: GiveUp) -> Steps:
         if not (tasks := self._common.broker.give_up(action.bag, action.reason, action.task)):

@@ -15,6 +15,7 @@ from adaptor.donation.fitting import demanded_probability, room, slots_on
 from adaptor.donation.hours import closes
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
+    DonatedUse,
     DonationDecision,
     DonationDemand,
     DonationState,
@@ -64,21 +65,29 @@ class _Step:
         closed = self._closes <= view.now
         for position, node in enumerate(nodes):
             if node.donated is not None:
-                if node.donated.busy and node.use is NodeUse.IDLE and not closed:  # as most are
-                    self._used.append(node)
+                if why := self._why_leave(node, node.donated, closed=closed):
+                    self._leave[why].append(node.name)
                 else:
-                    if node.use is NodeUse.TAKEN:
-                        self._leave["a local job takes it"].append(node.name)
-                    elif node.use is NodeUse.AWAY:
-                        self._leave["down, drained, reserved or unknown to the scheduler"].append(node.name)
-                    elif self._closes <= self._now:
-                        self._leave[_CLOSED].append(node.name)
-                    elif not node.donated.busy and not self._any_fits(node):
-                        self._leave["no task is left that may run there"].append(node.name)
-                    else:
-                        self._used.append(node)
+                    self._used.append(node)
             elif node.use is NodeUse.IDLE:
                 self._idle.append((-node.planned, node.since, -position, node))
+
+    def _why_leave(self, node: NodeView, use: DonatedUse, *, closed: bool) -> str:
+        """Why a used node is left; empty: it is not."""
+        if node.use is NodeUse.TAKEN:
+            return "a local job takes it"
+        if node.use is NodeUse.AWAY:
+            return "down, drained, reserved or unknown to the scheduler"
+        if closed:
+            return _CLOSED
+        fits = use.busy or (
+            self._has_memory(node)
+            and any(
+                demand.task.processors <= node.processors and self._fits(node, demand)
+                for demand in self._demands
+            )
+        )
+        return "" if fits else "no task is left that may run there"
 
     def decisions(self) -> list[DonationDecision]:
         self._trim()
@@ -148,11 +157,6 @@ class _Step:
                 taken += count
         return taken
 
-    def _any_fits(self, node: NodeView) -> bool:
-        return self._has_memory(node) and any(
-            demand.task.processors <= node.processors and self._fits(node, demand) for demand in self._demands
-        )
-
     def _has_memory(self, node: NodeView) -> bool:
         """For a task at least, be it of another kind than those that fit into its time."""
         return node.memory is None or any(
@@ -162,11 +166,8 @@ class _Step:
     def _fits(self, node: NodeView, demand: DonationDemand) -> bool:
         """Whether the shortest task of a demand ends before the node's time does, and likely in idle time."""
         until_end = self._end(node) - self._now
-        in_time = until_end > 0 and demand.needs <= until_end
-        return in_time and self._is_likely(node, demand)
-
-    def _is_likely(self, node: NodeView, demand: DonationDemand) -> bool:
-        """Whether it ends before a local job takes the node, with the probability that the rules want."""
+        if until_end <= 0 or demand.needs > until_end:
+            return False
         least = demanded_probability(demand, self._rules, self._now)
         known = self._room[least]
         longest = known.get(node.since)

@@ -97,7 +97,9 @@ def forecast(known: KnownBag) -> Forecast:
 
 
 def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random) -> list[Course]:
-    count = _futures_for(known.sites)
+    queues = [site.queue for site in known.sites if site.queue is not None]
+    jobs = 1 + sum(len(queue.running) + len(queue.pending) for queue in queues)
+    count = max(4, min(_FUTURES, _JOBS // jobs))
     budget = CraftBudget(_CRAFTS)
     plans = [planned(site.queue) if site.queue is not None else None for site in known.sites]
     found = []
@@ -136,11 +138,10 @@ def _cost(
 
 def _has_others(site: KnownSite) -> bool:
     """Whether jobs of others are in the queue."""
-    own = {pilot.job for pilot in site.pilots}
-    queue = site.queue
-    return queue is not None and bool(
-        {job.id for job in queue.running} - own or {job.id for job in queue.pending} - own
-    )
+    if site.queue is None:
+        return False
+    jobs = {job.id for job in site.queue.running} | {job.id for job in site.queue.pending}
+    return bool(jobs - {pilot.job for pilot in site.pilots})
 
 
 def _charged(site: KnownSite, now: float) -> int:
@@ -179,14 +180,6 @@ def _work_left(known: KnownBag, runtimes: Runtimes) -> float:
     some = running[:: max(1, math.ceil(len(running) / _LOOKED_AT))]
     rest = math.fsum(runtimes.rest(ran) for ran in some)
     return known.waiting * runtimes.mean + (rest * len(running) / len(some) if some else 0.0)
-
-
-def _futures_for(sites: Sequence[KnownSite]) -> int:
-    jobs = 1
-    for site in sites:
-        if site.queue is not None:
-            jobs += len(site.queue.running) + len(site.queue.pending)
-    return max(4, min(_FUTURES, _JOBS // jobs))
 
 
 def _work(known: KnownBag) -> Work:

@@ -6,6 +6,7 @@ writes the changes first, then sends the orders. Times are epoch seconds.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
@@ -60,7 +61,8 @@ class Broker:
         touched, self.state.touched = self.state.touched, {}
         changes.tallies = {bag.id: bag.tally() for bag in touched.values()}
         changes.at_rest = any(bag.ended or (bag.guard.paused and not bag.at_work) for bag in touched.values())
-        return changes, self.state.orders.drain()
+        orders, self.state.orders = self.state.orders, defaultdict(Orders)
+        return changes, orders
 
     # --- bags ----------------------------------------------------------------------------------
 
@@ -147,11 +149,8 @@ class Broker:
     def refuse(self, bag: Bag, reasons: Mapping[int, str]) -> None:
         """End new tasks as failed, before those that wait for them are looked at: nothing can run them."""
         for task, why in reasons.items():
-            self._refuse(bag, task, why)
-
-    def _refuse(self, bag: Bag, task: int, why: str) -> None:
-        bag.end(task, TaskState.FAILED)
-        self.state.note(bag, task, error=why)
+            bag.end(task, TaskState.FAILED)
+            self.state.note(bag, task, error=why)
 
     def give_up(self, bag_id: int, why: str, size: TaskSize | None = None) -> int:
         """End the waiting tasks of a bag as failed; returns their number. Those that run go on.
@@ -162,8 +161,7 @@ class Broker:
         if bag is None:
             return 0
         waiting = [task for task in chain(bag.waiting, bag.suspects) if size in (None, bag.sizes.of(task))]
-        for task in waiting:
-            self._refuse(bag, task, why)
+        self.refuse(bag, dict.fromkeys(waiting, why))
         if size is not None:
             bag.lines.let_go_of(size)
         self.state.forget_if_over(bag)
@@ -378,21 +376,6 @@ class Broker:
 
     def hello(self, id: str, hello: Hello, site: str, now: float) -> None:
         """Process the Hello of a new or known worker: its list of held attempts replaces ours."""
-        believed = self._take_over(id, hello, site, now)
-        worker = self.state.workers[id]
-        holding = set(hello.holding) | {result.key for result in hello.unacknowledged}
-        for key in hello.holding:
-            if key not in believed:
-                self.state.revive(worker, key, now)
-        for key, held in worker.held.items():  # by now it says itself what runs
-            held.at_once = held.at_once and key not in holding
-        self._mark_started(worker, hello.started, now)
-        for key in believed - holding:
-            give_up(self.state, worker, key, AttemptOutcome.RETURNED, now)
-        self._settle_all(worker, hello.unacknowledged, now)
-
-    def _take_over(self, id: str, hello: Hello, site: str, now: float) -> set[AttemptKey]:
-        """Enter the worker with the leases known so far; returns those."""
         known = self.state.workers.get(id)
         worker = Worker(
             id,
@@ -409,13 +392,22 @@ class Broker:
         worker.until = min(hello.deadline, self.state.until.get(hello.pilot, hello.deadline))
         if known is not None:
             worker.held = known.held
-        self.state.workers[id] = worker
-        return set(worker.held)
+        self.state.workers[id], believed = worker, set(worker.held)
+        holding = set(hello.holding) | {result.key for result in hello.unacknowledged}
+        for key in hello.holding:
+            if key not in believed:
+                self.state.revive(worker, key, now)
+        for key, held in worker.held.items():  # by now it says itself what runs
+            held.at_once = held.at_once and key not in holding
+        self._mark_started(worker, hello.started, now)
+        for key in believed - holding:
+            give_up(self.state, worker, key, AttemptOutcome.RETURNED, now)
+        self._settle_all(worker, hello.unacknowledged, now)
 
     def report(self, id: str, report: Report, now: float) -> None:
         """Process results, starts and free processors; ask an unknown worker to say Hello."""
         worker = self.state.workers.get(id)
-        orders = self.state.orders.of(id)  # every report is answered
+        orders = self.state.orders[id]  # every report is answered
         if worker is None or worker.awaited:
             orders.say_hello = True
             return
@@ -450,7 +442,7 @@ class Broker:
 
     def goodbye(self, id: str, why: Leaving, results: list[Result], now: float) -> Worker | None:
         """Process a Goodbye: queue the worker's tasks again. Returns the worker; None: unknown."""
-        orders = self.state.orders.of(id)  # every goodbye is answered: the worker waits for that
+        orders = self.state.orders[id]  # every goodbye is answered: the worker waits for that
         worker = self.state.workers.get(id)
         if worker is None:
             orders.acknowledged.extend(result.key for result in results)
@@ -503,7 +495,7 @@ class Broker:
         return [worker for worker in self.state.workers.values() if worker.site == site]
 
     def tell_to_leave(self, worker: str, why: str) -> None:
-        self.state.orders.of(worker).leave = why
+        self.state.orders[worker].leave = why
 
     def send_home(self, site: str) -> None:
         """Order workers of a site without tasks to leave at once, instead of after their idle time."""
@@ -532,7 +524,7 @@ class Broker:
     ) -> None:
         for result in results:
             settle(self.state, worker, result, now, why)
-            self.state.orders.of(worker.id).acknowledged.append(result.key)
+            self.state.orders[worker.id].acknowledged.append(result.key)
 
 
 def _is_kept_in_vain(worker: Worker, key: AttemptKey, told: list[AttemptKey]) -> bool:

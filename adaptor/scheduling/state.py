@@ -28,21 +28,6 @@ from adaptor.scheduling.lines import Line
 from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
-
-class PendingOrders:
-    """The orders that the daemon has not sent yet, by worker id; it adds bags, and the commands of leases."""
-
-    def __init__(self) -> None:
-        self._drafts: dict[str, Orders] = {}
-
-    def of(self, worker: str) -> Orders:
-        return self._drafts.setdefault(worker, Orders())
-
-    def drain(self) -> dict[str, Orders]:
-        drafts, self._drafts = self._drafts, {}
-        return drafts
-
-
 RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, in addition to the work done while messages travel."""
 TOGETHER = ","
@@ -161,7 +146,8 @@ class SchedulingState:
         self.touched: dict[int, Bag] = {}
         """Bags whose counts changed since the last write of the journal."""
         self.changes = Changes()
-        self.orders = PendingOrders()
+        self.orders: dict[str, Orders] = defaultdict(Orders)
+        """Those that the daemon has not sent yet, by worker; it adds bags, and the commands of leases."""
 
     def enter(self, bag: Bag) -> None:
         """Enter a bag, which may run after others."""
@@ -336,14 +322,14 @@ class SchedulingState:
             if bag.max_running is not None:
                 among = workers[0].held.at_once(bag.id) + (not behind)
             self.hold(workers[0], key, bag, now, among=among, behind=behind)
-            self.orders.of(ids[0]).leases.append(Lease(key, [], needs, task=own, timeout=limit, among=among))
+            self.orders[ids[0]].leases.append(Lease(key, [], needs, task=own, timeout=limit, among=among))
         else:
             for worker in workers:
                 worker.take_part(key, tuple(ids), now, suspect=suspect)
                 self.held_processors[bag.id, worker.site] += worker.processors
                 part = worker is not workers[0]
                 lease = Lease(key, [], needs, nodes=nodes, takes_part=part, task=own, timeout=limit)
-                self.orders.of(worker.id).leases.append(lease)
+                self.orders[worker.id].leases.append(lease)
             self._count_lease(workers[0], key, bag)
         names = TOGETHER.join(nodes), TOGETHER.join(ids)
         held = own.total_processors if own is not None else None
@@ -411,7 +397,7 @@ class SchedulingState:
         held = worker.held.get(key)
         if held is not None and not held.abort_sent:
             held.abort_sent = True
-            self.orders.of(worker.id).abort.append(key)
+            self.orders[worker.id].abort.append(key)
 
     def put_back(self, bag: Bag, task: int, *, first: bool) -> None:
         bag.put_back(task, first=first)

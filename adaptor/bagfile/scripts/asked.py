@@ -41,14 +41,10 @@ class Remark(msgspec.Struct, frozen=True):
     """Whether the element finds or does something else than the line says."""
 
 
-def _nothing_ignored(_name: str) -> bool:
-    return False
-
-
 class ScriptOptions(msgspec.Struct, kw_only=True):
     """Filled option by option."""
 
-    ignored: Callable[[str], bool] = _nothing_ignored
+    ignored: Callable[[str], bool] = lambda _name: False
     """Whether the user ignores what has this name."""
     obstacles: list[OptionError] = []
     """All that stops the script."""

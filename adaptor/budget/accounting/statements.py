@@ -201,7 +201,10 @@ class Statements:
             self.open_pilots[entry.pilot] = entry
             self._reserve(entry, 1)
         elif isinstance(entry, Recounted):
-            self._recount(entry)
+            before = self._closed[entry.pilot]
+            self._waste(before.site, before.parts, -1)
+            self._waste(before.site, entry.parts, 1)
+            self._closed[entry.pilot] = before.recounted(entry)
         else:
             self._settle(entry)
 
@@ -255,11 +258,7 @@ class Statements:
             self._used_by_bag[part.bag] += part.amount
             self._add_joint(part.bag, used=part.amount)
         self._waste(site, settled.parts, 1)
-        self._bill(site, settled.billed, amount)
-
-    def _bill(self, site: str, billed: float, amount: int) -> None:
-        step = billing_step(billed)
-        bills = self._bills[site]
+        step, bills = billing_step(settled.billed), self._bills[site]
         bills[step] = bills.get(step, 0) + amount
         for (of, calendar), used in self._used_in.items():
             if of == site:
@@ -269,12 +268,6 @@ class Statements:
         """Leave the oldest settled pilots to the journal."""
         for pilot in list(self._closed)[:-RECENT]:
             del self._closed[pilot]
-
-    def _recount(self, recounted: Recounted) -> None:
-        before = self._closed[recounted.pilot]
-        self._waste(before.site, before.parts, -1)
-        self._waste(before.site, recounted.parts, 1)
-        self._closed[recounted.pilot] = before.recounted(recounted)
 
     def _waste(self, site: str, parts: Iterable[Part], sign: int) -> None:
         for part in parts:
