@@ -385,7 +385,7 @@ class SiteMemory:
 
     def set_longest(self, broker: Broker) -> None:
         """Tell the broker the longest task of this site."""
-        broker.set_longest(self.name, self.rules.longest_task)
+        broker.state.set_longest(self.name, self.rules.longest_task)
 
     # --- donated nodes -----------------------------------------------------------------------------
 
@@ -419,7 +419,7 @@ class SiteMemory:
     def expect_requests(self, broker: Broker) -> None:
         """Tell the broker when the next formal requests are predicted to start, and what the nodes are."""
         if self.seen is not None:
-            broker.know_queue(self.name, self.seen)
+            broker.state.queues[self.name] = self.seen
         starts: dict[int | None, float] = {}
         for pilot in self.requests:
             at = pilot.predicted_start

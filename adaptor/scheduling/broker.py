@@ -13,7 +13,7 @@ from itertools import chain
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
-from adaptor.model import AttemptOutcome, QueueState, TaskState
+from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Orders, Report, Result
 from adaptor.resources import OwnNeeds, TaskSize
 from adaptor.scheduling.bag import Bag
@@ -26,7 +26,6 @@ from adaptor.scheduling.demand import (
     groups_of,
     shapes_of,
     sharers_of,
-    waiting_shapes,
 )
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
@@ -262,10 +261,6 @@ class Broker:
         """The shapes of the tasks in `demands`."""
         return shapes_of(self.state, site)
 
-    def waiting_shapes(self, bag: int) -> dict[str, set[TaskShape]]:
-        """By site at which they may run: the shapes of a bag's waiting tasks."""
-        return waiting_shapes(self.state, bag)
-
     def groups(self) -> tuple[TaskGroup, ...]:
         """The tasks to divide among the sites, by shape and by the sites at which they may run."""
         return groups_of(self.state)
@@ -277,10 +272,6 @@ class Broker:
     def keep_apart(self, bag: int) -> None:
         """Run a bag only in its own pilots from now on, because it pays for itself."""
         self.state.alone.add(bag)
-
-    def forget_bag(self, bag: int) -> None:
-        """Forget what is kept of a bag that has ended and cannot be tried again."""
-        self.state.alone.discard(bag)
 
     def own_pilot(self, pilot: int, bag: int) -> None:
         """Let a pilot serve only this bag."""
@@ -297,10 +288,6 @@ class Broker:
     def use_node(self, pilot: int, node: DonatedNode) -> None:
         """Set or update the donated node on which a pilot runs."""
         self.state.donated[pilot] = node
-
-    def know_queue(self, site: str, queue: QueueState) -> None:
-        """Set what was last seen of a site's queue and nodes."""
-        self.state.queues[site] = queue
 
     def expect_requests(self, site: str, starts: dict[int | None, float]) -> None:
         """Set when the next request of a site is predicted to start, by the only bag that it is for."""
@@ -343,10 +330,6 @@ class Broker:
             for key, held in worker.held.items()
             if key.bag == bag and (held.started is not None or (worker.awaited and not held.in_reserve))
         }
-
-    def set_longest(self, site: str, longest: float) -> None:
-        """Correct the longest task of a site, seconds."""
-        self.state.set_longest(site, longest)
 
     @property
     def busy(self) -> bool:
@@ -491,16 +474,14 @@ class Broker:
     def of_pilot(self, pilot: int) -> list[Worker]:
         return self.state.workers.of_pilot(pilot)
 
-    def of_site(self, site: str) -> list[Worker]:
-        return [worker for worker in self.state.workers.values() if worker.site == site]
-
     def tell_to_leave(self, worker: str, why: str) -> None:
         self.state.orders[worker].leave = why
 
     def send_home(self, site: str) -> None:
         """Order workers of a site without tasks to leave at once, instead of after their idle time."""
-        for worker in self.of_site(site):
-            self.send_home_if_useless(worker.id)
+        for worker in self.state.workers.values():
+            if worker.site == site:
+                self.send_home_if_useless(worker.id)
 
     def send_home_if_useless(self, id: str) -> None:
         """Order a worker to leave if no unfinished task may run in its pilot."""

@@ -24,6 +24,7 @@ from adaptor.daemon.server import ClientIdentity, PeerMessage
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
 from adaptor.journal.views import Live
+from adaptor.scheduling.demand import waiting_shapes
 
 HANDLING = (bags, credits, keys, pictures, plans, site_views, starts, steering)
 """Whose functions answer what the journal does not."""
@@ -107,7 +108,7 @@ class LiveDaemon(Live):
 
     def _why_held_off(self, bag: int) -> str:
         """By site: why requests for the waiting tasks of a bag are held off after failures."""
-        now, shapes = self._core.now(), self._core.broker.waiting_shapes(bag)
+        now, shapes = self._core.now(), waiting_shapes(self._core.broker.state, bag)
         found = {
             f"{site.name}: {why}": None
             for site in self._sites.values()
