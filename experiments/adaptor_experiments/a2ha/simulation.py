@@ -27,13 +27,9 @@ class PilotRules:
     def __init__(self) -> None:
         self.learner = RuntimeLearner(initial=0.0, factor=_FACTOR, longest=math.inf)
 
-    @property
-    def _knows(self) -> bool:
-        return self.learner.mean is not None or bool(self.learner.cut_tasks)
-
     def needed(self, queue: Sequence[int]) -> float:
         """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
-        if not self._knows:
+        if not self.learner.knows:
             return 0.0
         if len(queue) > len(self.learner.cut_tasks):
             return self.learner.estimate
@@ -43,7 +39,7 @@ class PilotRules:
         """Of the next task, from the end of the queue, that a host starts; None: it has time for none."""
         odd = len(self.learner.cut_tasks) + 1
         for place in range(-1, -min(len(queue), odd) - 1, -1):
-            if not self._knows or self.learner.estimate_of(queue[place]) <= time_left:
+            if not self.learner.knows or self.learner.estimate_of(queue[place]) <= time_left:
                 return place
         return None
 
@@ -181,7 +177,9 @@ class CloudRun:
         self._buy(self.estimator.step(self.now, self.hosts(), periodic=periodic))
 
     def _next_task(self, host: _Host) -> None:
-        place = self._place(host)
+        place: int | None = None
+        if self._queue and self.now < host.ends:
+            place = self._pilots.place(self._queue, host.last_end - self.now) if self._pilots else -1
         if place is None:
             self._idle.append(host)
             return
@@ -189,12 +187,6 @@ class CloudRun:
         host.turn += 1
         self.estimator.runtimes.start(self.now)
         self._at(self.now + self._runtimes[host.task], _FINISHED, host)
-
-    def _place(self, host: _Host) -> int | None:
-        """Of the task in the queue that a host starts next."""
-        if not self._queue or self.now >= host.ends:
-            return None
-        return self._pilots.place(self._queue, host.last_end - self.now) if self._pilots else -1
 
     def _unit_ends(self, host: _Host) -> None:
         group = host.ready, host.ends
@@ -206,20 +198,18 @@ class CloudRun:
                 self._idle.remove(host)
             return
         ran = self.now - host.started
-        if host.ends < host.last_end and goes_on(self._situation(), self._preset, ran):
-            self._continued += 1
-            self._pay(host)
-        else:
-            self._interrupt(host, ran)
-
-    def _situation(self) -> Situation:
-        return Situation(
+        situation = Situation(
             now=self.now,
             tasks=len(self._runtimes),
             runtimes=self.estimator.runtimes,
             hosts=self.hosts(),
             terms=self._terms,
         )
+        if host.ends < host.last_end and goes_on(situation, self._preset, ran):
+            self._continued += 1
+            self._pay(host)
+        else:
+            self._interrupt(host, ran)
 
     def _interrupt(self, host: _Host, ran: float) -> None:
         assert host.task is not None

@@ -95,7 +95,8 @@ def _by_way(runs: Runs[Row], name: str) -> Exhibit:
     for key, of_bag in runs.by("bag").items():
         for way in WAYS:
             some = of_bag.where(where=way.title)
-            shown = _shares(some, name == "width") if some else []
+            made = [coverage(some.where(moment=when), what) for when in MOMENTS if some for what in _WHATS]
+            shown = (f"{each.width if name == 'width' else each.share.value:.0%}" for each in made)
             lines.append([BAG[key].title, way.title, *shown])
     return Exhibit(
         name=name,
@@ -106,11 +107,6 @@ def _by_way(runs: Runs[Row], name: str) -> Exhibit:
         headings=_HEADINGS,
         rows=lines,
     )
-
-
-def _shares(runs: Runs[Row], width: bool) -> list[str]:
-    made = [coverage(runs.where(moment=when), what) for when in MOMENTS for what in _WHATS]
-    return [f"{each.width if width else each.share.value:.0%}" for each in made]
 
 
 def _figure(runs: Runs[Row], path: Path) -> Drawing:

@@ -125,13 +125,9 @@ class PaperController:
             counts = counts or [each.processors for each in offers]
         else:
             counts = paper.for_cost(tasks, offers, self._target.credits - state.spent)
-            counts = counts or _only_cheapest(offers)
+            least = min(each.cost_per_task for each in offers)
+            counts = counts or [each.processors if each.cost_per_task == least else 0 for each in offers]
         return counts, state.now + self._delta
-
-
-def _only_cheapest(offers: Sequence[SiteOffer]) -> list[int]:
-    least = min(each.cost_per_task for each in offers)
-    return [each.processors if each.cost_per_task == least else 0 for each in offers]
 
 
 class DaemonController:

@@ -210,7 +210,7 @@ def conclusion(cells: Sequence[Cell]) -> list[str]:
         page.say(
             "cost",
             adaptive=for_each(lambda some: _geometric([cell.cheaper.value for cell in some])),
-            transparent=for_each(lambda some: _geometric([_dearer(cell) for cell in some])),
+            transparent=for_each(lambda some: _geometric([cell.dearer for cell in some])),
             cells=count,
         ),
         _on_claims(cells),
@@ -219,11 +219,6 @@ def conclusion(cells: Sequence[Cell]) -> list[str]:
 
 def _geometric(values: Sequence[float]) -> str:
     return f"{np.exp(np.log(values).mean()):.2f}"
-
-
-def _dearer(cell: Cell) -> float:
-    """Mean cost by mixed, over that by transparent."""
-    return cell.by["mixed"].cost.value / cell.by["transparent"].cost.value
 
 
 def _lost(shares: Sequence[Share]) -> float:
