@@ -19,8 +19,7 @@ from adaptor.decisions.memory import donated_nodes
 from adaptor.decisions.requests import known_shortest, tariff_for
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
-from adaptor.donation.fitting import least_probability, nodes_to_come, slots_on
-from adaptor.donation.hours import closes
+from adaptor.donation.fitting import closes, least_probability, nodes_to_come, slots_on
 from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeUse, NodeView, UseNodes
 from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts

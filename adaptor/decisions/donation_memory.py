@@ -15,7 +15,7 @@ from adaptor.backoff import Backoff
 from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.donation.hours import closes
+from adaptor.donation.fitting import closes
 from adaptor.donation.situation import DonatedUse, DonationRules, NodeUse, NodeView
 from adaptor.model import PilotState
 from adaptor.reports import NodeReport

@@ -9,7 +9,7 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.budget.provisioning.steering import Aim, Preference, Progress, can_wait
+from adaptor.budget.provisioning.steering import Aim, Progress, can_wait
 from adaptor.budget.provisioning.task_shares import DAEMON
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.fits import width
@@ -87,12 +87,9 @@ def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
         return None
     number = next(iter(group.at.values())).bag
     bag = None if number is None else snapshot.bags.get(number)
-    return None if bag is None or _takes_all(snapshot.ledger, bag) else bag
-
-
-def _takes_all(ledger: Statements, bag: BagFacts) -> bool:
-    """Whether a bag gets what one without a wish gets: to be fast is all that it wants."""
-    return bag.spec.prefer == "fast" and not bag.spec.slots and ledger.budget_of(bag.id) is None
+    if bag is None or bag.spec.prefer != "fast" or bag.spec.slots or snapshot.ledger.budget_of(bag.id):
+        return bag
+    return None  # to be fast is all that it wants: it gets what one without a wish gets
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
@@ -128,16 +125,8 @@ def aim_of(ledger: Statements, bag: BagFacts) -> Aim:
     return Aim(
         deadline=bag.spec.deadline,
         budget=None if balance is None else in_credits(balance.budget.amount),
-        prefer=_preference(bag),
+        prefer=bag.spec.prefer or ("fast" if bag.spec.deadline is None or bag.spec.slots else "cheap"),
     )
-
-
-def _preference(bag: BagFacts) -> Preference:
-    match bag.spec.prefer:
-        case "cheap" | "balanced" | "fast" as preferred:
-            return preferred
-        case _:
-            return "fast" if bag.spec.deadline is None or bag.spec.slots else "cheap"
 
 
 def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:

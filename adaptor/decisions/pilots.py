@@ -111,10 +111,6 @@ class Pilot(PilotView, frozen=True, kw_only=True):
         return (self.shape, self.partition) if self.shape is not None else None
 
     @property
-    def in_system(self) -> bool:
-        return self.state.in_system
-
-    @property
     def settled(self) -> bool:
         """Whether it runs on a donated node with its worker, and no rule concerns it until that changes."""
         return (

@@ -219,7 +219,7 @@ class Step:
             seen = seen.but(unheard=news.complaints)
         seen = site.learn_wait(site.keep(seen))
         site.meter(broker, seen, self._common.ledger)
-        if not seen.in_system:
+        if not seen.state.in_system:
             yield from self._ended(seen, news)
         elif (seen.state, seen.job, seen.started) != (pilot.state, pilot.job, pilot.started):
             yield from self._ask(PilotChanged(seen))

@@ -11,8 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from adaptor.donation.fitting import demanded_probability, room, slots_on
-from adaptor.donation.hours import closes
+from adaptor.donation.fitting import closes, demanded_probability, room, slots_on
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
     DonatedUse,

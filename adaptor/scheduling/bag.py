@@ -236,9 +236,7 @@ class Bag:
     @property
     def blocked(self) -> list[int]:
         """The tasks that wait for others, or for bags."""
-        if not self._counts[TaskState.BLOCKED]:
-            return []
-        return [*self._in_state(TaskState.BLOCKED)]
+        return [*self._in_state(TaskState.BLOCKED)] if self._counts[TaskState.BLOCKED] else []
 
     def unblock(self, task: int) -> None:
         """Queue a task that waits for nothing any more."""
@@ -362,10 +360,6 @@ class Bag:
         """Give an attempt up; its worker may still report a result."""
         _discard(self.live, task, attempt)
         self.adrift.setdefault(task, set()).add(attempt)
-
-    def resize(self, task: int, memory: int) -> None:
-        """Set the memory (bytes) of a task that does not wait, from now on."""
-        self.sizes.resize(task, memory)
 
     def put_back(self, task: int, *, first: bool) -> None:
         """Queue a task without live attempts again, at the head or at the end; suspects always at the end."""

@@ -78,7 +78,7 @@ def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDema
     """The waiting tasks that may start on donated nodes of a site, by bag."""
     return tuple(
         BagDonationDemand(bag.id, _pilots_of(state, bag), wanted)
-        for bag in _at_work(state)
+        for bag in state.bags.values()
         if bag.spec.allows(site) and bag.startable
         for wanted in donation_demands_of(state, bag, site)
     )
@@ -126,14 +126,10 @@ def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     return tuple(found)
 
 
-def _at_work(state: SchedulingState) -> Iterable[Bag]:
-    return (bag for bag in state.bags.values() if bag.at_work)
-
-
 def _classes(state: SchedulingState) -> Iterable[Turn]:
-    """Their classes of sizes; of those of a bag with several, the ones that have unfinished tasks."""
-    for bag in (bag for bag in _at_work(state) if bag.spec.allocation != "transparent"):
-        for line in bag.lines:
+    """The classes of sizes of the bags at work; of a bag with several, those that have unfinished tasks."""
+    for bag in state.bags.values():
+        for line in bag.lines if bag.at_work and bag.spec.allocation != "transparent" else ():
             held = (state.leases[bag.id, line.number, site] for site in state.sites)
             if len(bag.lines) == 1 or bag.startable_in(line) or any(held):
                 yield bag, line

@@ -19,6 +19,7 @@ from adaptor.scheduling.guards import may_hold, may_wait_behind, room_of
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import (
     feed_suspects,
+    in_turn,
     is_empty,
     keep_for,
     lines_of,
@@ -95,9 +96,8 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
 def _lease_next(
     state: SchedulingState, worker: Worker, room: Room, now: float, bags: list[Bag], *, reserve: bool = False
 ) -> bool:
-    """Lease one task: of the bags with the highest priority, that which holds the fewest processors at this
-    site (of equals, the older bag)."""
-    bags.sort(key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id))
+    """Lease one task, of the first of these bags that has one that fits."""
+    bags = in_turn(state, bags, worker)
     for_gpus = those_for_gpus(state, worker, lines_of(bags), now) if worker.whole.gpus else []
     for bag, line in for_gpus or lines_of(bags):
         if places := places_for(state, bag, line, worker, room):
@@ -152,7 +152,7 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
     if mean is None or not terms.reserve or line.task.nodes > 1:
         return 0
     slots = max(1, worker.whole.slots(line.task))
-    share = worker.processors / max(1, state.processors(worker.site))
+    share = worker.processors / max(1, state.workers.processors(worker.site))
     if bag.max_running is not None:
         slots = worker.held.at_once(bag.id)
         share = slots / bag.max_running

@@ -26,6 +26,14 @@ def waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
     ]
 
 
+def in_turn(state: SchedulingState, bags: Iterable[Bag], worker: Worker) -> list[Bag]:
+    """Those with the highest priority first, then those that hold the fewest processors at this site, then
+    the older ones."""
+    return sorted(
+        bags, key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id)
+    )
+
+
 def lines_of(bags: Iterable[Bag]) -> Iterator[Turn]:
     """What waits of these bags; of each bag, the class to be served next comes first."""
     for bag in bags:
@@ -122,7 +130,7 @@ def feed_suspects(state: SchedulingState, worker: Worker, now: float) -> None:
 
 
 def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[list[Worker], Bag, int, float] | None:
-    """The suspect to lease, with its workers: of the bag with the fewest processors, the first in time."""
+    """The suspect to lease, with its workers."""
     bags = [
         bag
         for bag in state.bags.values()
@@ -130,9 +138,7 @@ def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[list[Work
     ]
     if not bags or not _is_open(state, worker):
         return None
-    for bag in sorted(
-        bags, key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id)
-    ):
+    for bag in in_turn(state, bags, worker):
         for task in bag.suspects:
             places = places_of(state, bag.sizes.of(task), worker, worker.free)
             needs = _time_for(state, bag, worker, task, now) if places else None

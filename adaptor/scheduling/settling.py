@@ -73,14 +73,19 @@ def raise_memory(state: SchedulingState, bag: Bag, worker: Worker, result: Resul
         known = (bag.id, growth.text) in state.told_growth
         state.told_growth.add((bag.id, growth.text))
         text = "" if known else f"task {key.task} of bag {bag.id} ran {growth.text} (on-oom)"
-        bag.resize(key.task, growth.memory)
+        bag.sizes.resize(key.task, growth.memory)
         state.changes.raised.append(
             MemoryRaised(bag.id, key.task, growth.memory, worker.site, worker.pilot, text)
         )
-    if key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
-        state.put_back(bag, key.task, first=False)
+    _try_again(state, bag, key.task)
+
+
+def _try_again(state: SchedulingState, bag: Bag, task: int) -> None:
+    """Queue a task again unless another attempt runs."""
+    if task not in bag.live and bag.state(task) is TaskState.LEASED:
+        state.put_back(bag, task, first=False)
     else:
-        state.note(bag, key.task)
+        state.note(bag, task)
 
 
 NEAR_THE_END = 15.0
@@ -321,10 +326,8 @@ def _charge(state: SchedulingState, bag: Bag, result: Result) -> None:
     bag.release(key.task, key.attempt)
     if not may_retry:
         state.end_task(bag, key, TaskState.FAILED, error)
-    elif key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
-        state.put_back(bag, key.task, first=False)
     else:
-        state.note(bag, key.task)
+        _try_again(state, bag, key.task)
 
 
 def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss | None = None) -> None:

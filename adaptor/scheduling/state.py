@@ -293,10 +293,6 @@ class SchedulingState:
         donates = self.sites[site].donation is not None
         return bag.spec.allows(site) and (donates or bag.spec.allocation != "transparent")
 
-    def processors(self, site: str) -> int:
-        """Processors of all workers at a site."""
-        return self.workers.processors(site)
-
     def lease(
         self,
         workers: Sequence[Worker],

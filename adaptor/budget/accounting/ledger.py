@@ -23,8 +23,7 @@ from adaptor.budget.accounting.entries import (
     Reserved,
     Settled,
 )
-from adaptor.budget.accounting.settled import settled_pilot
-from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements
+from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements, settled_pilot
 from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError, TooManyProcessorsError
 from adaptor.model import Request
