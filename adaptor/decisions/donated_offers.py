@@ -26,12 +26,7 @@ from adaptor.scheduling.facts import BagFacts
 
 
 def donated_places(
-    snapshot: Snapshot,
-    bag: BagFacts,
-    at: Mapping[str, Demand],
-    times: Mapping[str, TaskTime],
-    *,
-    later: bool,
+    snapshot: Snapshot, bag: BagFacts, at: Mapping[str, Demand], times: Mapping[str, TaskTime], *, later: bool
 ) -> dict[str, tuple[SiteOffer, ...]]:
     """By place: the donated nodes of the sites where they cost less than formal requests.
 

@@ -284,11 +284,7 @@ class _Choice:
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
         return SubmitRequest(
-            crafted=crafted,
-            demand=_demand(wanted),
-            payers=payers,
-            node=node.name,
-            gpus_per_processor=gpus,
+            crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name, gpus_per_processor=gpus
         )
 
     def _in_step(self, wanted: _Wanted, allowance: Allowance, least: Request, nodes: int) -> Allowance:

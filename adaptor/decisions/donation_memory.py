@@ -279,8 +279,5 @@ def _busy_by_pilot(pilots: PilotTable, workers: Workers) -> dict[int, int]:
 def _unknown(pilot: Pilot) -> NodeView:
     """A node that the scheduler does not name any more."""
     return NodeView(
-        name=pilot.node,
-        processors=pilot.request.p,
-        use=NodeUse.AWAY,
-        donated=DonatedUse(since=pilot.since),
+        name=pilot.node, processors=pilot.request.p, use=NodeUse.AWAY, donated=DonatedUse(since=pilot.since)
     )

@@ -22,7 +22,7 @@ from adaptor.forecast.bag_simulation import Course, Work, course_of
 from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import Estimate, estimate
 from adaptor.forecast.known import KnownBag, KnownSite
-from adaptor.forecast.site_future import CraftBudget, SiteFuture, SitesFuture
+from adaptor.forecast.site_future import SiteFuture, SitesFuture
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
@@ -100,7 +100,7 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
     queues = [site.queue for site in known.sites if site.queue is not None]
     jobs = 1 + sum(len(queue.running) + len(queue.pending) for queue in queues)
     count = max(4, min(_FUTURES, _JOBS // jobs))
-    budget = CraftBudget(_CRAFTS)
+    crafts = iter(range(_CRAFTS))
     plans = [planned(site.queue) if site.queue is not None else None for site in known.sites]
     found = []
     for number in range(count):
@@ -110,7 +110,7 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
                 SiteFuture(site, plan, known.now, draw, steady=number % 2 == 0)
                 for site, plan in zip(known.sites, plans, strict=True)
             ],
-            budget,
+            crafts,
         )
         # Adjacent cases of the sorted ones share a future: its requests are crafted for such runtimes.
         block = list(runtimes[number * DRAWS // count : (number + 1) * DRAWS // count])

@@ -1,7 +1,7 @@
 """What the sites give a bag in one possible future: the pilots that are there, and requests to come. Pure.
 
 The requests are crafted by the heuristic of the site, from what is free in that future, as the planner does:
-for the first course of each future, and while `CraftBudget` lasts. The other courses take what it made when
+for the first course of each future, and while `crafts` has another. The other courses take what it made when
 requests were considered for the first, the second … time, and place that again. A future is either drawn
 (local jobs run shares of their limits) or as planned, with the waits that requests really had besides the
 planned ones. How the queue will look when later requests are made is unknown: in one half of the futures no
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -35,17 +35,6 @@ _MOST_DRAWN = 1500
 """Jobs of a queue beyond which its futures are not drawn one by one."""
 _BAG = 0
 """The number of the bag, where demands and pilots name one."""
-
-
-class CraftBudget:
-    """How often requests may still be crafted for one forecast."""
-
-    def __init__(self, times: int) -> None:
-        self._left = times
-
-    def take(self) -> bool:
-        self._left -= 1
-        return self._left >= 0
 
 
 class SiteFuture:
@@ -141,11 +130,12 @@ class SiteFuture:
         return self._now + wait * (1.0 if self._wait_share is None else self._wait_share) + self._late
 
     def asked(
-        self, moment: Moment, turn: int, budget: CraftBudget, sites: int, bounds: Bounds | None
+        self, moment: Moment, turn: int, crafts: Iterator[object], sites: int, bounds: Bounds | None
     ) -> list[PilotAhead]:
         """The requests for `tasks` when requests are considered for the `turn`-th time.
 
         Args:
+            crafts: one for each time that requests may still be crafted for the forecast.
             sites: that share the tasks.
             bounds: what the aims of the bag allow; None: it has none.
         """
@@ -155,7 +145,7 @@ class SiteFuture:
             return []
         queue = self._queue(self._others, moment)
         while turn >= len(self._batches):
-            if self._batches and not budget.take():
+            if self._batches and next(crafts, None) is None:
                 break
             self._batches.append(self._craft(queue, moment, allowed, sites, bounds))
         needed = min(limits.max_tr, moment.needed(self.known.name) + self.known.rules.pad)
@@ -286,8 +276,9 @@ class SiteFuture:
 class SitesFuture:
     """All sites in one future; a `Supply` of one course at a time."""
 
-    def __init__(self, known: KnownBag, sites: Sequence[SiteFuture], budget: CraftBudget) -> None:
-        self._known, self._sites, self._budget = known, sites, budget
+    def __init__(self, known: KnownBag, sites: Sequence[SiteFuture], crafts: Iterator[object]) -> None:
+        """`crafts`: as of `SiteFuture.asked`."""
+        self._known, self._sites, self._crafts = known, sites, crafts
         self._turn = 0
         self._buyer: Buyer | None = None
 
@@ -307,7 +298,7 @@ class SitesFuture:
         found = []
         for site in self._sites:
             bounds = None if self._buyer is None else self._buyer.bounds(site.known, moment)
-            found += site.asked(moment, self._turn, self._budget, len(self._sites), bounds)
+            found += site.asked(moment, self._turn, self._crafts, len(self._sites), bounds)
         if self._buyer is not None:
             self._buyer.bought(sum(pilot.slots for pilot in found))
         self._turn += bool(found)

@@ -414,13 +414,7 @@ class SchedulingState:
                 self.abort(worker, AttemptKey(key.bag, key.task, attempt))
 
     def note(
-        self,
-        bag: Bag,
-        task: int,
-        result: int | None = None,
-        error: str | None = None,
-        *,
-        again: bool = False,
+        self, bag: Bag, task: int, result: int | None = None, error: str | None = None, *, again: bool = False
     ) -> None:
         """Record the task's state for the journal.
 

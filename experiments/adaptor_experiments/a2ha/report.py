@@ -14,10 +14,7 @@ from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Runs, texts
 
 _HOUR = 3600.0
-_CONCLUDED = {
-    "as published": ("conservative", "aggressive", "frugal"),
-    "daemon": ("balanced", "frugal"),
-}
+_CONCLUDED = {"as published": ("conservative", "aggressive", "frugal"), "daemon": ("balanced", "frugal")}
 
 
 def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:

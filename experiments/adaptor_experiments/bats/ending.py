@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -57,15 +57,14 @@ class LongEverywhere:
         return set(self._slower)
 
     def of(self, task: int, attempts: Attempts) -> RunningTask:
-        elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._sample.late(elapsed), task, attempts)
+        return self._taking(self._sample.late, task, attempts)
 
     def on_average(self, task: int, attempts: Attempts) -> RunningTask:
         """Not in a bad case: where an attempt is to be given up for another."""
-        elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._sample.whole(elapsed), task, attempts)
+        return self._taking(self._sample.whole, task, attempts)
 
-    def _taking(self, seconds: float, task: int, attempts: Attempts) -> RunningTask:
+    def _taking(self, known: Callable[[float], float], task: int, attempts: Attempts) -> RunningTask:
+        seconds = known(max(ran / self._slower[site] for site, ran in attempts))
         return RunningTask(
             task=task,
             left=min(seconds * self._slower[site] - ran for site, ran in attempts),
@@ -126,7 +125,10 @@ class TailPhase:
     def run(self) -> Result:
         self._decide()
         while self._attempts():
-            self._now = min(self._next_events())
+            self._now = min(
+                each.paid_until if each.task == IDLE else min(each.paid_until, each.end)
+                for each in self._fleet.machines
+            )
             self._finish()
             gone = []
             for machine in self._fleet.machines:
@@ -157,10 +159,6 @@ class TailPhase:
             if machine.task != IDLE:
                 found.setdefault(machine.task, []).append(machine)
         return found
-
-    def _next_events(self) -> Iterator[float]:
-        for machine in self._fleet.machines:
-            yield machine.paid_until if machine.task == IDLE else min(machine.paid_until, machine.end)
 
     def _finish(self) -> None:
         """The first attempt that ends counts; the others of its task are stopped."""

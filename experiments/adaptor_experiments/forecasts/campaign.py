@@ -35,11 +35,7 @@ class OnQueue(msgspec.Struct, frozen=True, eq=False):
 
 
 def on_queues(
-    traces: Sequence[Path],
-    bags: int,
-    seed: int,
-    processes: int,
-    done: Callable[[int], None],
+    traces: Sequence[Path], bags: int, seed: int, processes: int, done: Callable[[int], None]
 ) -> list[Row]:
     """All forecasts on the queues of traces, in their order and that of the bags.
 

@@ -52,10 +52,7 @@ def _every(_: Cell) -> bool:
 
 
 _JUDGES: dict[str, tuple[Callable[[Cell], bool], Judge]] = {
-    "A": (
-        lambda cell: cell.mean == 100 and cell.tasks >= 10_000 and _not_heavy(cell),
-        above(1.0, _explicit),
-    ),
+    "A": (lambda cell: cell.mean == 100 and cell.tasks >= 10_000 and _not_heavy(cell), above(1.0, _explicit)),
     "B": (lambda cell: cell.mean == 1000 and _not_heavy(cell), above(0.5, _explicit)),
     "C": (_long_or_heavy, below(1.0, _explicit)),
     "D": (lambda cell: cell.mean <= 1000 and _not_heavy(cell), above(0.5, _explicit)),
