@@ -77,11 +77,9 @@ def _task(line: _Line, number: int) -> TaskInput:
         raise ValueError("cwd: must not be empty")
     command = line.argv if line.argv is not None else line.command
     assert command is not None
-    for text in command if isinstance(command, list) else (command,):
+    words = command if isinstance(command, list) else [command]
+    for text in (*words, line.cwd or "", line.name or "", line.id or ""):
         plain_text(text)
-    plain_text(line.cwd or "")
-    plain_text(line.name or "")
-    plain_text(line.id or "")
     if line.id == "":
         raise ValueError("id: must not be empty")
     needs = msgspec.structs.replace(line.needs, nodes=line.nodes)

@@ -78,7 +78,6 @@ def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
                 _take(left, better)
                 worst = _worst(chosen)
                 _give(left, worst)
-        chosen = chosen
     return sorted(optimize(chosen, work), key=lambda candidate: (candidate.slot.start, -candidate.throughput))
 
 

@@ -19,7 +19,7 @@ import msgspec
 from adaptor.crafting.availability import PlannedQueue, Schedule
 from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.fits import unit_of
-from adaptor.crafting.futures.drawn_queue import drawn, fitting
+from adaptor.crafting.futures.drawn_queue import drawn_jobs, fitting, planned
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
@@ -55,8 +55,8 @@ class SiteFuture:
         """What was made when requests were considered for the first, the second … time in this future."""
 
     def _future(self) -> Schedule | None:
-        known, queue = self.known, self.known.queue
-        if queue is None:
+        known, queue, plan = self.known, self.known.queue, self._plan
+        if queue is None or plan is None:
             return None
         own = {pilot.job for pilot in known.pilots}
         enough = len(known.wait_shares) >= _FEWEST_WAITS
@@ -64,10 +64,9 @@ class SiteFuture:
             self._wait_share = (
                 self._draw.choice(known.wait_shares) if enough else 0.2 + 0.8 * self._draw.random()
             )
-            return self._plan
-        return drawn(
-            queue, known.run_shares, known.seen_since, own, self._draw, known.run_shares_by_job, self._plan
-        )
+            return plan
+        shares, by_job = known.run_shares, known.run_shares_by_job
+        return planned(drawn_jobs(queue, shares, known.seen_since, own, self._draw, by_job, plan.starts))
 
     def _without_own(self) -> Profile | None:
         """What the others leave free, as far as tasks of this size find room there on single nodes."""

@@ -24,26 +24,6 @@ def planned(queue: QueueState) -> Schedule:
     return schedule(msgspec.structs.replace(queue, nodes=()))
 
 
-def drawn(
-    queue: QueueState,
-    shares: Sequence[float],
-    since: Mapping[str, float],
-    own: Collection[str],
-    draw: random.Random,
-    by_job: Mapping[str, Sequence[float]] = {},
-    plan: Schedule | None = None,
-) -> Schedule:
-    """As the shares of the limits say that are drawn here, the starts planned again, counted in processors.
-
-    In the order of their planned starts the jobs move forward as others end early: no job starts later than
-    planned, as by conservative backfilling, where a job that has a hole to itself keeps it.
-
-    Args:
-        plan: what `planned` says of the queue; None: it is made here. The others: as of `drawn_jobs`.
-    """
-    return planned(drawn_jobs(queue, shares, since, own, draw, by_job, (plan or planned(queue)).starts))
-
-
 def drawn_jobs(
     queue: QueueState,
     shares: Sequence[float],
@@ -55,7 +35,9 @@ def drawn_jobs(
 ) -> QueueState:
     """The queue in which each job asks for what it will run, in the order of the planned starts.
 
-    Reservations and what else is no job stay as they are.
+    Planned again, the jobs move forward in that order as others end early: no job starts later than planned,
+    as by conservative backfilling, where a job that has a hole to itself keeps it. Reservations and what else
+    is no job stay as they are.
 
     Args:
         shares: of their limits that jobs run, in order; equally likely, at least one.

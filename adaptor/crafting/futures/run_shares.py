@@ -6,6 +6,7 @@ names a user by a salted hash only; the salt stays with the caller.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from collections import defaultdict
@@ -141,9 +142,7 @@ class RunShares:
 
     def copy(self) -> RunShares:
         """A copy for a snapshot; what is inside is never changed in place."""
-        twin = object.__new__(RunShares)
-        twin.__dict__.update(self.__dict__)
-        return twin
+        return copy.copy(self)
 
     def hashed(self, user: str) -> str:
         """What a user is known by; the same for the empty name."""
