@@ -163,14 +163,6 @@ class SiteMemory:
         """The pilots on donated nodes."""
         return tuple(self.pilots.donated.values())
 
-    def is_active(self, broker: Broker) -> bool:
-        """Whether there is anything to observe or to decide."""
-        return bool(self.pilots) or broker.has_work_for(self.name)
-
-    def wants_queue(self, broker: Broker) -> bool:
-        """Whether to ask for the queue in this step: a task waits for a formal request."""
-        return any(demand.waiting for demand in broker.demands(self.name))
-
     def read(self, queue: QueueState | None) -> None:
         """The queue was read for this step; None: the scheduler does not answer, or nothing waits."""
         self.queue = queue
@@ -252,7 +244,6 @@ class SiteMemory:
             midnight=midnight,
             fruitless=memory.fruitless.holdoff,
             failing=memory.failing.holdoff,
-            reason=memory.reason,
         )
 
     # --- what actions do to it -------------------------------------------------------------------

@@ -150,7 +150,7 @@ class Step:
         """The whole step: observe, decide, act. A scheduler that does not answer changes nothing."""
         site, broker = self._site, self._common.broker
         site.keep_failures(broker)
-        if not site.is_active(broker):
+        if not (site.pilots or broker.has_work_for(site.name)):
             site.read(None)
             return
         yield from self._observe()
@@ -178,7 +178,8 @@ class Step:
         if site.wants_nodes(broker, self._now):
             reply = yield from self._ask(Ask.NODES)
             site.saw_nodes(broker, reply.nodes, reply.now, reply.midnight)
-        site.read((yield from self._ask(Ask.QUEUE)).queue if site.wants_queue(broker) else None)
+        waits = any(demand.waiting for demand in broker.demands(site.name))
+        site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
 
     def _learn_limits(self) -> Steps:
         limits = (yield from self._ask(Ask.LIMITS)).limits

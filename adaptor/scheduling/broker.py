@@ -99,10 +99,6 @@ class Broker:
         look_at(self.state, bag, blocked)
         dispatch(self.state, now)
 
-    def recall_blocked(self, bag: Bag) -> None:
-        """After a restart: decide on the blocked tasks of a bag."""
-        look_at(self.state, bag, bag.blocked)
-
     def advance(self, now: float) -> None:
         """Let go on what waited for tasks and bags that have ended since the last call."""
         if follow_ends(self.state):

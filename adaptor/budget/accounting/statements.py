@@ -87,14 +87,13 @@ class SettledPilot(msgspec.Struct, frozen=True, kw_only=True):
     """Processor-seconds that were charged."""
     parts: tuple[Part, ...]
     """As they were recounted last."""
-    billed: float
     at: float
     """When its last entry was written."""
 
     @classmethod
     def of(cls, reserved: Reserved, settled: Settled) -> SettledPilot:
         area = reserved.area(settled.seconds)
-        return cls(site=reserved.site, area=area, parts=settled.parts, billed=settled.billed, at=settled.at)
+        return cls(site=reserved.site, area=area, parts=settled.parts, at=settled.at)
 
     def recounted(self, by: Recounted) -> SettledPilot:
         return msgspec.structs.replace(self, parts=by.parts, at=max(self.at, by.at))

@@ -44,15 +44,6 @@ class PilotRules:
         return None
 
 
-class Moment(msgspec.Struct, frozen=True):
-    """What the estimator knew and had bought after a task finished."""
-
-    at: float
-    finished: int
-    mean: float
-    hosts: int
-
-
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How a bag went; times in seconds."""
 
@@ -70,12 +61,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of the interrupted tasks."""
     continued: int
     """Hosts that went on into another unit with a running task."""
-    moments: tuple[Moment, ...] = ()
+    bought: tuple[int, ...] = ()
+    """Hosts after each task that finished."""
 
     @property
     def figures(self) -> dict[str, Any]:
-        """All but the moments."""
-        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "moments"}
+        """All but `bought`."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "bought"}
 
 
 class _Host:
@@ -122,7 +114,8 @@ class CloudRun:
         self._groups: Counter[tuple[float, float]] = Counter()
         self._bought = self._units = self._cut = self._continued = 0
         self._wasted = 0.0
-        self._moments: list[Moment] = []
+        self._hosts: list[int] = []
+        """Bought so far, after each task that finished."""
         self.now = 0.0
         # A hint is corrected by the ratio; this is the one that leaves `initial` hosts.
         hint = None if initial is None else round(initial / preset.creation_ratio)
@@ -141,7 +134,7 @@ class CloudRun:
             cut=self._cut,
             wasted=self._wasted,
             continued=self._continued,
-            moments=tuple(self._moments),
+            bought=tuple(self._hosts),
         )
 
     def advance(self) -> None:
@@ -162,8 +155,7 @@ class CloudRun:
                 self._pilots.learner.finished(ran, host.task)
             host.task = None
             self._step()
-            known = self.estimator.runtimes
-            self._moments.append(Moment(self.now, known.finished, known.mean, self._bought))
+            self._hosts.append(self._bought)
             self._next_task(host)
 
     def hosts(self) -> list[Hosts]:

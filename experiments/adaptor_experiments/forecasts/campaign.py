@@ -57,18 +57,13 @@ def on_queues(
     return rows
 
 
-def limits_for(processors: int) -> Limits:
-    """A quarter of the machine for each of four requests, four hours at most."""
-    return Limits(max_pending_requests=4, max_proc=max(1, processors // 4), max_tr=4 * 3600)
-
-
 def run_on_queue(piece: OnQueue) -> list[Row]:
     """The forecasts of a bag at the moments; none if the bag never ends."""
     bag = queue_bags.bag_of(piece.number, piece.seed)
     site = CheckedSite(
         tariff=Tariff(price_explicit=1.0, price_donated=1.0),
         processors=piece.processors,
-        limits=limits_for(piece.processors),
+        limits=Limits(max_pending_requests=4, max_proc=max(1, piece.processors // 4), max_tr=4 * 3600),
         time_resolution=60,
         initial_tr=3600.0,
         poll=60.0,
