@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import get_type_hints
 
 import msgspec
 
 from adaptor.api import MeasuredView
-from adaptor.bag_spec import BagSpec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
@@ -106,9 +104,7 @@ def _time(seen: MeasuredView, queues: Sequence[SeenQueue]) -> str:
     after = sum(each.startable(seen.task, enough) for each in queues)
     if queues and after <= before:
         return ""
-    option = (
-        f"`--time {format_duration(enough)}`" if _HAS_TIME else f"`initial_tr: {format_duration(enough)}`"
-    )
+    option = f"`--time {format_duration(enough)}`"
     if not queues:
         return f"{told}: say {option}"
     return f"{told}: {option} would have found {_more(before, after)} ({_when(queues)})"
@@ -148,13 +144,3 @@ def round_time(seconds: float) -> float:
     """The next whole minute, from ten minutes on the next five, from an hour on the next quarter."""
     step = 60 if seconds <= 600 else 300 if seconds <= 3600 else 900
     return float(math.ceil(seconds / step) * step)
-
-
-def _has_time() -> bool:
-    """Whether bags have an option that says what their tasks take."""
-    hints = get_type_hints(BagSpec, include_extras=True)
-    options = ((name, each) for name in hints for each in getattr(hints[name], "__metadata__", ()))
-    return any((getattr(option, "key", "") or name) == "time" for name, option in options)
-
-
-_HAS_TIME = _has_time()

@@ -51,9 +51,10 @@ class Option(msgspec.Struct, frozen=True):
     """What it means, for `--help` and the docs; without a full stop."""
     kind: Kind = IMPLIED
     key: str = ""
-    """The word that people write; empty: the field's name."""
-    synonyms: tuple[str, ...] = ()
-    """Other words for `#ADAPTOR` lines."""
+    """The word that people write; empty: the field's name, with a dash for each `_`.
+
+    `#ADAPTOR` lines may have the field's name too.
+    """
     default: str = ""
     """The default in words; empty: the field's default says it."""
     section: Section = "More"
@@ -163,20 +164,12 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             "memory factor for retrying a task that ran out of memory, such as 2x",
             FACTOR,
-            key="on-oom",
-            synonyms=("on_oom",),
             default="no retry with more memory",
         ),
     ] = None
     max_fails: Annotated[
         MostFails | None,
-        Option(
-            "at how many failed tasks the bag pauses: 10, or 5% of them",
-            MOST_FAILS,
-            key="max-fails",
-            synonyms=("max_fails",),
-            section="Limits",
-        ),
+        Option("at how many failed tasks the bag pauses: 10, or 5% of them", MOST_FAILS, section="Limits"),
     ] = None
     canary: Annotated[
         Literal["yes", "no"] | AtLeast1,
@@ -188,13 +181,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = "yes"
     max_running: Annotated[
         AtLeast1 | None,
-        Option(
-            "how many tasks run at the same time, at most",
-            key="max-running",
-            synonyms=("max_running",),
-            default="no limit",
-            section="Limits",
-        ),
+        Option("how many tasks run at the same time, at most", default="no limit", section="Limits"),
     ] = None
     priority: Annotated[
         Priority,
@@ -209,8 +196,6 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             "exit codes, separated by commas, that say: checkpointed, start me again to go on",
             EXIT_CODES,
-            key="requeue-on",
-            synonyms=("requeue_on",),
             default="none",
         ),
     ] = ()
@@ -219,12 +204,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Option("which signal a task gets how long before it is ended, such as USR1@120", EARLY_SIGNAL),
     ] = None
     max_lost: Annotated[
-        AtLeast0,
-        Option(
-            "a task fails after this many deaths of its worker; 0 for no limit",
-            key="max-lost",
-            synonyms=("max_lost",),
-        ),
+        AtLeast0, Option("a task fails after this many deaths of its worker; 0 for no limit")
     ] = 3
     replicas: Annotated[
         AtLeast0,
@@ -255,7 +235,6 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             "sites that may run it, separated by commas",
             LABELS,
             key="site",
-            synonyms=("sites",),
             default="any",
             section="Places and times",
         ),
@@ -280,13 +259,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     after_any: Annotated[
         tuple[int, ...],
-        Option(
-            "bags that must have ended before it starts, however",
-            NUMBERS,
-            key="after-any",
-            synonyms=("after_any",),
-            default="none",
-        ),
+        Option("bags that must have ended before it starts, however", NUMBERS, default="none"),
     ] = ()
     cwd: Annotated[
         str, Option("folder in which the tasks run", PATH, default="the current folder", section="Output")
@@ -302,11 +275,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     ]
     output_files: Annotated[
         Literal["each", "packed", "none"],
-        Option(
-            "files of the output: each task's own, packed into an archive by worker, or none",
-            key="output-files",
-            synonyms=("output_files",),
-        ),
+        Option("files of the output: each task's own, packed into an archive by worker, or none"),
     ] = "each"
     environment: dict[str, str]
     script: BatchScript | None = None

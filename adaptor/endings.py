@@ -7,11 +7,7 @@ import signal
 OUT_OF_MEMORY = "out of memory"
 """The first words of the error of a task that was killed for lack of memory."""
 
-_EXITS = {
-    124: "timed out (exit 124)",
-    126: "not executable (exit 126)",
-    127: "command not found (exit 127)",
-}
+_EXITS = {124: "timed out (exit 124)", 126: "not executable (exit 126)", 127: "command not found (exit 127)"}
 _SIGNALS = {
     "SIGKILL": "killed (SIGKILL, often out of memory)",
     "SIGTERM": "terminated (SIGTERM)",

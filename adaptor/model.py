@@ -265,11 +265,6 @@ class AttemptOutcome(enum.Enum):
     """Another attempt of the same task finished first."""
 
     @property
-    def charged(self) -> bool:
-        """Whether it counts towards the task's retry limit."""
-        return self in (AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT)
-
-    @property
     def useful(self) -> bool:
         """Whether its work is part of a result."""
         return self in USEFUL

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from adaptor.model import (
     PILOT_TRANSITIONS,
     TASK_TRANSITIONS,
-    AttemptOutcome,
     FreeSlot,
     PilotState,
     Request,
@@ -98,11 +97,6 @@ def test_a_task_without_a_result_can_be_put_back(state: TaskState) -> None:
 def test_a_result_counts_wherever_the_task_stands(state: TaskState) -> None:
     """The worker of a lost attempt may still bring its result."""
     assert TaskState.DONE in TASK_TRANSITIONS[state]
-
-
-def test_only_the_tasks_own_failures_are_charged() -> None:
-    charged = [outcome for outcome in AttemptOutcome if outcome.charged]
-    assert charged == [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT]
 
 
 def test_areas_and_ends() -> None:

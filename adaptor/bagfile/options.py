@@ -32,7 +32,7 @@ def options_of(struct: type[msgspec.Struct]) -> Iterator[Option]:
                 yield msgspec.structs.replace(
                     option,
                     field=field.name,
-                    key=option.key or field.name,
+                    key=option.key or field.name.replace("_", "-"),
                     kind=_implied_kind(hints[field.name]) if option.kind is IMPLIED else option.kind,
                     default=option.default or ("none" if field.default is None else str(field.default)),
                 )
@@ -56,7 +56,7 @@ def _implied_kind(hint: Any) -> Kind:
 
 
 OPTIONS: tuple[Option, ...] = (*options_of(BagSpec), *options_of(BagInput))
-_BY_KEY = {key: option for option in OPTIONS for key in (option.key, *option.synonyms)}
+_BY_KEY = {key: option for option in OPTIONS for key in (option.key, option.field)}
 KEYS = frozenset(_BY_KEY)
 """What `parse_option` knows."""
 

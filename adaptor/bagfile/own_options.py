@@ -33,7 +33,7 @@ class OwnOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         gpus = _of("gpus", _gpus, self.gpus)
         return OwnNeeds(
             cpus=self.cpus,
-            memory=_of("mem", _memory, self.mem),
+            memory=_of("mem", lambda text: int(MEMORY.parse(text, 0.0)), self.mem),
             gpus=gpus[0] if gpus else None,
             gpu_type=gpus[1] if gpus else "",
             time=_of("time", _time, self.time),
@@ -76,10 +76,6 @@ def _of(key: str, parse: Callable[[str], _Value], given: str | float | None) -> 
         )
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
-
-
-def _memory(text: str) -> int:
-    return int(MEMORY.parse(text, 0.0))
 
 
 def _gpus(text: str) -> tuple[float, str]:

@@ -58,16 +58,12 @@ def parse_json_lines(text: str, source: str, *, more: bool = False) -> list[Task
     try:
         own = {task.id for task in tasks}
         if more:
-            resolved(tasks, _ANY, lambda ids: dict.fromkeys(ids - own, 0))
+            resolved(tasks, 2**62, lambda ids: dict.fromkeys(ids - own, 0))  # more than any bag has
         else:
             resolved(tasks, 0, lambda _: {})
     except LinkError as error:
         raise BagFileError(f"{source}:{lines[error.index]}: {error}") from None
     return tasks
-
-
-_ANY = 2**62
-"""More tasks than any bag has."""
 
 
 def _task(line: _Line, number: int) -> TaskInput:
@@ -81,11 +77,9 @@ def _task(line: _Line, number: int) -> TaskInput:
         raise ValueError("cwd: must not be empty")
     command = line.argv if line.argv is not None else line.command
     assert command is not None
-    for text in command if isinstance(command, list) else (command,):
+    words = command if isinstance(command, list) else [command]
+    for text in (*words, line.cwd or "", line.name or "", line.id or ""):
         plain_text(text)
-    plain_text(line.cwd or "")
-    plain_text(line.name or "")
-    plain_text(line.id or "")
     if line.id == "":
         raise ValueError("id: must not be empty")
     needs = msgspec.structs.replace(line.needs, nodes=line.nodes)

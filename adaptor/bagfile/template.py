@@ -244,7 +244,8 @@ def expand(template: str, axes: Sequence[Axis], *, as_parallel: bool = False) ->
     if total > MAX_TASKS:
         raise UsageError(f"--template: {total:,} combinations are more than {MAX_TASKS:,} tasks")
     names = [name for axis in axes for name in axis.names]
-    pieces = list(_literal_or_field(_clean(template), names, as_parallel))
+    (clean,) = _checked("--template", [template])
+    pieces = list(_literal_or_field(clean, names, as_parallel))
     used = {name for piece in pieces if isinstance(piece, _Field) for name in piece.names}
     unused = [name for axis in axes for name in axis.names if name not in used and not axis.table]
     if as_parallel and not used:
@@ -335,10 +336,3 @@ def _open_quote(text: str) -> str:
         elif character in "'\"":
             mark = character
     return mark
-
-
-def _clean(text: str) -> str:
-    try:
-        return plain_text(text)
-    except ValueError as error:
-        raise UsageError(f"--template: {error}") from None

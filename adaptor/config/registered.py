@@ -51,13 +51,10 @@ def load_backend(name: str) -> BackendFacts:
     """
     entry = _entries().get(name)
     if entry is None:
-        raise ConfigError(f"no batch scheduler {name!r} is installed ({_hint(name)})")
+        known = backend_names()
+        hint = did_you_mean(name, known, otherwise=f"there are {', '.join(known)}", shown="`{}`")
+        raise ConfigError(f"no batch scheduler {name!r} is installed ({hint})")
     return cast(BackendFacts, loaded(entry))
-
-
-def _hint(name: str) -> str:
-    known = backend_names()
-    return did_you_mean(name, known, otherwise=f"there are {', '.join(known)}", shown="`{}`")
 
 
 def _entries() -> Mapping[str, EntryPoint]:

@@ -69,7 +69,15 @@ def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
     left = profile.copy()
     chosen = _first_possible(left, work, allowed)
     if chosen:
-        chosen = _exchange_worst(profile.free_slots(), left, work, chosen)
+        worst = _worst(chosen)
+        _give(left, worst)
+        for slot in profile.free_slots():
+            while better := _improvement(slot, left, work, worst):
+                chosen.remove(worst)
+                chosen.append(better)
+                _take(left, better)
+                worst = _worst(chosen)
+                _give(left, worst)
     return sorted(optimize(chosen, work), key=lambda candidate: (candidate.slot.start, -candidate.throughput))
 
 
@@ -94,26 +102,6 @@ def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
         while len(chosen) < allowed and left.minimum(start, end) >= first.request.p:
             _take(left, first)
             chosen.append(first)
-    return chosen
-
-
-def _exchange_worst(
-    free_slots: list[FreeSlot], left: Profile, work: Work, chosen: list[Candidate]
-) -> list[Candidate]:
-    """Exchange the worst chosen request for one in another slot while that improves the throughput.
-
-    `left` is the profile without the processors of the chosen requests. Every exchange raises the sum
-    of the throughputs, so the loop ends.
-    """
-    worst = _worst(chosen)
-    _give(left, worst)
-    for slot in free_slots:
-        while better := _improvement(slot, left, work, worst):
-            chosen.remove(worst)
-            chosen.append(better)
-            _take(left, better)
-            worst = _worst(chosen)
-            _give(left, worst)
     return chosen
 
 
@@ -143,19 +131,16 @@ def _give(profile: Profile, each: Candidate) -> None:
 def as_crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> CraftedRequest:
     """The request to issue for a number of the tasks."""
     request, slot = each.request, each.slot
+    wait = slot.start - situation.queue.now
+    start = f"in {format_duration(wait)}" if wait > 0 else "from now"
+    span = "without end" if math.isinf(slot.duration) else f"for {format_duration(slot.duration)}"
     reason = (
-        f"asks {shown(request)} for {tasks} of "
-        f"{counted(situation.remaining_tasks, 'task')} of {format_duration(situation.runtime)}: "
-        f"{_described(slot, situation.queue.now)} gives the best throughput"
+        f"asks {shown(request)} for {tasks} of {counted(situation.remaining_tasks, 'task')} of "
+        f"{format_duration(situation.runtime)}: the slot free {start} {span} on "
+        f"{counted(slot.processors, 'processor')} gives the best throughput"
     )
     if request.tr < situation.runtime + situation.rules.pad:
         need = format_duration(situation.runtime + situation.rules.pad)
         longest = format_duration(situation.rules.limits.max_tr)
         reason += f"; a task may need {need}, but a request may last {longest} at most"
     return CraftedRequest(request, slot.start, tasks, reason)
-
-
-def _described(slot: FreeSlot, now: float) -> str:
-    start = f"in {format_duration(slot.start - now)}" if slot.start > now else "from now"
-    span = "without end" if math.isinf(slot.duration) else f"for {format_duration(slot.duration)}"
-    return f"the slot free {start} {span} on {counted(slot.processors, 'processor')}"

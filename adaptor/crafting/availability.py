@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -58,12 +59,11 @@ class Availability:
         self.nodes = nodes
         """The plan of the nodes; None: they are not known."""
         self._profiles: dict[Need | None, Profile] = {}
-        self._schedule: Schedule | None = None
 
     @property
     def starts(self) -> dict[str, float]:
         """By id: the planned start of each pending job (epoch seconds); `math.inf`: it never starts."""
-        return self._planned().starts if self.nodes is None else self.nodes.starts
+        return self._planned.starts if self.nodes is None else self.nodes.starts
 
     def profile(self, unit: Need | None = None) -> Profile:
         """The availability profile from the queue's `now` on, in processors. Copy it before you change it.
@@ -72,8 +72,11 @@ class Availability:
             unit: what a request is made of (`unit.on_nodes`). Where the nodes are known, the profile is of
                 the processors on which whole units fit; None: of single processors.
         """
+        if self.nodes is None:
+            return self._planned.profile
         if unit not in self._profiles:
-            self._profiles[unit] = self._profile(unit)
+            each = unit or Need(chunks=1, processors=1)
+            self._profiles[unit] = slot_profile(self.nodes, each, self._queue.now)
         return self._profiles[unit]
 
     def beside(self, job: PendingJob, start: float) -> Availability:
@@ -95,27 +98,18 @@ class Availability:
             profile.give(begin, end - begin, job.processors)
             left = Availability(queue)
             stay = {id: start for id, start in starts.items() if id != gone and start < math.inf}
-            left._schedule = Schedule(profile, stay)
+            left._planned = Schedule(profile, stay)
             return left
         if parts := job.parts or self.nodes.noted.get(gone, ()):
             return Availability(queue, holding(self.nodes, parts, begin, end, freed=True))
         running = tuple(job for job in queue.running if job.id != gone)
-        pending = tuple(
-            msgspec.structs.replace(job, planned_start=starts[job.id])
-            for job in queue.pending
-            if job.id != gone and starts[job.id] < math.inf
+        return Availability(
+            msgspec.structs.replace(queue, running=running, pending=_started(queue, starts, gone))
         )
-        return Availability(msgspec.structs.replace(queue, running=running, pending=pending))
 
+    @cached_property
     def _planned(self) -> Schedule:
-        if self._schedule is None:
-            self._schedule = schedule(self._queue)
-        return self._schedule
-
-    def _profile(self, unit: Need | None) -> Profile:
-        if self.nodes is None:
-            return self._planned().profile
-        return slot_profile(self.nodes, unit or Need(chunks=1, processors=1), self._queue.now)
+        return schedule(self._queue)
 
 
 def _plannable(queue: QueueState) -> QueueState:
@@ -126,9 +120,16 @@ def _plannable(queue: QueueState) -> QueueState:
     if has_numba() or not is_long(queue):
         return queue
     starts = schedule(msgspec.structs.replace(queue, nodes=())).starts
-    startable = (job for job in queue.pending if starts[job.id] < math.inf)
-    pending = tuple(msgspec.structs.replace(job, planned_start=starts[job.id]) for job in startable)
-    return msgspec.structs.replace(queue, pending=pending)
+    return msgspec.structs.replace(queue, pending=_started(queue, starts))
+
+
+def _started(queue: QueueState, starts: Mapping[str, float], but: str = "") -> tuple[PendingJob, ...]:
+    """The pending jobs that ever start, with these planned starts, without the job `but`."""
+    return tuple(
+        msgspec.structs.replace(job, planned_start=starts[job.id])
+        for job in queue.pending
+        if job.id != but and starts[job.id] < math.inf
+    )
 
 
 def availability(queue: QueueState, unit: Need | None = None) -> Profile:
@@ -146,48 +147,14 @@ def schedule(queue: QueueState) -> Schedule:
     processors than the site has, none are free. The other jobs follow in queue order, each as early as
     possible without delaying an earlier one. A job larger than the site gets no start.
     """
+    # Each planned job only lowers the profile, so a job never starts before an earlier job of the same
+    # shape: the search continues from that job's start. The first job of a shape starts no earlier than
+    # the smallest one of its class would.
     profile, starts, later = fixed(queue)
-    _backfill(profile, later, starts)
-    return Schedule(profile, starts)
-
-
-def fixed(queue: QueueState) -> tuple[Profile, dict[str, float], list[PendingJob]]:
-    """What `schedule` does not choose: the profile next to what runs and what the scheduler has planned, the
-    starts that it has planned, and the other jobs in queue order."""
-    starts = planned_starts(queue)
-    holds = [(begin, end, job.processors) for job, begin, end in spans(queue, starts)]
-    return _beside(queue, holds), starts, [job for job in queue.pending if job.planned_start is None]
-
-
-def _beside(queue: QueueState, holds: list[tuple[float, float, int]]) -> Profile:
-    """The profile that the holds and the scheduler's own plan leave free."""
-    if not isinstance(queue, PlannedQueue):
-        return Profile.holding(queue.now, queue.processors, holds)
-    if not holds:
-        return Profile.of_steps(queue.plan)
-    return Profile.holding(queue.now, queue.processors, [*_held_by_plan(queue), *holds])
-
-
-def _held_by_plan(queue: PlannedQueue) -> list[tuple[float, float, int]]:
-    ends = [*(time for time, _ in queue.plan[1:]), math.inf]
-    return [
-        (time, end, queue.processors - free)
-        for (time, free), end in zip(queue.plan, ends, strict=True)
-        if free < queue.processors
-    ]
-
-
-def _backfill(profile: Profile, jobs: list[PendingJob], starts: dict[str, float]) -> None:
-    """Plan jobs in this order, each at its earliest start.
-
-    Each planned job only lowers the profile, so a job never starts before an earlier job of the same
-    shape: the search continues from that job's start. The first job of a shape starts no earlier than the
-    smallest one of its class would.
-    """
     reached: dict[tuple[int, float], float] = {}
     floors: dict[tuple[int, int], float] = {}
     """By class, powers of two of processors and seconds: the earliest start of its smallest job so far."""
-    for job in jobs:
+    for job in later:
         shape = (job.processors, job.tr)
         begin = reached.get(shape, -math.inf)
         if shape not in reached and job.processors > 0 and job.tr > 0:
@@ -195,3 +162,19 @@ def _backfill(profile: Profile, jobs: list[PendingJob], starts: dict[str, float]
             least = floors.get(kind, -math.inf)
             begin = floors[kind] = profile.earliest_start(2 ** kind[0], 2.0 ** kind[1], least)
         reached[shape] = starts[job.id] = profile.place(job.processors, job.tr, begin)
+    return Schedule(profile, starts)
+
+
+def fixed(queue: QueueState) -> tuple[Profile, dict[str, float], list[PendingJob]]:
+    """What `schedule` does not choose: the profile next to what runs and what the scheduler has planned, the
+    starts that it has planned, and the other jobs in queue order."""
+    starts = planned_starts(queue)
+    later = [job for job in queue.pending if job.planned_start is None]
+    holds = [(begin, end, job.processors) for job, begin, end in spans(queue, starts)]
+    if isinstance(queue, PlannedQueue):
+        if not holds:
+            return Profile.of_steps(queue.plan), starts, later
+        ends = [*(time for time, _ in queue.plan[1:]), math.inf]
+        steps = zip(queue.plan, ends, strict=True)
+        holds += [(time, end, queue.processors - free) for (time, free), end in steps]
+    return Profile.holding(queue.now, queue.processors, holds), starts, later

@@ -73,58 +73,33 @@ class Offer(msgspec.Struct, frozen=True):
         return f"{self.place.name} ({self.throughput * 3600:.3g} tasks an hour, {begin})"
 
 
-class _Proposal(msgspec.Struct, frozen=True):
-    offer: Offer
-    crafted: CraftedRequest
-
-
-Craft = Callable[[list[Place], Wanted, dict[str, str]], Made]
-"""How requests are crafted for tasks at a site with several partitions.
-
-Called with those whose requests last long enough; it adds why a partition offers nothing.
-"""
-
-
 Plan = Callable[[PlanningView, list[Place], Wanted], Made]
 """How a heuristic plans for a demand."""
 
 
-def by_free_slots(heuristic: Heuristic, among: Craft) -> Plan:
+def by_free_slots(heuristic: Heuristic, among: Callable[[list[Place], Wanted, dict[str, str]], Made]) -> Plan:
     """The plan of a heuristic that crafts requests for the tasks which no pilot covers.
 
     Args:
         heuristic: for a site without partitions, or with one.
-        among: for a site with several.
+        among: for a site with several; it adds why a partition offers nothing.
     """
 
     def plan(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
-        if len(view.rules.limits.partitions) > 1:
-            return craft_among(view, places, wanted, among)
-        return craft_in(places, wanted, heuristic)
+        if len(view.rules.limits.partitions) <= 1:
+            (place,) = places
+            situation = situation_in(place, wanted)
+            found = [msgspec.structs.replace(each, partition=place.name) for each in heuristic(situation)]
+            crafted = within(found, wanted.demand)
+            reason = "" if crafted else nothing_possible(situation)
+            return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
+        if wanted.allowed <= 0:
+            return Made([], places, none_left(wanted.limit, wanted.remaining))
+        seen, reasons = opened(view, places, wanted.demand)
+        made = among(seen, wanted, reasons)
+        return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))
 
     return plan
-
-
-def craft_in(places: list[Place], wanted: Wanted, heuristic: Heuristic) -> Made:
-    """The requests for tasks at a site without partitions, or with one."""
-    (place,) = places
-    situation = situation_in(place, wanted)
-    found = [msgspec.structs.replace(request, partition=place.name) for request in heuristic(situation)]
-    crafted = within(found, wanted.demand)
-    reason = "" if crafted else nothing_possible(situation)
-    return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
-
-
-def craft_among(view: PlanningView, places: list[Place], wanted: Wanted, craft: Craft) -> Made:
-    """The requests for tasks at a site with several partitions, each in the one that suits it.
-
-    `craft` depends on the heuristic.
-    """
-    if wanted.allowed <= 0:
-        return Made([], places, none_left(wanted.limit, wanted.remaining))
-    seen, reasons = opened(view, places, wanted.demand)
-    made = craft(seen, wanted, reasons)
-    return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))
 
 
 def by_partition(reasons: Mapping[str, str]) -> str:
@@ -155,14 +130,13 @@ def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reason
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:
         rest = msgspec.structs.replace(wanted, allowed=wanted.allowed - len(crafted))
-        proposals = [
-            first for place in places if (first := _proposal(heuristic, place, rest, reasons)) is not None
-        ]
-        if not proposals:
+        proposals = [_proposal(heuristic, place, rest, reasons) for place in places]
+        found = [proposal for proposal in proposals if proposal is not None]
+        if not found:
             break
-        best = best_of([proposal.offer for proposal in proposals])
-        chosen = next(proposal.crafted for proposal in proposals if proposal.offer is best)
-        request = told(chosen, best, [proposal.offer for proposal in proposals])
+        offers = [offer for offer, _ in found]
+        best = best_of(offers)
+        request = told(next(crafted for offer, crafted in found if offer is best), best, offers)
         if not within([*crafted, request], wanted.demand)[len(crafted) :]:
             break
         crafted.append(request)
@@ -204,7 +178,7 @@ def open_situation(place: Place, wanted: Wanted, reasons: dict[str, str]) -> Cra
 
 def _proposal(
     heuristic: Heuristic, place: Place, wanted: Wanted, reasons: dict[str, str]
-) -> _Proposal | None:
+) -> tuple[Offer, CraftedRequest] | None:
     """The first request that the heuristic crafts in a partition; None: none, for the reason kept."""
     situation = open_situation(place, wanted, reasons)
     if situation is None:
@@ -218,7 +192,7 @@ def _proposal(
     if start is None:
         free = situation.profile(shape.chunk)
         start = free.earliest_start(found[0].request.p, found[0].request.tr)
-    return _Proposal(Offer(place, start, throughput(found[0], shape, start, place.queue.now)), found[0])
+    return Offer(place, start, throughput(found[0], shape, start, place.queue.now)), found[0]
 
 
 def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: float) -> float:
@@ -241,10 +215,8 @@ def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -
         if rules.limits.max_tr >= min(need, longest):
             able.add(place.name)
         else:
-            last = format_duration(rules.limits.max_tr)
-            reasons[place.name] = (
-                f"a task may need {format_duration(need)}, and a request lasts {last} at most"
-            )
+            may_need, lasts = format_duration(need), format_duration(rules.limits.max_tr)
+            reasons[place.name] = f"a task may need {may_need}, and a request lasts {lasts} at most"
     return able
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.fits import TINY, RequestUnit, rounds_within, tasks_in, unit_of
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskGroup
 from adaptor.model import PilotState
 
 
@@ -53,29 +53,21 @@ class _Scene:
 
     def __init__(self, views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> None:
         self.demands = {name: [group.at.get(name) for group in groups] for name in views}
-        self._units = {name: _units(views[name], demands) for name, demands in self.demands.items()}
         self.totals = [max(1, group.waiting) for group in groups]
         self.waiting = [group.waiting for group in groups]
-        pilots = [
-            (name, view, pilot)
-            for name, view in views.items()
-            for pilot in view.pilots
-            if pilot.state.in_system
-        ]
-        self.pilots = [
-            (name, view, pilot, self._slots(name, pilot))
-            for name, view, pilot in sorted(
-                pilots, key=lambda row: (row[2].state is not PilotState.RUNNING, row[2].id)
-            )
-        ]
+        self.pilots: list[tuple[str, PlanningView, PilotView, list[float]]] = []
         """Running ones first, then the others in order of issue; with their slots by group."""
-
-    def _slots(self, site: str, pilot: PilotView) -> list[float]:
-        """By group: tasks that run in the pilot at the same time."""
-        return [
-            slots_left(pilot, demand, unit) if demand and unit else 0
-            for demand, unit in zip(self.demands[site], self._units[site], strict=True)
-        ]
+        for name, view in views.items():
+            units = [
+                demand and (demand, unit_of(view.rules, view.queue, demand.task))
+                for demand in self.demands[name]
+            ]
+            self.pilots += [
+                (name, view, pilot, [slots_left(pilot, *unit) if unit else 0 for unit in units])
+                for pilot in view.pilots
+                if pilot.state.in_system
+            ]
+        self.pilots.sort(key=lambda row: (row[2].state is not PilotState.RUNNING, row[2].id))
 
 
 class _Assignment:
@@ -94,33 +86,23 @@ class _Assignment:
         """Assign at most `most_rounds` tasks to each slot."""
         for name, view, pilot, slots in self._scene.pilots:
             if pilot.state is PilotState.RUNNING:
-                self._run(name, view, pilot, slots, most_rounds)
-            elif not self._queue(name, view.rules, pilot, slots, most_rounds):
-                self.untouched.append(pilot.id)
+                seconds = max(0.0, time_left(pilot, view.now))
+                left = [seconds / demand.runtime if demand else 0.0 for demand in self._scene.demands[name]]
+                idle = self._fill(1.0, self._held[name], slots)
+                soon = [min(most_rounds, math.floor(each)) for each in left]
+                self._fill(idle, self.waiting, _times(slots, soon))
+                later = [max(0, min(most_rounds, math.ceil(each)) - 1) for each in left]
+                self._fill(1.0 - idle, self.waiting, _times(slots, later))
+            else:
+                rounds = [
+                    min(most_rounds, max(1, rounds_within(pilot.request.tr, demand.runtime, view.rules.pad)))
+                    if demand and holds(pilot, demand)
+                    else 0
+                    for demand in self._scene.demands[name]
+                ]
+                if self._fill(1.0, self.waiting, _times(slots, rounds)) >= 1.0:
+                    self.untouched.append(pilot.id)
         return self
-
-    def _run(
-        self, site: str, view: PlanningView, pilot: PilotView, slots: list[float], most_rounds: float
-    ) -> None:
-        seconds = max(0.0, time_left(pilot, view.now))
-        left = [seconds / demand.runtime if demand else 0.0 for demand in self._scene.demands[site]]
-        idle = self._fill(1.0, self._held[site], slots)
-        soon = [min(most_rounds, math.floor(each)) for each in left]
-        self._fill(idle, self.waiting, _times(slots, soon))
-        later = [max(0, min(most_rounds, math.ceil(each)) - 1) for each in left]
-        self._fill(1.0 - idle, self.waiting, _times(slots, later))
-
-    def _queue(
-        self, site: str, rules: SiteRules, pilot: PilotView, slots: list[float], most_rounds: float
-    ) -> bool:
-        """Assign tasks to a queued pilot; True if it got any."""
-        rounds = [
-            min(most_rounds, max(1, rounds_within(pilot.request.tr, demand.runtime, rules.pad)))
-            if demand and holds(pilot, demand)
-            else 0
-            for demand in self._scene.demands[site]
-        ]
-        return self._fill(1.0, self.waiting, _times(slots, rounds)) < 1.0
 
     def _fill(self, share: float, open_tasks: list[int], capacities: list[float]) -> float:
         """Assign open tasks to the free share of a pilot; returns the share that stays free.
@@ -136,10 +118,6 @@ class _Assignment:
                 open_tasks[index] -= taken
                 share -= taken / capacities[index]
         return share
-
-
-def _units(view: PlanningView, demands: Sequence[Demand | None]) -> list[RequestUnit | None]:
-    return [None if demand is None else unit_of(view.rules, view.queue, demand.task) for demand in demands]
 
 
 def slots_left(pilot: PilotView, demand: Demand, unit: RequestUnit) -> int:

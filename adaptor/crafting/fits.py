@@ -52,10 +52,10 @@ def width(queue: QueueState | None, task: TaskSize) -> int:
     """
     if task.nodes == 1:
         return task.processors
-    given = as_given(queue, task) if queue else task
-    sizes = (
-        Counter(node.processors for node in usable(queue) if tasks_on(node, given)) if queue else Counter()
-    )
+    sizes = Counter[int]()
+    if queue:
+        given = as_given(queue, task)
+        sizes.update(node.processors for node in usable(queue) if tasks_on(node, given))
     return task.nodes * (sizes.most_common(1)[0][0] if sizes else task.processors)
 
 
@@ -115,46 +115,30 @@ def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
         return ""
     if fitting:
         return f"each needs {task.nodes} nodes, and {fitting} of the site hold it; ask for fewer nodes"
-    return _too_many_processors(nodes, task) or _too_many_gpus(nodes, task) or _too_much_memory(nodes, task)
-
-
-def _too_many_processors(nodes: list[Node], task: TaskSize) -> str:
-    widest = max(node.processors for node in nodes)
-    if task.processors <= widest:
-        return ""
-    need = counted(task.processors, "processor")
-    return f"each needs {need} on one node, and the largest node has {widest}; ask for fewer cpus"
-
-
-def _too_many_gpus(nodes: list[Node], task: TaskSize) -> str:
-    """With its processors: the largest number of GPUs, and which types there are."""
-    if not task.gpus:
-        return ""
+    processors = counted(task.processors, "processor")
     wide = [node for node in nodes if node.processors >= task.processors]
-    most = max(node.gpus_of(task.gpu_type) for node in wide)
-    if most >= task.whole_gpus:
-        return ""
-    kind = f"{task.gpu_type} GPU" if task.gpu_type else "GPU"
-    need = f"each needs {counted(task.whole_gpus, kind)} on one node with " + counted(
-        task.processors, "processor"
-    )
-    if most:
-        return f"{need}, and the most that such a node has is {most}; ask for fewer GPUs"
-    types = sorted({type or "GPUs without a type" for node in nodes for type, _ in node.gpus})
-    there = f"the site has {', '.join(types)}" if types else "the site has no GPUs"
-    return f"{need}, and {there if task.gpu_type or not types else 'no such node has any'}"
-
-
-def _too_much_memory(nodes: list[Node], task: TaskSize) -> str:
-    largest = max(
-        node.memory or 0
-        for node in nodes
-        if node.processors >= task.processors and node.gpus_of(task.gpu_type) >= task.whole_gpus
-    )
-    needs = f"{format_size(task.memory or 0)} on one node with {counted(task.processors, 'processor')}"
+    if not wide:
+        widest = max(node.processors for node in nodes)
+        return f"each needs {processors} on one node, and the largest node has {widest}; ask for fewer cpus"
+    able = [node for node in wide if node.gpus_of(task.gpu_type) >= task.whole_gpus]
+    if not able:
+        return _too_many_gpus(nodes, wide, task)
+    needs = f"{format_size(task.memory or 0)} on one node with {processors}"
     if task.gpus:
         needs += f" and {counted(math.ceil(task.gpus), 'GPU')}"
-    return f"each needs {needs}, and such a node has {format_size(largest)}; ask for less memory"
+    largest = format_size(max(node.memory or 0 for node in able))
+    return f"each needs {needs}, and such a node has {largest}; ask for less memory"
+
+
+def _too_many_gpus(nodes: list[Node], wide: list[Node], task: TaskSize) -> str:
+    """With its processors: the largest number of GPUs, and which types there are."""
+    kind = f"{task.gpu_type} GPU" if task.gpu_type else "GPU"
+    need = f"{counted(task.whole_gpus, kind)} on one node with {counted(task.processors, 'processor')}"
+    if most := max(node.gpus_of(task.gpu_type) for node in wide):
+        return f"each needs {need}, and the most that such a node has is {most}; ask for fewer GPUs"
+    types = sorted({type or "GPUs without a type" for node in nodes for type, _ in node.gpus})
+    there = f"the site has {', '.join(types)}" if types else "the site has no GPUs"
+    return f"each needs {need}, and {there if task.gpu_type or not types else 'no such node has any'}"
 
 
 class RequestUnit(msgspec.Struct, frozen=True):
@@ -180,8 +164,9 @@ def unit_of(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> Reque
     each, node = width(queue, task), rules.granularity
     if task.nodes > 1:
         return RequestUnit(each, 1, each)
-    if node > 1 and task.processors <= node:
-        return RequestUnit(node, _on_whole_node(queue, task, node), each)
+    if node > 1 and task.processors <= node:  # the scheduler may give any of the nodes that hold one
+        held = [tasks_on(there, as_given(queue, task)) for there in usable(queue)] if queue else []
+        return RequestUnit(node, min([node // task.processors, *filter(None, held)]), each)
     together = math.lcm(task.processors * task.tasks_per_gpu, node)
     return RequestUnit(together, together // task.processors, each)
 
@@ -214,13 +199,6 @@ def need_of(request: Request, rules: SiteRules, queue: QueueState, task: TaskSiz
     chunk = chunk_of(rules, queue, task)
     units = request.p // (chunk.chunks * chunk.processors)
     return msgspec.structs.replace(chunk, chunks=chunk.chunks * units)
-
-
-def _on_whole_node(queue: QueueState | None, task: TaskSize, processors: int) -> int:
-    """On the least of the nodes that hold one: the scheduler may give any of them."""
-    by_processors = processors // task.processors
-    held = [tasks_on(node, as_given(queue, task)) for node in usable(queue)] if queue else []
-    return min([by_processors, *(tasks for tasks in held if tasks)])
 
 
 TINY = 1e-6

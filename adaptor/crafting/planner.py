@@ -112,31 +112,23 @@ def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
-    uncovered = cover.uncovered if part else _with_paced(cover.uncovered, view.demands)
+    uncovered = [
+        # If a bag requests hosts one by one, the rule that counts hosts has counted the tasks of the pilots.
+        demand.waiting if part is None and demand.whole is not None and demand.most else tasks
+        for tasks, demand in zip(cover.uncovered, view.demands, strict=True)
+    ]
     served = [
         index
         for index, tasks in enumerate(uncovered)
         if tasks or (index in replanned and view.demands[index].waiting)
     ]
-    refused = "" if replanned else _refused(view, sum(uncovered), part)
+    refused = ""
+    if not replanned:
+        covered = part.reason if part else everything_covered(view)
+        refused = nothing_left(view, sum(uncovered)) if any(uncovered) else covered
     if refused:
         return [*decisions, Withhold(refused)]
     return [*decisions, *_requests(view, view.queue, uncovered, served, part)]
-
-
-def _refused(view: PlanningView, uncovered: int, part: SitePart | None) -> str:
-    """Why no request is made for the tasks that no pilot covers; empty: one may be."""
-    if not uncovered:
-        return part.reason if part else everything_covered(view)
-    return nothing_left(view, uncovered)
-
-
-def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int]:
-    """If a bag requests hosts one by one, the rule that counts hosts has counted the tasks of the pilots."""
-    return [
-        demand.waiting if demand.whole is not None and demand.most else each
-        for each, demand in zip(uncovered, demands, strict=True)
-    ]
 
 
 def _requests(

@@ -60,10 +60,6 @@ class Profile:
         profile._free = [free for _, free in steps]
         return profile
 
-    @property
-    def start(self) -> float:
-        return self._times[0]
-
     def steps(self) -> list[tuple[float, int]]:
         """`(time, free processors from then on)`, in order of time."""
         return list(zip(self._times, self._free, strict=True))

@@ -54,34 +54,21 @@ def places_of(view: PlanningView, queue: QueueState) -> list[Place]:
     If the scheduler shows one already, it counts twice: planning may then miss a free slot, but never
     requests the same slot twice.
     """
-    names = [name for name in view.rules.limits.partitions if name in queue.partitions] or [""]
-    places = [_place(view, queue, name) for name in names]
+    places: list[Place] = []
+    for name in [name for name in view.rules.limits.partitions if name in queue.partitions] or [""]:
+        rules = rules_in(view.rules, name)
+        there = sum(pilot.state.in_system for pilot in view.pilots if not name or pilot.partition == name)
+        allowed = max(0, rules.limits.max_pending_requests - there)
+        places.append(Place(name=name, queue=queue_in(queue, name), rules=rules, allowed=allowed))
     for pilot in view.pilots:
-        if pilot.state is PilotState.SUBMITTING:
-            places = _with_submitting(places, pilot)
+        home = next((place for place in places if place.name == pilot.partition), None)
+        if pilot.state is PilotState.SUBMITTING and home is not None:
+            new = as_pending(pilot, home.rules, home.queue)
+            places = [_with(place, new if place is home else _beside(home, place, new)) for place in places]
     if len(places) == 1 and len(view.rules.limits.partitions) < 2:
         return places
     ours = {pilot.queued_as for pilot in view.pilots}
     return [msgspec.structs.replace(place, free=Availability(place.queue, noted=ours)) for place in places]
-
-
-def _place(view: PlanningView, queue: QueueState, name: str) -> Place:
-    rules = rules_in(view.rules, name)
-    there = sum(pilot.state.in_system for pilot in view.pilots if not name or pilot.partition == name)
-    return Place(
-        name=name,
-        queue=queue_in(queue, name),
-        rules=rules,
-        allowed=max(0, rules.limits.max_pending_requests - there),
-    )
-
-
-def _with_submitting(places: list[Place], pilot: PilotView) -> list[Place]:
-    home = next((place for place in places if place.name == pilot.partition), None)
-    if home is None:
-        return places
-    pending = as_pending(pilot, home.rules, home.queue)
-    return [_with(place, pending if place is home else _beside(home, place, pending)) for place in places]
 
 
 def as_pending(pilot: PilotView, rules: SiteRules, queue: QueueState) -> PendingJob:

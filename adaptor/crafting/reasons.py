@@ -41,11 +41,8 @@ def nothing_left(view: PlanningView, uncovered: int) -> str:
         return ""
     if not uncovered:
         return everything_covered(view)
-    return hour_used_up(view, uncovered) if view.places_left else limit_reached(view, uncovered)
-
-
-def limit_reached(view: PlanningView, uncovered: int) -> str:
-    """The limit, who uses it up, and what the user can do."""
+    if view.places_left:
+        return hour_used_up(view, uncovered)
     return (
         f"{limit_used_up(view)}: {uncovered} of {counted(_waiting(view), 'waiting task')} wait until a pilot "
         f"ends; raise max_pending_requests if the site allows more"
@@ -101,8 +98,7 @@ def none_left(limit: int, tasks: int) -> str:
 def _too_wide(shape: RequestShape) -> str:
     """What a task needs, what the site or its limits give, and what the user can do."""
     node = shape.rules.granularity
-    task_exceeds_node = shape.task.processors > node > 1
-    if task_exceeds_node:
+    if shape.task.processors > node > 1:
         need = counted(shape.task.processors, "processor")
         return f"each needs {need} on one node, but a node has {node}; ask for {node} cpus or fewer"
     need = counted(shape.unit.processors, "processor")

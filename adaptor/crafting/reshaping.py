@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -31,9 +31,17 @@ def reshaped(
     """
     given_up: dict[int, Withdraw] = {}
     planned = wanted
-    while new := [each for each in _withdrawals(view, planned) if each.pilot not in given_up]:
+    changeable = {pilot.id for pilot in view.pilots if view.rules.may_reshape and _may_change(view, pilot)}
+    while new := [
+        each
+        for each in planned
+        if isinstance(each, Withdraw) and each.pilot in changeable and each.pilot not in given_up
+    ]:
         given_up.update((each.pilot, each) for each in new)
-        planned = plan_without(_without(view, given_up))
+        jobs = {pilot.job for pilot in view.pilots if pilot.id in given_up}
+        others = tuple(pilot for pilot in view.pilots if pilot.id not in given_up)
+        queue = view.queue and _without_jobs(view.queue, jobs)
+        planned = plan_without(msgspec.structs.replace(view, pilots=others, queue=queue))
     left = dict(given_up)
     decisions = [_in_place(view, decision, left) for decision in planned]
     return wanted if len(left) == len(given_up) else [*left.values(), *decisions]
@@ -47,16 +55,6 @@ def same_request(rules: SiteRules, one: Request, other: Request) -> bool:
     return one == other
 
 
-def _withdrawals(view: PlanningView, decisions: Iterable[Decision]) -> list[Withdraw]:
-    """Those of requests that the scheduler may change, for tasks that wait."""
-    if not view.rules.may_reshape:
-        return []
-    changeable = {pilot.id for pilot in view.pilots if _may_change(view, pilot)}
-    return [
-        decision for decision in decisions if isinstance(decision, Withdraw) and decision.pilot in changeable
-    ]
-
-
 def _may_change(view: PlanningView, pilot: PilotView) -> bool:
     """Whether a pilot waits in the queue, and tasks of the shape that it was made for wait for it.
 
@@ -66,16 +64,6 @@ def _may_change(view: PlanningView, pilot: PilotView) -> bool:
         return False
     return any(
         demand.shape == pilot.shape and demand.waiting and demand.whole is None for demand in view.demands
-    )
-
-
-def _without(view: PlanningView, pilots: Collection[int]) -> PlanningView:
-    """The site without these queued pilots."""
-    jobs = {pilot.job for pilot in view.pilots if pilot.id in pilots}
-    return msgspec.structs.replace(
-        view,
-        pilots=tuple(pilot for pilot in view.pilots if pilot.id not in pilots),
-        queue=view.queue and _without_jobs(view.queue, jobs),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 
 from adaptor.crafting.completion.beliefs import MANY, beliefs, few_beside, mean_age
 from adaptor.crafting.coverage import has_slot, holds, time_left
@@ -75,14 +76,17 @@ def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, l
     Args:
         served: places of the demands that pilots are wanted for.
     """
-    found: dict[int, list[PilotView]] = {index: [] for index in served}
+    found: dict[int, list[PilotView]] = {index: [] for index in sorted(served)}
     for pilot in view.pilots:
-        if (
-            pilot.state.in_system
-            and not pilot.leaving
-            and (index := _served_by(view, pilot, served)) is not None
-        ):
-            found[index].append(pilot)
+        same = [index for index in found if view.demands[index].bag == pilot.bag]
+        if pilot.state.in_system and not pilot.leaving and same:
+            made_for = (index for index in same if view.demands[index].shape == pilot.shape)
+            able = (
+                index
+                for index in same
+                if holds(pilot, view.demands[index]) and has_slot(view, pilot, view.demands[index])
+            )
+            found[next(chain(made_for, able, same))].append(pilot)
     return found
 
 
@@ -98,14 +102,3 @@ def member_of(pilot: PilotView, demand: Demand, slots: float, wait: float, now: 
         return Member(0.0, max(0.0, (pilot.ends or now) - now), slots, age)
     slots = min(1, slots) if demand.alone else slots
     return Member(SOONER * wait, float(pilot.request.tr), slots)
-
-
-def _served_by(view: PlanningView, pilot: PilotView, served: Collection[int]) -> int | None:
-    same = [index for index in sorted(served) if view.demands[index].bag == pilot.bag]
-    made_for = [index for index in same if view.demands[index].shape == pilot.shape]
-    able = [
-        index
-        for index in same
-        if holds(pilot, view.demands[index]) and has_slot(view, pilot, view.demands[index])
-    ]
-    return next(iter([*made_for, *able, *same]), None)

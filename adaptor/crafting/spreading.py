@@ -13,13 +13,8 @@ from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.reasons import nothing_possible
 from adaptor.model import CraftedRequest
 
-
-class _Chosen(msgspec.Struct, frozen=True):
-    """A request of the set, and what all partitions offered in its stead."""
-
-    candidate: Candidate
-    offer: Offer
-    offers: list[Offer]
+_Chosen = tuple[Candidate, Offer, list[Offer]]
+"""A request of the set, its offer, and what all partitions offered in its stead."""
 
 
 def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
@@ -63,7 +58,7 @@ def _set_of(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> lis
         offers = [offer for offer, _ in found]
         best = best_of(offers)
         candidate = next(each for offer, each in found if offer is best)
-        chosen.append(_Chosen(candidate, best, offers))
+        chosen.append((candidate, best, offers))
         request = as_crafted(candidate, candidate.tasks, situation_in(best.place, wanted))
         beside = with_crafted(beside, best.place, [request], wanted.demand)
     return _cut(chosen, wanted)
@@ -86,9 +81,9 @@ def _offers(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> lis
 
 def _too_late(found: list[tuple[Offer, Candidate]], chosen: list[_Chosen], wanted: Wanted) -> bool:
     """Whether none of these requests can finish a task before the chosen ones finish all."""
-    if sum(choice.candidate.tasks for choice in chosen) < wanted.remaining:
+    candidates = [candidate for candidate, *_ in chosen]
+    if sum(candidate.tasks for candidate in candidates) < wanted.remaining:
         return False
-    candidates = [choice.candidate for choice in chosen]
     finish = finish_of(candidates, candidates[0].work)
     shortest = wanted.demand.runtime + candidates[0].work.shape.rules.pad
     return min((offer.start for offer, _ in found), default=math.inf) + shortest >= finish
@@ -98,17 +93,12 @@ def _cut(chosen: list[_Chosen], wanted: Wanted) -> list[CraftedRequest]:
     """The requests as they are made, cut to what the tasks need together."""
     if not chosen:
         return []
-    cut = optimize([choice.candidate for choice in chosen], chosen[0].candidate.work)
+    cut = optimize([candidate for candidate, *_ in chosen], chosen[0][0].work)
     cut.sort(key=lambda candidate: (candidate.slot.start, -candidate.throughput))
     tasks = shares(cut, wanted.remaining)
     kept = {id(each.work): (each, share) for each, share in zip(cut, tasks, strict=True)}
     return [
-        _crafted(*kept[id(choice.candidate.work)], choice, wanted)
-        for choice in chosen
-        if id(choice.candidate.work) in kept
+        told(as_crafted(*kept[id(was.work)], situation_in(offer.place, wanted)), offer, offers)
+        for was, offer, offers in chosen
+        if id(was.work) in kept
     ]
-
-
-def _crafted(each: Candidate, tasks: int, was: _Chosen, wanted: Wanted) -> CraftedRequest:
-    request = as_crafted(each, tasks, situation_in(was.offer.place, wanted))
-    return told(request, was.offer, was.offers)

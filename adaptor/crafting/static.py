@@ -35,10 +35,6 @@ def static(situation: CraftingSituation) -> list[CraftedRequest]:
         f"{counted(shape.widest, 'processor')}"
     )
     most = slots * max(1, shape.rounds(request.tr))
-    return [CraftedRequest(request, None, min(most, share), reason) for share in _shares(remaining, count)]
-
-
-def _shares(tasks: int, requests: int) -> list[int]:
-    """Divide the tasks evenly; shares differ by one at most, larger ones first."""
-    share, rest = divmod(tasks, requests)
-    return [share + (index < rest) for index in range(requests)]
+    share, rest = divmod(remaining, count)
+    shares = [share + (index < rest) for index in range(count)]
+    return [CraftedRequest(request, None, min(most, share), reason) for share in shares]

@@ -212,7 +212,7 @@ class Core:
     def forget_bag(self, bag: int) -> None:
         """Forget a bag that the journal has forgotten."""
         self.treasury.ledger.forget_budget(bag)
-        self.broker.forget_bag(bag)
+        self.broker.state.alone.discard(bag)
         self.forecast_kept.discard(bag)
 
     def hear_late(self, results: Iterable[Result], now: float) -> None:

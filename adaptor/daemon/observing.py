@@ -135,7 +135,7 @@ def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:
     `lost`: the workers that ended with it.
     """
     site.write_down(pilot)
-    if pilot.in_system:
+    if pilot.state.in_system:
         return
     for worker in lost:
         site.core.forget_worker(worker.id)

@@ -127,17 +127,12 @@ class _Step:
         part = self._part(demands)
         coming = [action for action in self._actions if isinstance(action, SubmitRequest) and action.node]
         self._draft.pause(snapshot.site, {})
-        limited = tuple(
-            self._held_back(within_together(snapshot, self._aimed(beside_donated(snapshot, demand, coming))))
-            for demand in demands
-        )
+        limited = tuple(self._limited(beside_donated(snapshot, demand, coming)) for demand in demands)
         queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
         view = view_of(snapshot.here, queue, snapshot.now, limited)
         told = part.reason if part is not None else ""
         decisions = plan(view, part)
-        unpaid: Counter[TaskShape] = (
-            Counter()
-        )  # processors of the requests that have yet to share what is left
+        unpaid = Counter[TaskShape]()  # processors of the requests that have yet to share what is left
         for wanted in decisions:
             if isinstance(wanted, Issue):
                 unpaid[wanted.demand.shape] += wanted.crafted.request.p
@@ -171,20 +166,20 @@ class _Step:
         if self._memory.shares_problem not in ("", before):
             self._actions.append(Explain("problem", self._memory.shares_problem))
 
-    def _aimed(self, demand: Demand) -> Demand:
+    def _limited(self, demand: Demand) -> Demand:
+        """The demand within what its bag aims at and may run at a time; without a request for it while such
+        requests fail, so that the others go on."""
         found = aimed(self._snapshot, self._draft, demand)
         if found.paused:
             self._draft.pause_bag(self._snapshot.site, demand.bag, found.paused)
-        return found.demand
-
-    def _held_back(self, demand: Demand) -> Demand:
-        """The demand; without a request for it while such requests fail, so that the others go on."""
+        demand = within_together(self._snapshot, found.demand)
         why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
         return msgspec.structs.replace(demand, most=0, why_most=why) if why else demand
 
     def _issue(self, wanted: Issue, divided: str, share: float) -> str:
         """Submit what the budgets hold. Returns the reason of the division, as long as it was not told."""
-        payers = self._payers(wanted.demand)
+        demands = zip(self._snapshot.demands, self._snapshot.payers, strict=True)
+        payers = next((each for demand, each in demands if demand.shape == wanted.demand.shape), {})
         if not payers:
             return divided
         found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers, share)
@@ -196,7 +191,13 @@ class _Step:
             self._actions.append(Explain("divided", divided))
         self._reserve(self._snapshot.site, found)
         self._actions.append(found)
-        self._count_hosts(found)
+        # The request is made: the bag may ask for the rest of what A²HA allows.
+        bag = found.demand.bag
+        pace = None if bag is None else self._memory.paces.get(bag)
+        if bag is not None and pace is not None:
+            shape = shape_of(self._snapshot.here, found.demand, found.crafted.partition)
+            hosts = shape.slots(found.crafted.request.p)
+            self._draft.keep_pace(bag, pace.without(hosts))
         return ""
 
     def _reshape(self, wanted: Reshape) -> None:
@@ -216,21 +217,6 @@ class _Step:
         else:
             self._own_ledger().change(id, billed(self._snapshot.here.rules, found.crafted.request), now)
             self._actions.append(Reshape(id, found.crafted, wanted.demand))
-
-    def _count_hosts(self, submit: SubmitRequest) -> None:
-        """The request is made: the bag may ask for the rest of what A²HA allows."""
-        bag = submit.demand.bag
-        pace = None if bag is None else self._memory.paces.get(bag)
-        if bag is not None and pace is not None:
-            shape = shape_of(self._snapshot.here, submit.demand, submit.crafted.partition)
-            hosts = shape.slots(submit.crafted.request.p)
-            self._draft.keep_pace(bag, pace.without(hosts))
-
-    def _payers(self, demand: Demand) -> dict[int, float]:
-        for each, payers in zip(self._snapshot.demands, self._snapshot.payers, strict=True):
-            if each.shape == demand.shape:
-                return payers
-        return {}
 
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""

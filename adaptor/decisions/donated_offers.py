@@ -19,20 +19,14 @@ from adaptor.decisions.memory import donated_nodes
 from adaptor.decisions.requests import known_shortest, tariff_for
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
-from adaptor.donation.fitting import least_probability, nodes_to_come, slots_on
-from adaptor.donation.hours import closes
+from adaptor.donation.fitting import closes, least_probability, nodes_to_come, slots_on
 from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeUse, NodeView, UseNodes
 from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts
 
 
 def donated_places(
-    snapshot: Snapshot,
-    bag: BagFacts,
-    at: Mapping[str, Demand],
-    times: Mapping[str, TaskTime],
-    *,
-    later: bool,
+    snapshot: Snapshot, bag: BagFacts, at: Mapping[str, Demand], times: Mapping[str, TaskTime], *, later: bool
 ) -> dict[str, tuple[SiteOffer, ...]]:
     """By place: the donated nodes of the sites where they cost less than formal requests.
 
@@ -102,7 +96,7 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
             name=donated_nodes(self.site.name),
             price=self.price,
             processors=slots,
-            task=self._restarted(task, _mean_survival(self.nodes, self.donation, task.mean, self.now)),
+            task=self._restarted(task, self._staying(task.mean) / len(self.nodes)),
             charging_unit=float(self.tariff.charging_unit),
         )
 
@@ -124,8 +118,12 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
         coming = nodes_to_come(
             hazard, self.donation.idleness, seconds, self.wanted.needs, least_probability("mixed", rules)
         )
-        found = 0.0 if coming is None else self._more(coming.nodes, seconds) * self._mean_slots
-        if coming is None or found <= 0:
+        if coming is None:
+            return None
+        serving = [node for node in self.donation.known if node.use is not NodeUse.AWAY]
+        slots_of_all = sum(slots_on(node, node.processors, self.wanted.task) for node in serving)
+        found = self._more(coming.nodes, seconds) * slots_of_all / max(1, len(serving))
+        if found <= 0:
             return None
         slots, unit = math.ceil(found), self.tariff.charging_unit
         charged = max(unit, coming.lasting + unit / 2)
@@ -148,17 +146,13 @@ class _Donating(msgspec.Struct, frozen=True, kw_only=True):
 
     def _more(self, coming: float, seconds: float) -> float:
         """Of the nodes to come, those that replace none that is there now, within the rules."""
-        donation, here = self.donation, len(self.nodes)
-        staying = sum(donation.hazard.survival(self.now - node.since, seconds) for node in self.nodes)
-        more = coming + staying - here - donation.rules.reserve_nodes
-        return more if donation.rules.max_nodes is None else min(more, donation.rules.max_nodes - here)
+        rules, here = self.donation.rules, len(self.nodes)
+        more = coming + self._staying(seconds) - here - rules.reserve_nodes
+        return more if rules.max_nodes is None else min(more, rules.max_nodes - here)
 
-    @property
-    def _mean_slots(self) -> float:
-        """Tasks that a node of the site can run at the same time, on average over those in service."""
-        serving = [node for node in self.donation.known if node.use is not NodeUse.AWAY]
-        slots = sum(slots_on(node, node.processors, self.wanted.task) for node in serving)
-        return slots / max(1, len(serving))
+    def _staying(self, seconds: float) -> float:
+        """Of the nodes that are there, those expected to be idle for that long yet."""
+        return sum(self.donation.hazard.survival(self.now - node.since, seconds) for node in self.nodes)
 
 
 def _nodes(
@@ -176,7 +170,3 @@ def _nodes(
             case _:
                 pass
     return [by_name[name] for name in sorted(names) if name in by_name]
-
-
-def _mean_survival(nodes: list[NodeView], donation: DonationFacts, seconds: float, now: float) -> float:
-    return sum(donation.hazard.survival(now - node.since, seconds) for node in nodes) / len(nodes)

@@ -58,8 +58,7 @@ def use_and_leave(snapshot: Snapshot, draft: MemoryDraft, ledger: Ledger) -> Ite
                 draft.pause(donated_nodes(snapshot.site), choice.too_dear)
             case UseNoMore():
                 reason = reason or choice.reason or decision.reason
-    yield from _late(snapshot)
-    yield from _without_worker(snapshot)
+    yield from _of_no_use(snapshot)
     yield WithholdNodes(reason or choice.reason)
 
 
@@ -94,29 +93,21 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
     """
     if site.donation is None or site.donation.preemptible:
         return queue
-    uses = [(pilot.node, pilot.request, _known(pilot.started, queue.now)) for pilot in site.donated]
+    uses = [
+        (pilot.node, pilot.request, queue.now if pilot.started is None else pilot.started)
+        for pilot in site.donated
+    ]
     uses += [(submit.node, submit.crafted.request, queue.now) for submit in coming]
-    if not uses:
-        return queue
-    partitions = {
-        name: _beside_uses(partition, _among(partition, uses)) for name, partition in queue.partitions.items()
-    }
-    return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions)
+    partitions = {}
+    for name, partition in queue.partitions.items():
+        names = {node.name for node in partition.nodes}
+        there = [use for use in uses if use[0] in names or not names]
+        partitions[name] = _beside_uses(partition, there)
+    return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions) if uses else queue
 
 
-_Uses = Sequence[tuple[str, Request, float]]
-"""`(node, request, start)` of pilots on donated nodes."""
-
-
-def _among(queue: QueueState, uses: _Uses) -> _Uses:
-    """Those on nodes of a partition, where its nodes are known."""
-    names = {node.name for node in queue.nodes}
-    return [use for use in uses if use[0] in names or not names]
-
-
-def _beside_uses(queue: QueueState, uses: _Uses) -> QueueState:
-    if not uses:
-        return queue
+def _beside_uses(queue: QueueState, uses: Sequence[tuple[str, Request, float]]) -> QueueState:
+    """`uses`: `(node, request, start)` of pilots on donated nodes."""
     whole = {node.name: (node.whole,) for node in queue.nodes}
     held = [
         RunningJob(f"node {node}", request.p, start + request.tr, whole.get(node, ()))
@@ -161,26 +152,18 @@ def _is_being_preempted(donation: DonationFacts, pilot: Pilot, now: float) -> bo
     return now - (pilot.wanted_since if pilot.wanted_since is not None else now) < SUSPENDED
 
 
-def _late(snapshot: Snapshot) -> Iterator[End]:
-    """End pilots that wait in the queue for too long: their node is taken, or a limit holds them."""
+def _of_no_use(snapshot: Snapshot) -> Iterator[End]:
+    """End pilots that wait in the queue for too long, as their node is taken or a limit holds them, and those
+    that hold a node without a worker."""
     for pilot in snapshot.here.unsettled:
-        waited = snapshot.now - _known(pilot.submitted, snapshot.now)
-        if pilot.state is PilotState.QUEUED and waited > QUEUED_TOO_LONG and not pilot.leaving:
+        waited, since = snapshot.now - pilot.submitted, pilot.without_worker_since
+        if pilot.leaving:
+            continue
+        if pilot.state is PilotState.QUEUED and waited > QUEUED_TOO_LONG:
             told = f"the scheduler has not started it on node {pilot.node} for {format_duration(waited)}"
             yield End(pilot.id, told, avoid_node=True)
-
-
-def _without_worker(snapshot: Snapshot) -> Iterator[End]:
-    """End pilots that hold a node without a worker."""
-    for pilot in snapshot.here.unsettled:
-        since = pilot.without_worker_since
-        if since is not None and snapshot.now - since > WITHOUT_WORKER and not pilot.leaving:
-            told = f"none of its workers has answered for {format_duration(WITHOUT_WORKER)}"
-            yield End(pilot.id, told)
-
-
-def _known(at: float | None, otherwise: float) -> float:
-    return otherwise if at is None else at
+        elif since is not None and snapshot.now - since > WITHOUT_WORKER:
+            yield End(pilot.id, f"none of its workers has answered for {format_duration(WITHOUT_WORKER)}")
 
 
 def _coming(snapshot: Snapshot, bag: int | None, processors_per_task: int) -> int:
@@ -245,7 +228,7 @@ class _Choice:
         """
         while (wanted := self._next(node, decision.until)) is not None:
             found = self._pilot(node, wanted, decision, nodes)
-            if not isinstance(found, str):
+            if isinstance(found, SubmitRequest):
                 self._left[wanted.bag] -= wanted.tasks
                 return found
             # Who cannot pay, or needs more time than there is, must not stand in the way of the others.
@@ -290,7 +273,9 @@ class _Choice:
         payers: dict[int, float] = {}
         for demand in wanted.demands:
             payers[demand.bag] = payers.get(demand.bag, 0.0) + demand.wanted.waiting
-        gpus = _gpus_per_processor(node, wanted)
+        gpus = 0.0
+        if any(demand.wanted.task.gpus for demand in wanted.demands):  # all of the node's are charged
+            gpus = sum(count for _, count in node.gpus) / node.processors
         allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
         found = afford(self._in_step(wanted, allowance, least, nodes), Request(node.processors, tr), least)
         if found.request is None:
@@ -299,11 +284,7 @@ class _Choice:
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
         return SubmitRequest(
-            crafted=crafted,
-            demand=_demand(wanted),
-            payers=payers,
-            node=node.name,
-            gpus_per_processor=gpus,
+            crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name, gpus_per_processor=gpus
         )
 
     def _in_step(self, wanted: _Wanted, allowance: Allowance, least: Request, nodes: int) -> Allowance:
@@ -323,13 +304,6 @@ class _Choice:
         some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
         amount = min(allowance.amount, max(some, self._parts[wanted.bag]))
         return msgspec.structs.replace(allowance, amount=amount)
-
-
-def _gpus_per_processor(node: NodeView, wanted: _Wanted) -> float:
-    """The node is given with all its GPUs; they are charged where a task needs any."""
-    if not any(demand.wanted.task.gpus for demand in wanted.demands):
-        return 0.0
-    return sum(count for _, count in node.gpus) / node.processors
 
 
 def _slots(node: NodeView, demand: BagDonationDemand) -> int:

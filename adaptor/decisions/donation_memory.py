@@ -15,7 +15,7 @@ from adaptor.backoff import Backoff
 from adaptor.decisions.pilot_table import PilotTable
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
-from adaptor.donation.hours import closes
+from adaptor.donation.fitting import closes
 from adaptor.donation.situation import DonatedUse, DonationRules, NodeUse, NodeView
 from adaptor.model import PilotState
 from adaptor.reports import NodeReport
@@ -228,20 +228,16 @@ class DonationMemory:
             use, pilot = NodeUse.TAKEN, None
         elif pilot is not None and pilot.state is PilotState.SUBMITTING and use is NodeUse.TAKEN:
             use = NodeUse.IDLE  # by a job whose id is not known yet, most likely our own
-        elif pilot is None and not self._may_use(report.name, now):
-            avoided = self._trouble(report.name, now) if use is NodeUse.IDLE else ""
-            use = NodeUse.TAKEN
+        elif pilot is None:
+            trouble = self._trouble(report.name, now)
+            if trouble or abs(now - self._given_back.get(report.name, -math.inf)) < _HANDOVER:
+                avoided, use = trouble if use is NodeUse.IDLE else "", NodeUse.TAKEN
         return NodeView(
             **{**msgspec.structs.asdict(report), "use": use},
             since=now if since is None else since,
             donated=DonatedUse(since=pilot.since, busy=busy) if pilot is not None else None,
             avoided=avoided,
         )
-
-    def _may_use(self, node: str, now: float) -> bool:
-        """Whether nothing that has happened at a node lately speaks against using it."""
-        handed_over = abs(now - self._given_back.get(node, -math.inf)) < _HANDOVER
-        return not (handed_over or self._trouble(node, now))
 
     def _failed(self) -> set[str]:
         """Nodes whose use may be ruled out by what has happened there, for a time."""
@@ -283,8 +279,5 @@ def _busy_by_pilot(pilots: PilotTable, workers: Workers) -> dict[int, int]:
 def _unknown(pilot: Pilot) -> NodeView:
     """A node that the scheduler does not name any more."""
     return NodeView(
-        name=pilot.node,
-        processors=pilot.request.p,
-        use=NodeUse.AWAY,
-        donated=DonatedUse(since=pilot.since),
+        name=pilot.node, processors=pilot.request.p, use=NodeUse.AWAY, donated=DonatedUse(since=pilot.since)
     )

@@ -17,19 +17,13 @@ Failures = tuple[ShapeHoldoffs, ShapeHoldoffs, ShapeHoldoffs]
 
 def why_held_off(site: SiteFacts, now: float) -> str:
     """Why no request at all may be submitted yet; empty: nothing stands in the way."""
-    if site.unusable:
-        return site.unusable
-    found = _reasons(site.refused.of_all, site.stuck.of_all, site.fruitless.of_all, now)
-    return next(found, "")
-
-
-def why_shape_held_off(site: SiteFacts, shape: TaskShape, now: float) -> str:
-    """Why no request for tasks of a shape may be submitted yet in any partition; empty: one may."""
-    return why_failed(site.rules, (site.refused, site.stuck, site.fruitless), shape, now)
+    all_shapes = site.refused.of_all, site.stuck.of_all, site.fruitless.of_all
+    return site.unusable or _why_failed(*all_shapes, now)
 
 
 def why_failed(rules: SiteRules, failures: Failures, shape: TaskShape, now: float) -> str:
-    """The same by the failures of requests: those refused, those withdrawn as stuck, those without a task."""
+    """Why no request for tasks of a shape may be submitted yet in any partition, by the failures of requests:
+    those refused, those withdrawn as stuck, those without a task. Empty: one may."""
     names = rules.limits.partitions
     if not names:
         return _why_avoided(failures, (shape, ""), now)
@@ -46,33 +40,31 @@ def avoided_partitions(site: SiteFacts, demands: Iterable[Demand], now: float) -
 
 def _why_avoided(failures: Failures, at: ShapeAt, now: float) -> str:
     refused, stuck, fruitless = (each.of(at) for each in failures)
-    return next(_reasons(refused, stuck, fruitless, now), "")
+    return _why_failed(refused, stuck, fruitless, now)
 
 
-def _reasons(refused: Holdoff, stuck: Holdoff, fruitless: Holdoff, now: float) -> Iterator[str]:
-    if refused.waiting(now):
-        yield f"the last request failed ({refused.reason}); {_next_try(refused)}"
-    if stuck.waiting(now):
-        yield f"the last pilot was withdrawn ({stuck.reason}); {_next_try(stuck)}"
-    if fruitless.waiting(now):
-        ended = f"{counted(fruitless.failures, 'pilot')} in a row ended without running a task"
-        yield f"{ended} ({fruitless.reason}); {_next_try(fruitless)}"
-
-
-def _next_try(holdoff: Holdoff) -> str:
-    return f"next try at {format_clock(holdoff.until)}"
+def _why_failed(refused: Holdoff, stuck: Holdoff, fruitless: Holdoff, now: float) -> str:
+    """The first of these after which nothing is tried again yet; empty: none is."""
+    in_vain = f"{counted(fruitless.failures, 'pilot')} in a row ended without running a task"
+    for failure, what in (
+        (refused, "the last request failed"),
+        (stuck, "the last pilot was withdrawn"),
+        (fruitless, in_vain),
+    ):
+        if failure.waiting(now):
+            return f"{what} ({failure.reason}); next try at {format_clock(failure.until)}"
+    return ""
 
 
 def why_not_for(site: SiteFacts, demand: Demand, now: float) -> str:
     """Why a site gets no request for these tasks now; empty: nothing of theirs stands in the way."""
-    return why_never(site, demand) or why_shape_held_off(site, demand.shape, now)
+    failures = site.refused, site.stuck, site.fruitless
+    return why_never(site, demand) or why_failed(site.rules, failures, demand.shape, now)
 
 
 def why_never(site: SiteFacts, demand: Demand) -> str:
     """Why a site can never run these tasks; empty: it can, or that is not known."""
-    if site.queue is None:
-        return ""
-    return why_no_node_holds(site.queue, demand.task)
+    return "" if site.queue is None else why_no_node_holds(site.queue, demand.task)
 
 
 def give_up_impossible(snapshot: Snapshot) -> Iterator[GiveUp]:
@@ -80,16 +72,11 @@ def give_up_impossible(snapshot: Snapshot) -> Iterator[GiveUp]:
     for demand, payers in zip(snapshot.demands, snapshot.payers, strict=True):
         if not why_never(snapshot.here, demand):
             continue
-        reasons = {name: why_never(snapshot.sites[name], demand) for name in _places(snapshot, demand)}
+        places = {snapshot.site}
+        for group in snapshot.groups:
+            places |= {name for name, there in group.at.items() if there.shape == demand.shape}
+        reasons = {name: why_never(snapshot.sites[name], demand) for name in places}
         if payers and all(reasons.values()):
             told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
             for bag in payers:
                 yield GiveUp(bag, f"no node can run it: {told}", demand.task)
-
-
-def _places(snapshot: Snapshot, demand: Demand) -> set[str]:
-    """The sites at which any of these tasks may run."""
-    elsewhere = {
-        name for group in snapshot.groups for name, there in group.at.items() if there.shape == demand.shape
-    }
-    return elsewhere | {snapshot.site}

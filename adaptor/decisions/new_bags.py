@@ -74,18 +74,12 @@ def impossible_tasks(
     """By task that can never run: why. `sizes`: by task; `most`: processors of the largest request."""
     kinds = {name: queue and each_kind(queue) for name, queue in queues.items()}
     known: dict[TaskSize, str] = {}
-    for size in sizes.values():
-        if size not in known:
-            known[size] = _why_never(size, kinds if size.nodes == 1 else queues, most)
-    return {task: known[size] for task, size in sizes.items() if known[size]}
-
-
-def _why_never(size: TaskSize, queues: Mapping[str, QueueState | None], most: int) -> str:
-    if why := why_nowhere(size, queues):
-        return f"no node can run it: {why}"
-    if size.total_processors > most:
-        return f"tasks of {size.total_processors} cpus fit into no request: max_proc is {most}"
-    return ""
+    for size in set(sizes.values()):
+        if why := why_nowhere(size, kinds if size.nodes == 1 else queues):
+            known[size] = f"no node can run it: {why}"
+        elif size.total_processors > most:
+            known[size] = f"tasks of {size.total_processors} cpus fit into no request: max_proc is {most}"
+    return {task: known[size] for task, size in sizes.items() if size in known}
 
 
 def check_times(spec: BagSpec, longest: Mapping[str, float]) -> None:

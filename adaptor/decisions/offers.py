@@ -9,7 +9,7 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.budget.provisioning.steering import Aim, Preference, Progress, can_wait
+from adaptor.budget.provisioning.steering import Aim, Progress, can_wait
 from adaptor.budget.provisioning.task_shares import DAEMON
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.fits import width
@@ -87,12 +87,9 @@ def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
         return None
     number = next(iter(group.at.values())).bag
     bag = None if number is None else snapshot.bags.get(number)
-    return None if bag is None or _takes_all(snapshot.ledger, bag) else bag
-
-
-def _takes_all(ledger: Statements, bag: BagFacts) -> bool:
-    """Whether a bag gets what one without a wish gets: to be fast is all that it wants."""
-    return bag.spec.prefer == "fast" and not bag.spec.slots and ledger.budget_of(bag.id) is None
+    if bag is None or bag.spec.prefer != "fast" or bag.spec.slots or snapshot.ledger.budget_of(bag.id):
+        return bag
+    return None  # to be fast is all that it wants: it gets what one without a wish gets
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
@@ -128,16 +125,8 @@ def aim_of(ledger: Statements, bag: BagFacts) -> Aim:
     return Aim(
         deadline=bag.spec.deadline,
         budget=None if balance is None else in_credits(balance.budget.amount),
-        prefer=_preference(bag),
+        prefer=bag.spec.prefer or ("fast" if bag.spec.deadline is None or bag.spec.slots else "cheap"),
     )
-
-
-def _preference(bag: BagFacts) -> Preference:
-    match bag.spec.prefer:
-        case "cheap" | "balanced" | "fast" as preferred:
-            return preferred
-        case _:
-            return "fast" if bag.spec.deadline is None or bag.spec.slots else "cheap"
 
 
 def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
@@ -161,7 +150,14 @@ def _offers(
 ) -> tuple[SiteOffer, ...]:
     """What new requests could buy at a site, within its limits and next to its queue."""
     now = snapshot.now
-    if not _holds_a_request(snapshot.ledger, site, bag, demand, now):
+    # Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back.
+    rooms = [budgeted.left for budgeted in snapshot.ledger.budgets_at(site.name, now)]
+    balance = snapshot.ledger.budget_of(bag.id)
+    if balance is not None and not balance.reserved:
+        rooms.append(balance.left)
+    least = smallest(shape_of(site, demand), demand)
+    needed = tariff_for(snapshot.ledger, site, demand.task).reservation("explicit", least.p, least.tr)
+    if not all(needed <= room for room in rooms):
         return ()
     most = _most(snapshot, site, bag)
     openings = _within(status.capacity(demand, status.allowed, now).openings, most)
@@ -185,17 +181,6 @@ def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: Ta
         charging_unit=float(tariff.charging_unit),
         startup=site.rules.pad,
     )
-
-
-def _holds_a_request(ledger: Statements, site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> bool:
-    """Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back."""
-    rooms = [budgeted.left for budgeted in ledger.budgets_at(site.name, now)]
-    balance = ledger.budget_of(bag.id)
-    if balance is not None and not balance.reserved:
-        rooms.append(balance.left)
-    least = smallest(shape_of(site, demand), demand)
-    needed = tariff_for(ledger, site, demand.task).reservation("explicit", least.p, least.tr)
-    return all(needed <= room for room in rooms)
 
 
 def _most(snapshot: Snapshot, site: SiteFacts, bag: BagFacts) -> int | None:

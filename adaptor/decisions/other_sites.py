@@ -34,11 +34,14 @@ _SUBMITTING = 1 << 40
 
 def awaited(snapshot: Snapshot, draft: MemoryDraft) -> tuple[list[str], list[Wake]]:
     """The sites whose queues this one still waits for; they are woken, and their answers wake this one."""
-    now = snapshot.now
+    now, here = snapshot.now, snapshot.site
+    rivals = {site for group in snapshot.groups if group.waiting and here in group.at for site in group.at}
     unknown = [
         name
-        for name in _rivals(snapshot)
-        if not (_fresh(site := snapshot.sites[name], now) or why_held_off(site, now) or site.silent(now))
+        for name, site in snapshot.sites.items()
+        if name in rivals
+        and name != here
+        and not (_fresh(site, now) or why_held_off(site, now) or site.silent(now))
     ]
     missed = {**dict.fromkeys(unknown, now), **draft.memory.missed}
     draft.keep(missed=missed)
@@ -92,13 +95,6 @@ def view_of(
     )
 
 
-def _rivals(snapshot: Snapshot) -> list[str]:
-    """The other sites that could run this site's tasks."""
-    name = snapshot.site
-    wanted = {site for group in snapshot.groups if group.waiting and name in group.at for site in group.at}
-    return [site for site in snapshot.sites if site in wanted and site != name]
-
-
 def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
@@ -107,7 +103,21 @@ def _view(site: SiteFacts, now: float) -> PlanningView:
     """The site with the requests that it is about to submit."""
     queue = site.queue and beside_held_nodes(site, site.queue)
     view = view_of(site, queue, now)
-    return msgspec.structs.replace(view, pilots=(*view.pilots, *_submitting(site, now)))
+    submitting = [
+        PilotView(
+            id=_SUBMITTING + number,
+            state=PilotState.SUBMITTING,
+            request=submit.crafted.request,
+            submitted=now,
+            predicted_start=submit.crafted.predicted_start,
+            bag=submit.demand.bag,
+            shape=submit.demand.shape,
+            partition=submit.crafted.partition,
+        )
+        for number, submit in enumerate(site.submitting)
+        if not submit.node
+    ]
+    return msgspec.structs.replace(view, pilots=(*view.pilots, *submitting))
 
 
 def _status(
@@ -148,21 +158,3 @@ def _known_profile(view: PlanningView, last: KnownProfile | None) -> KnownProfil
         return last
     state = msgspec.structs.replace(queue, pending=(*queue.pending, *unseen))
     return KnownProfile(queue, unseen, Availability(state))
-
-
-def _submitting(site: SiteFacts, now: float) -> list[PilotView]:
-    """Requests that the site is about to submit, as if they were submitted."""
-    return [
-        PilotView(
-            id=_SUBMITTING + number,
-            state=PilotState.SUBMITTING,
-            request=submit.crafted.request,
-            submitted=now,
-            predicted_start=submit.crafted.predicted_start,
-            bag=submit.demand.bag,
-            shape=submit.demand.shape,
-            partition=submit.crafted.partition,
-        )
-        for number, submit in enumerate(site.submitting)
-        if not submit.node
-    ]

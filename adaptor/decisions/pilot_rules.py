@@ -16,7 +16,6 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
-from adaptor.resources import Need
 from adaptor.shortfalls import gave_less
 from adaptor.units import format_duration
 
@@ -136,15 +135,12 @@ def why_forsaken(site: SiteFacts, pilot: Pilot, now: float) -> str:
     called = pilot.first_hello is not None or (pilot.started or 0.0) < pilot.known_since
     if pilot.node or pilot.leaving or since is None or not called:
         return ""
-    if now - since <= _patience(site, pilot):
+    patience = SILENT if any(other.processors for other in site.pilots) else CUT_OFF
+    if pilot.first_hello is not None and not pilot.fell_silent:
+        patience = LEFT
+    if now - since <= patience:
         return ""
     return f"none of its workers has answered for {format_duration(now - since)}"
-
-
-def _patience(site: SiteFacts, pilot: Pilot) -> float:
-    if pilot.first_hello is not None and not pilot.fell_silent:
-        return LEFT
-    return SILENT if any(other.processors for other in site.pilots) else CUT_OFF
 
 
 def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
@@ -152,13 +148,10 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: Pilot) -> str:
 
     What stands in its way may be a rule that we do not see: the patience doubles with each such withdrawal.
     """
-    if pilot.state is not PilotState.QUEUED or pilot.node or pilot.leaving:
-        return ""
-    if queue is None or pilot.submitted is None:
+    if pilot.state is not PilotState.QUEUED or pilot.node or pilot.leaving or queue is None:
         return ""
     queue = queue_in(queue, pilot.partition)
-    at = (pilot.shape, pilot.partition) if pilot.shape is not None else None
-    failures = site.stuck.of(at).failures if at is not None else 0
+    failures = site.stuck.of(pilot.asked).failures if pilot.asked is not None else 0
     patience = OVERDUE * 2 ** min(failures, _DOUBLINGS)
     expected = pilot.submitted if pilot.predicted_start is None else pilot.predicted_start
     late = queue.now - max(expected, pilot.submitted)
@@ -175,14 +168,9 @@ def _has_room(site: SiteFacts, queue: QueueState, pilot: Pilot) -> bool:
     others = tuple(job for job in queue.pending if job.id != pilot.job)
     if len(others) == len(queue.pending):  # the scheduler does not show it as one that could start
         return False
-    free = availability(msgspec.structs.replace(queue, pending=others), _unit(site, queue, pilot))
+    unit = chunk_of(site.rules, queue, pilot.shape[0]) if pilot.shape is not None and queue.nodes else None
+    free = availability(msgspec.structs.replace(queue, pending=others), unit)
     return free.earliest_start(pilot.request.p, pilot.request.tr) <= queue.now
-
-
-def _unit(site: SiteFacts, queue: QueueState, pilot: Pilot) -> Need | None:
-    if pilot.shape is None or not queue.nodes:
-        return None
-    return chunk_of(site.rules, queue, pilot.shape[0])
 
 
 def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: Pilot, left: str) -> Iterator[Action]:
@@ -190,19 +178,15 @@ def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: Pilot, left: str) -> It
     told = f"has run for {ran}, but none of its workers has reached the daemon"
     yield Remark(pilot.id, f"{told}; {site.unreachable_because} {left}".strip())
     if not snapshot.work:
-        yield End(pilot.id, _NO_USE)
+        yield End(pilot.id, "no tasks are left, and none of its workers can be reached")
 
 
 def _overhead(site: SiteFacts, pilot: Pilot) -> float:
     """Seconds of the pilot that no task could use; 0 where that is not known."""
     if pilot.state is not PilotState.RUNNING or pilot.started is None or pilot.first_hello is None:
         return 0.0
-    if pilot.known_since > pilot.started:  # its workers may have called while no daemon listened
-        return 0.0
-    if pilot.first_hello <= pilot.started:  # its start-up was not seen: simulated workers need none
+    # Its workers may have called while no daemon listened; simulated ones need no start-up.
+    if pilot.known_since > pilot.started or pilot.first_hello <= pilot.started:
         return 0.0
     overhead = pilot.first_hello - pilot.started + LAST_SECONDS + 1
     return min(overhead, site.rules.limits.max_tr / 2)
-
-
-_NO_USE = "no tasks are left, and none of its workers can be reached"

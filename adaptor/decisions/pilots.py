@@ -111,10 +111,6 @@ class Pilot(PilotView, frozen=True, kw_only=True):
         return (self.shape, self.partition) if self.shape is not None else None
 
     @property
-    def in_system(self) -> bool:
-        return self.state.in_system
-
-    @property
     def settled(self) -> bool:
         """Whether it runs on a donated node with its worker, and no rule concerns it until that changes."""
         return (
@@ -223,22 +219,18 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> Pilot:
     )
     ended = report.state.ended
     if ended is not None:
-        return _ended(seen, report, ended, now)
+        reason = seen.leaving or report.reason
+        if ended is PilotState.PREEMPTED:
+            reason = report.reason or ("a local job wanted its node" if seen.node else reason)
+        never_ran = report.start is None and seen.started is None
+        if ended is PilotState.CANCELLED and never_ran and seen.leaving:
+            ended = PilotState.WITHDRAWN
+        return seen.over(ended, report.end if report.end is not None else now, reason)
     if running and pilot.state is not PilotState.RUNNING:
         return seen.but(state=PilotState.RUNNING, started=now if seen.started is None else seen.started)
     if queued and pilot.state is not PilotState.QUEUED:
         return seen.but(state=PilotState.QUEUED, started=None, first_hello=None, arrivals={})
     return seen
-
-
-def _ended(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> Pilot:
-    reason = pilot.leaving or report.reason
-    if ended is PilotState.PREEMPTED:
-        reason = report.reason or ("a local job wanted its node" if pilot.node else reason)
-    never_ran = report.start is None and pilot.started is None
-    if ended is PilotState.CANCELLED and never_ran and pilot.leaving:
-        ended = PilotState.WITHDRAWN
-    return pilot.over(ended, report.end if report.end is not None else now, reason)
 
 
 def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> Pilot:

@@ -7,7 +7,6 @@ import math
 import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
-from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.decisions.actions import Explain, Wake
@@ -75,16 +74,11 @@ def _question(snapshot: Snapshot, bag: BagFacts) -> tuple[Left, list[SiteOffer]]
 def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -> SiteOffer:
     """All that may be held at a site, and what is held or asked for already."""
     tariff = tariff_for(snapshot.ledger, site, bag.spec.task)
-    held = tuple(
-        HeldSlots(slots, _paid(tariff, snapshot.now - pilot.started) if pilot.started is not None else 0.0)
-        for pilot, slots in staying(site, bag)
-        if slots
-    )
+    held = []
+    for pilot, slots in staying(site, bag):
+        ran = 0.0 if pilot.started is None else max(0.0, snapshot.now - pilot.started)
+        paid = max(0.0, tariff.charged_seconds(ran) - ran) if pilot.started is not None else 0.0
+        held += [HeldSlots(slots, paid)] if slots else []
     most = max(most_slots(site, bag.spec.task), sum(part.processors for part in held))
     offer = explicit_offer(snapshot.ledger, site, bag.spec.task, task)
-    return msgspec.structs.replace(offer, processors=most, held=held)
-
-
-def _paid(tariff: Tariff, ran: float) -> float:
-    """Seconds from now that are charged already, for a pilot that has run for `ran` seconds."""
-    return max(0.0, tariff.charged_seconds(max(0.0, ran)) - max(0.0, ran))
+    return msgspec.structs.replace(offer, processors=most, held=tuple(held))

@@ -66,7 +66,10 @@ class SeenNodes:
         changed = [new for _, new in differ] + list(reports[len(before) :])
         self.by_name.update((report.name, report) for report in changed)
         if len(self.by_name) > len(reports) or any(old.name != new.name for old, new in differ):
-            self._forget_all_but(reports, now)
+            # The scheduler does not name the others any more.
+            self.by_name = {report.name: report for report in reports}
+            for name in self._since.keys() - self.by_name.keys():
+                self._ends(name, now, taken=False)
         if self._at is not None:
             begun = sum(report.use is NodeUse.IDLE and report.name not in self._since for report in changed)
             self.learner.watched(now - self._at, begun)
@@ -94,12 +97,6 @@ class SeenNodes:
         self.reports, self.by_name, self._at = (), {}, None
         self._since.clear()
         self._periods.clear()
-
-    def _forget_all_but(self, reports: Sequence[NodeReport], now: float) -> None:
-        """The scheduler does not name the others any more."""
-        self.by_name = {report.name: report for report in reports}
-        for name in self._since.keys() - self.by_name.keys():
-            self._ends(name, now, taken=False)
 
     def _ends(self, node: str, now: float, *, taken: bool) -> None:
         since = self._since.pop(node, None)

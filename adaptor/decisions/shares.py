@@ -54,17 +54,12 @@ def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:
 def targets(memory: Memory, compared: Iterable[int]) -> dict[int, TargetShares | None]:
     """By bag that is divided by cost and time, in the words of the division among sites; None: it has no
     answer."""
-    return {bag: _target(shares_of(memory, bag)) for bag in compared}
-
-
-def _target(split: CostSplit | None) -> TargetShares | None:
-    if split is None:
-        return None
-    return TargetShares(
-        shares={site: share.tasks for site, share in split.by_site.items()},
-        seconds=split.seconds,
-        reason=split.reason,
-    )
+    found: dict[int, TargetShares | None] = dict.fromkeys(compared)
+    for bag in found:
+        if split := shares_of(memory, bag):
+            tasks = {site: share.tasks for site, share in split.by_site.items()}
+            found[bag] = TargetShares(shares=tasks, seconds=split.seconds, reason=split.reason)
+    return found
 
 
 def _is_due(answer: AnsweredShares | None, question: Question) -> bool:

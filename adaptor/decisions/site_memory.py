@@ -163,14 +163,6 @@ class SiteMemory:
         """The pilots on donated nodes."""
         return tuple(self.pilots.donated.values())
 
-    def is_active(self, broker: Broker) -> bool:
-        """Whether there is anything to observe or to decide."""
-        return bool(self.pilots) or broker.has_work_for(self.name)
-
-    def wants_queue(self, broker: Broker) -> bool:
-        """Whether to ask for the queue in this step: a task waits for a formal request."""
-        return any(demand.waiting for demand in broker.demands(self.name))
-
     def read(self, queue: QueueState | None) -> None:
         """The queue was read for this step; None: the scheduler does not answer, or nothing waits."""
         self.queue = queue
@@ -252,7 +244,6 @@ class SiteMemory:
             midnight=midnight,
             fruitless=memory.fruitless.holdoff,
             failing=memory.failing.holdoff,
-            reason=memory.reason,
         )
 
     # --- what actions do to it -------------------------------------------------------------------
@@ -385,7 +376,7 @@ class SiteMemory:
 
     def set_longest(self, broker: Broker) -> None:
         """Tell the broker the longest task of this site."""
-        broker.set_longest(self.name, self.rules.longest_task)
+        broker.state.set_longest(self.name, self.rules.longest_task)
 
     # --- donated nodes -----------------------------------------------------------------------------
 
@@ -419,7 +410,7 @@ class SiteMemory:
     def expect_requests(self, broker: Broker) -> None:
         """Tell the broker when the next formal requests are predicted to start, and what the nodes are."""
         if self.seen is not None:
-            broker.know_queue(self.name, self.seen)
+            broker.state.queues[self.name] = self.seen
         starts: dict[int | None, float] = {}
         for pilot in self.requests:
             at = pilot.predicted_start

@@ -52,8 +52,6 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Donated nodes in a row on which no task ran."""
     failing: Holdoff
     """Donated nodes in a row that could not be used."""
-    reason: str
-    """Why no more nodes were used, as last told."""
 
     def state(self, now: float, demands: Iterable[DonationDemand]) -> DonationState:
         """What one step of the donation decides on, for these waiting tasks."""

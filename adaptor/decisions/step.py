@@ -150,7 +150,7 @@ class Step:
         """The whole step: observe, decide, act. A scheduler that does not answer changes nothing."""
         site, broker = self._site, self._common.broker
         site.keep_failures(broker)
-        if not site.is_active(broker):
+        if not (site.pilots or broker.has_work_for(site.name)):
             site.read(None)
             return
         yield from self._observe()
@@ -178,7 +178,8 @@ class Step:
         if site.wants_nodes(broker, self._now):
             reply = yield from self._ask(Ask.NODES)
             site.saw_nodes(broker, reply.nodes, reply.now, reply.midnight)
-        site.read((yield from self._ask(Ask.QUEUE)).queue if site.wants_queue(broker) else None)
+        waits = any(demand.waiting for demand in broker.demands(site.name))
+        site.read((yield from self._ask(Ask.QUEUE)).queue if waits else None)
 
     def _learn_limits(self) -> Steps:
         limits = (yield from self._ask(Ask.LIMITS)).limits
@@ -219,7 +220,7 @@ class Step:
             seen = seen.but(unheard=news.complaints)
         seen = site.learn_wait(site.keep(seen))
         site.meter(broker, seen, self._common.ledger)
-        if not seen.in_system:
+        if not seen.state.in_system:
             yield from self._ended(seen, news)
         elif (seen.state, seen.job, seen.started) != (pilot.state, pilot.job, pilot.started):
             yield from self._ask(PilotChanged(seen))
@@ -273,8 +274,11 @@ class Step:
             case Withhold():
                 if not self._refused and not self._failed:
                     yield from self._ask(action)
-            case WithholdNodes(reason):
-                yield from self._withhold_nodes(self._node_problem or reason)
+            case WithholdNodes():  # a step without a reason forgets it
+                donation, reason = self._site.donation, self._node_problem or action.reason
+                if donation is not None and reason != donation.reason:
+                    donation.reason = reason
+                    yield from self._ask(WithholdNodes(reason))
             case GiveUp():
                 yield from self._give_up(action)
             case _:
@@ -322,13 +326,6 @@ class Step:
             self._site.keep(pilot.reshaped_to(action.crafted.request, self._now))
         elif answer is Answer.REFUSED:
             self._site.change(pilot, fixed=True)
-
-    def _withhold_nodes(self, reason: str) -> Steps:
-        """Keep why no more donated nodes are used, once; a step without a reason forgets it."""
-        donation = self._site.donation
-        if donation is not None and reason != donation.reason:
-            donation.reason = reason
-            yield from self._ask(WithholdNodes(reason))
 
     def _give_up(self, action: GiveUp) -> Steps:
         if not (tasks := self._common.broker.give_up(action.bag, action.reason, action.task)):

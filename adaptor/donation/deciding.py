@@ -11,8 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from adaptor.donation.fitting import demanded_probability, room, slots_on
-from adaptor.donation.hours import closes
+from adaptor.donation.fitting import closes, demanded_probability, room, slots_on
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
     DonatedUse,
@@ -65,31 +64,35 @@ class _Step:
         closed = self._closes <= view.now
         for position, node in enumerate(nodes):
             if node.donated is not None:
-                if node.donated.busy and node.use is NodeUse.IDLE and not closed:  # as most are
-                    self._used.append(node)
+                if why := self._why_leave(node, node.donated, closed=closed):
+                    self._leave[why].append(node.name)
                 else:
-                    self._keep_or_leave(node, node.donated)
+                    self._used.append(node)
             elif node.use is NodeUse.IDLE:
                 self._idle.append((-node.planned, node.since, -position, node))
+
+    def _why_leave(self, node: NodeView, use: DonatedUse, *, closed: bool) -> str:
+        """Why a used node is left; empty: it is not."""
+        if node.use is NodeUse.TAKEN:
+            return "a local job takes it"
+        if node.use is NodeUse.AWAY:
+            return "down, drained, reserved or unknown to the scheduler"
+        if closed:
+            return _CLOSED
+        fits = use.busy or (
+            self._has_memory(node)
+            and any(
+                demand.task.processors <= node.processors and self._fits(node, demand)
+                for demand in self._demands
+            )
+        )
+        return "" if fits else "no task is left that may run there"
 
     def decisions(self) -> list[DonationDecision]:
         self._trim()
         uses, why_not = self._use()
         found: list[DonationDecision] = [LeaveNodes(tuple(nodes), why) for why, nodes in self._leave.items()]
         return [*found, *uses, *([UseNoMore(why_not)] if why_not else [])]
-
-    def _keep_or_leave(self, node: NodeView, ours: DonatedUse) -> None:
-        """What ends the use of a node whatever the others do."""
-        if node.use is NodeUse.TAKEN:
-            self._leave["a local job takes it"].append(node.name)
-        elif node.use is NodeUse.AWAY:
-            self._leave["down, drained, reserved or unknown to the scheduler"].append(node.name)
-        elif self._closes <= self._now:
-            self._leave[_CLOSED].append(node.name)
-        elif not ours.busy and not self._any_fits(node):
-            self._leave["no task is left that may run there"].append(node.name)
-        else:
-            self._used.append(node)
 
     def _trim(self) -> None:
         """Leave what exceeds max_nodes, and what the reserve lacks."""
@@ -153,11 +156,6 @@ class _Step:
                 taken += count
         return taken
 
-    def _any_fits(self, node: NodeView) -> bool:
-        return self._has_memory(node) and any(
-            demand.task.processors <= node.processors and self._fits(node, demand) for demand in self._demands
-        )
-
     def _has_memory(self, node: NodeView) -> bool:
         """For a task at least, be it of another kind than those that fit into its time."""
         return node.memory is None or any(
@@ -167,11 +165,8 @@ class _Step:
     def _fits(self, node: NodeView, demand: DonationDemand) -> bool:
         """Whether the shortest task of a demand ends before the node's time does, and likely in idle time."""
         until_end = self._end(node) - self._now
-        in_time = until_end > 0 and demand.needs <= until_end
-        return in_time and self._is_likely(node, demand)
-
-    def _is_likely(self, node: NodeView, demand: DonationDemand) -> bool:
-        """Whether it ends before a local job takes the node, with the probability that the rules want."""
+        if until_end <= 0 or demand.needs > until_end:
+            return False
         least = demanded_probability(demand, self._rules, self._now)
         known = self._room[least]
         longest = known.get(node.since)
@@ -190,7 +185,12 @@ class _Step:
         by_end: dict[float, list[str]] = defaultdict(list)
         for node in nodes:
             by_end[self._end(node)].append(node.name)
-        why = self._why(nodes)
+        age = self._now - max(node.since for node in nodes)
+        half = self._hazard.longest(age, 0.5)
+        why = (
+            f"of those idle for {format_duration(age)} half stay so for {format_duration(half)} more; "
+            f"{counted(sum(demand.waiting for demand in self._demands), 'task')} may run on donated nodes"
+        )
         return [
             UseNodes(tuple(names), end, f"{counted(len(names), 'idle node')}, {self._how_long(end)}; {why}")
             for end, names in by_end.items()
@@ -200,15 +200,6 @@ class _Step:
         if not math.isinf(end):
             return f"for {format_duration(end - self._now)}"
         return "all are used (choose: all)" if self._rules.choose == "all" else "nothing is planned there"
-
-    def _why(self, nodes: list[NodeView]) -> str:
-        """What is common to all nodes of a step."""
-        age = self._now - max(node.since for node in nodes)
-        half = self._hazard.longest(age, 0.5)
-        return (
-            f"of those idle for {format_duration(age)} half stay so for {format_duration(half)} more; "
-            f"{counted(sum(demand.waiting for demand in self._demands), 'task')} may run on donated nodes"
-        )
 
     def _why_not(self, chosen: int, nodes: list[NodeView], allowed: int) -> str:
         shortest, most = min(demand.needs for demand in self._demands), self._rules.max_nodes

@@ -6,13 +6,14 @@ De Rose et al. (2008, §5): cheaper resources are worth waiting for as long as t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from adaptor.crafting.fits import tasks_in
 from adaptor.donation.idleness import EDGES, Hazard, Idleness
-from adaptor.donation.situation import Allocation, DonationDemand, DonationRules
+from adaptor.donation.situation import Allocation, DonationDemand, DonationRules, Hours
 from adaptor.resources import Gpus, TaskSize
 
 
@@ -138,3 +139,28 @@ def nodes_to_come(
         age=age,
         lasting=nodes / hazard.survival(0.0, age),
     )
+
+
+DAY = 86400.0
+
+
+def closes(hours: Sequence[Hours], now: float, midnight: float) -> float:
+    """Until when nodes may be used from `now` on: `math.inf` where always, `now` where they may not."""
+    if not hours:
+        return math.inf
+    end = now
+    for _ in range(len(hours) + 1):  # parts that touch are one
+        longer = max((_end(part, end, midnight) for part in hours), default=end)
+        if longer <= end:
+            return end
+        if longer - now >= DAY:
+            return math.inf
+        end = longer
+    return end
+
+
+def _end(part: Hours, at: float, midnight: float) -> float:
+    """When the part of the day in which `at` lies is over; `at` where it does not lie in it."""
+    into = round(at - midnight - part.begin, 3) % DAY  # the end of one part is the begin of the next
+    length = (part.end - part.begin) % DAY or DAY
+    return at - into + length if into < length else at

@@ -128,14 +128,11 @@ class IdleLearner:
     def hazard(self) -> Hazard:
         """Made again when a hundredth more ends have been seen, so that asking costs nothing."""
         if self._hazard is None or self._total > 1.01 * self._at:
-            self._hazard, self._at = self._estimate(), self._total
+            rates, cumulative = [], [0.0]
+            for piece, begin in enumerate(EDGES):
+                end = EDGES[piece + 1] if piece + 1 < len(EDGES) else 2 * begin
+                supposed = (begin + end) / 2 + PRIOR_AGE
+                rates.append((self._ends[piece] + 1) / (self._seconds[piece] + supposed))
+                cumulative.append(cumulative[-1] + rates[-1] * (end - begin))
+            self._hazard, self._at = Hazard(tuple(cumulative[:-1]), tuple(rates)), self._total
         return self._hazard
-
-    def _estimate(self) -> Hazard:
-        rates, cumulative = [], [0.0]
-        for piece, begin in enumerate(EDGES):
-            end = EDGES[piece + 1] if piece + 1 < len(EDGES) else 2 * begin
-            supposed = (begin + end) / 2 + PRIOR_AGE
-            rates.append((self._ends[piece] + 1) / (self._seconds[piece] + supposed))
-            cumulative.append(cumulative[-1] + rates[-1] * (end - begin))
-        return Hazard(tuple(cumulative[:-1]), tuple(rates))

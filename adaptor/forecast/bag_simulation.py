@@ -83,9 +83,6 @@ class _Pilot:
         self.ahead, self.start, self.end = ahead, ahead.start, ahead.end
         self.slots = self.live = slots
 
-    def held(self) -> PilotAhead:
-        return msgspec.structs.replace(self.ahead, end=self.end)
-
 
 class _Task(NamedTuple):
     """A task that was cut, or tasks of slots that count as one."""
@@ -233,14 +230,14 @@ class _Simulation:
     def _begun(self, pilot: _Pilot, begun: Sequence[tuple[float, float]]) -> None:
         """Tasks that run in slots that count as one."""
         some = begun[:: max(1, len(begun) // _OF_A_GROUP)] if self._left <= 0 else [begun[len(begun) // 2]]
-        rest, ran, bound = max((self._rest(ran, bound), ran, bound) for ran, bound in some)
+        # Of a task that was cut before, it is known that it takes longer than it ran then.
+        least = [max(ran, bound) for ran, bound in some]
+        rests = [
+            longer - ran + self._runtimes.rest(longer) for (ran, _), longer in zip(some, least, strict=True)
+        ]
+        rest, ran, bound = max((rest, *task) for rest, task in zip(rests, some, strict=True))
         number = self._known_cut(bound) if bound else None
         self._run(pilot, self._now - ran, ran + rest, number=number)
-
-    def _rest(self, ran: float, bound: float) -> float:
-        """Of a task that was cut before, it is known that it takes longer than it ran then."""
-        least = max(ran, bound)
-        return least - ran + self._runtimes.rest(least)
 
     def _run(
         self, pilot: _Pilot, since: float, takes: float, *, count: float = 1.0, number: int | None = None
@@ -393,7 +390,11 @@ class _Simulation:
             },
             sums=sums,
             oldest=min(starts, default=None),
-            held=[pilot.held() for pilot in self._pilots_now() if pilot is not but],
+            held=[
+                msgspec.structs.replace(pilot.ahead, end=pilot.end)
+                for pilot in self._pilots_now()
+                if pilot is not but
+            ],
         )
 
     def _useful(self, pilot: _Pilot) -> float:

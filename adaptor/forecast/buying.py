@@ -81,8 +81,7 @@ class Buyer:
             sums=moment.sums,
             hosts=[
                 msgspec.structs.replace(
-                    hosts,
-                    ends=site.terms.paid_until(pilot.began, pilot.end - pilot.began, moment.now),
+                    hosts, ends=site.terms.paid_until(pilot.began, pilot.end - pilot.began, moment.now)
                 )
                 for hosts, pilot in zip(lasting, moment.held, strict=True)
             ],

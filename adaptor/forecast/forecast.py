@@ -22,7 +22,7 @@ from adaptor.forecast.bag_simulation import Course, Work, course_of
 from adaptor.forecast.calibration import Raw, calibrated, kind_of_end
 from adaptor.forecast.estimate import Estimate, estimate
 from adaptor.forecast.known import KnownBag, KnownSite
-from adaptor.forecast.site_future import CraftBudget, SiteFuture, SitesFuture
+from adaptor.forecast.site_future import SiteFuture, SitesFuture
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
@@ -74,7 +74,15 @@ def forecast(known: KnownBag) -> Forecast:
     courses = [_UNSEEN]
     if any(site.queue is not None or site.pilots for site in known.sites):
         courses = _courses(known, runtimes, draw)
-    raw = _raw(known, estimate(course.end for course in courses))
+    # The end as it was simulated; times below a look at the queue are nearly nothing.
+    finished = known.sums.finished
+    alone = not any(_has_others(site) for site in known.sites)
+    raw = Raw(
+        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
+        made=known.now,
+        unit=max([1.0, *(site.poll for site in known.sites)]),
+        ends=estimate(course.end for course in courses),
+    )
     unseen = math.isinf(raw.ends.value)
     work = estimate(_work_left(known, case) for case in runtimes)
     least = charged + _rate(known) * max(0.0, work.low - _paid(known))
@@ -89,8 +97,10 @@ def forecast(known: KnownBag) -> Forecast:
 
 
 def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random) -> list[Course]:
-    count = _futures_for(known.sites)
-    budget = CraftBudget(_CRAFTS)
+    queues = [site.queue for site in known.sites if site.queue is not None]
+    jobs = 1 + sum(len(queue.running) + len(queue.pending) for queue in queues)
+    count = max(4, min(_FUTURES, _JOBS // jobs))
+    crafts = iter(range(_CRAFTS))
     plans = [planned(site.queue) if site.queue is not None else None for site in known.sites]
     found = []
     for number in range(count):
@@ -100,7 +110,7 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
                 SiteFuture(site, plan, known.now, draw, steady=number % 2 == 0)
                 for site, plan in zip(known.sites, plans, strict=True)
             ],
-            budget,
+            crafts,
         )
         # Adjacent cases of the sorted ones share a future: its requests are crafted for such runtimes.
         block = list(runtimes[number * DRAWS // count : (number + 1) * DRAWS // count])
@@ -108,18 +118,6 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
         block.sort(key=lambda case: abs(case.mean - middle))
         found += [course_of(_work(known), future.again(), case, future) for case in block]
     return found
-
-
-def _raw(known: KnownBag, ends: Estimate) -> Raw:
-    """The end as it was simulated; times below a look at the queue are nearly nothing."""
-    finished = known.sums.finished
-    alone = not any(_has_others(site) for site in known.sites)
-    return Raw(
-        kind=kind_of_end(finished, finished + known.running + known.waiting, alone=alone, pays=known.pays),
-        made=known.now,
-        unit=max([1.0, *(site.poll for site in known.sites)]),
-        ends=ends,
-    )
 
 
 def _cost(
@@ -140,11 +138,10 @@ def _cost(
 
 def _has_others(site: KnownSite) -> bool:
     """Whether jobs of others are in the queue."""
-    own = {pilot.job for pilot in site.pilots}
-    queue = site.queue
-    return queue is not None and bool(
-        {job.id for job in queue.running} - own or {job.id for job in queue.pending} - own
-    )
+    if site.queue is None:
+        return False
+    jobs = {job.id for job in site.queue.running} | {job.id for job in site.queue.pending}
+    return bool(jobs - {pilot.job for pilot in site.pilots})
 
 
 def _charged(site: KnownSite, now: float) -> int:
@@ -183,14 +180,6 @@ def _work_left(known: KnownBag, runtimes: Runtimes) -> float:
     some = running[:: max(1, math.ceil(len(running) / _LOOKED_AT))]
     rest = math.fsum(runtimes.rest(ran) for ran in some)
     return known.waiting * runtimes.mean + (rest * len(running) / len(some) if some else 0.0)
-
-
-def _futures_for(sites: Sequence[KnownSite]) -> int:
-    jobs = 1
-    for site in sites:
-        if site.queue is not None:
-            jobs += len(site.queue.running) + len(site.queue.pending)
-    return max(4, min(_FUTURES, _JOBS // jobs))
 
 
 def _work(known: KnownBag) -> Work:

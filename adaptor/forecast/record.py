@@ -138,7 +138,11 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 def tally_of(forecasts: Iterable[Judged]) -> Tally:
     """Over all bags that have ended and whose cost is known."""
     ended = [judged for judged in forecasts if judged.outcome.end is not None]
-    counted = [judged for judged in ended if _counts(judged)]
+    counted = [
+        judged
+        for judged in ended
+        if judged.end_held is not None and (judged.first.cost is None or judged.cost_held is not None)
+    ]
     costed = [judged for judged in counted if judged.cost_held is not None]
     return Tally(
         counted=len(counted),
@@ -147,11 +151,6 @@ def tally_of(forecasts: Iterable[Judged]) -> Tally:
         end_held=sum(bool(judged.end_held) for judged in counted),
         not_counted=dict(Counter(judged.not_counted for judged in ended if judged.not_counted)),
     )
-
-
-def _counts(judged: Judged) -> bool:
-    """Whether all that was forecast of a bag that has ended is known."""
-    return judged.end_held is not None and (judged.first.cost is None or judged.cost_held is not None)
 
 
 def record_of(forecasts: Iterable[Judged], past: Tally | None = None) -> Record:

@@ -1,7 +1,7 @@
 """What the sites give a bag in one possible future: the pilots that are there, and requests to come. Pure.
 
 The requests are crafted by the heuristic of the site, from what is free in that future, as the planner does:
-for the first course of each future, and while `CraftBudget` lasts. The other courses take what it made when
+for the first course of each future, and while `crafts` has another. The other courses take what it made when
 requests were considered for the first, the second … time, and place that again. A future is either drawn
 (local jobs run shares of their limits) or as planned, with the waits that requests really had besides the
 planned ones. How the queue will look when later requests are made is unknown: in one half of the futures no
@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from adaptor.crafting.availability import PlannedQueue, Schedule
 from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.fits import unit_of
-from adaptor.crafting.futures.drawn_queue import drawn, fitting
+from adaptor.crafting.futures.drawn_queue import drawn_jobs, fitting, planned
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.queues import Place
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskTimes
 from adaptor.forecast.buying import Bounds, Buyer
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.forecast.supply import Moment, PilotAhead
@@ -35,17 +35,6 @@ _MOST_DRAWN = 1500
 """Jobs of a queue beyond which its futures are not drawn one by one."""
 _BAG = 0
 """The number of the bag, where demands and pilots name one."""
-
-
-class CraftBudget:
-    """How often requests may still be crafted for one forecast."""
-
-    def __init__(self, times: int) -> None:
-        self._left = times
-
-    def take(self) -> bool:
-        self._left -= 1
-        return self._left >= 0
 
 
 class SiteFuture:
@@ -66,8 +55,8 @@ class SiteFuture:
         """What was made when requests were considered for the first, the second … time in this future."""
 
     def _future(self) -> Schedule | None:
-        known, queue = self.known, self.known.queue
-        if queue is None:
+        known, queue, plan = self.known, self.known.queue, self._plan
+        if queue is None or plan is None:
             return None
         own = {pilot.job for pilot in known.pilots}
         enough = len(known.wait_shares) >= _FEWEST_WAITS
@@ -75,10 +64,9 @@ class SiteFuture:
             self._wait_share = (
                 self._draw.choice(known.wait_shares) if enough else 0.2 + 0.8 * self._draw.random()
             )
-            return self._plan
-        return drawn(
-            queue, known.run_shares, known.seen_since, own, self._draw, known.run_shares_by_job, self._plan
-        )
+            return plan
+        shares, by_job = known.run_shares, known.run_shares_by_job
+        return planned(drawn_jobs(queue, shares, known.seen_since, own, self._draw, by_job, plan.starts))
 
     def _without_own(self) -> Profile | None:
         """What the others leave free, as far as tasks of this size find room there on single nodes."""
@@ -141,11 +129,12 @@ class SiteFuture:
         return self._now + wait * (1.0 if self._wait_share is None else self._wait_share) + self._late
 
     def asked(
-        self, moment: Moment, turn: int, budget: CraftBudget, sites: int, bounds: Bounds | None
+        self, moment: Moment, turn: int, crafts: Iterator[object], sites: int, bounds: Bounds | None
     ) -> list[PilotAhead]:
         """The requests for `tasks` when requests are considered for the `turn`-th time.
 
         Args:
+            crafts: one for each time that requests may still be crafted for the forecast.
             sites: that share the tasks.
             bounds: what the aims of the bag allow; None: it has none.
         """
@@ -155,7 +144,7 @@ class SiteFuture:
             return []
         queue = self._queue(self._others, moment)
         while turn >= len(self._batches):
-            if self._batches and not budget.take():
+            if self._batches and next(crafts, None) is None:
                 break
             self._batches.append(self._craft(queue, moment, allowed, sites, bounds))
         needed = min(limits.max_tr, moment.needed(self.known.name) + self.known.rules.pad)
@@ -217,7 +206,9 @@ class SiteFuture:
     ) -> list[Request]:
         """By the plan of the site's heuristic for these tasks."""
         known, learner = self.known, moment.learners[self.known.name]
-        rules = _plain(known.rules)
+        # Partitions are not told apart, and nothing is withdrawn for what may come.
+        limits = msgspec.structs.replace(known.rules.limits, partitions={})
+        rules = msgspec.structs.replace(known.rules, limits=limits, may_withdraw=False, may_reshape=False)
         seen = learner.learned
         demand = Demand(
             task=known.task,
@@ -284,8 +275,9 @@ class SiteFuture:
 class SitesFuture:
     """All sites in one future; a `Supply` of one course at a time."""
 
-    def __init__(self, known: KnownBag, sites: Sequence[SiteFuture], budget: CraftBudget) -> None:
-        self._known, self._sites, self._budget = known, sites, budget
+    def __init__(self, known: KnownBag, sites: Sequence[SiteFuture], crafts: Iterator[object]) -> None:
+        """`crafts`: as of `SiteFuture.asked`."""
+        self._known, self._sites, self._crafts = known, sites, crafts
         self._turn = 0
         self._buyer: Buyer | None = None
 
@@ -305,7 +297,7 @@ class SitesFuture:
         found = []
         for site in self._sites:
             bounds = None if self._buyer is None else self._buyer.bounds(site.known, moment)
-            found += site.asked(moment, self._turn, self._budget, len(self._sites), bounds)
+            found += site.asked(moment, self._turn, self._crafts, len(self._sites), bounds)
         if self._buyer is not None:
             self._buyer.bought(sum(pilot.slots for pilot in found))
         self._turn += bool(found)
@@ -317,12 +309,6 @@ class SitesFuture:
             return True
         site = next(site.known for site in self._sites if site.known.name == pilot.site)
         return self._buyer.goes_on(site, moment, ages)
-
-
-def _plain(rules: SiteRules) -> SiteRules:
-    """Partitions are not told apart, and nothing is withdrawn for what may come."""
-    limits = msgspec.structs.replace(rules.limits, partitions={})
-    return msgspec.structs.replace(rules, limits=limits, may_withdraw=False, may_reshape=False)
 
 
 def _take(profile: Profile, start: float, end: float, processors: int) -> None:

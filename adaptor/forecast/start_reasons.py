@@ -20,7 +20,14 @@ def reason(
 ) -> str:
     """One sentence; `request` is None of a job that waits."""
     if math.isinf(found.planned):
-        return _never(request, queue)
+        out = sum(not node.in_service for node in queue.nodes)
+        nodes = f" ({out} of {counted(len(queue.nodes), 'node')} are out of service)" if out else ""
+        if request is not None:
+            there = queue.processors if request.unit is None else processors_for(request.unit, queue)
+            if there < request.processors:
+                needs = counted(request.processors, "processor")
+                return f"it needs {needs}, and {there} that it can use are in service now{nodes}"
+        return f"jobs without a known end hold what it needs{nodes}"
     if found.before is None:
         if request is None:
             return "the processors that it asks for are free now"
@@ -29,17 +36,6 @@ def reason(
         return f"{free} then" if at is not None and at > queue.now else free
     parts = "; ".join(_parts(found.before, found.planned, request, queue.now))
     return parts or "it starts when the plan of the queue has room for it"
-
-
-def _never(request: StartRequest | None, queue: QueueState) -> str:
-    out = sum(not node.in_service for node in queue.nodes)
-    nodes = f" ({out} of {counted(len(queue.nodes), 'node')} are out of service)" if out else ""
-    if request is not None:
-        there = queue.processors if request.unit is None else processors_for(request.unit, queue)
-        if there < request.processors:
-            needs = counted(request.processors, "processor")
-            return f"it needs {needs}, and {there} that it can use are in service now{nodes}"
-    return f"jobs without a known end hold what it needs{nodes}"
 
 
 def _parts(before: Before, planned: float, request: StartRequest | None, now: float) -> Iterator[str]:

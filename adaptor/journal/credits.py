@@ -11,8 +11,7 @@ from adaptor.api import CreditLine, CreditsView, SitePrice
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budgeted, Entry, Recounted, Reserved, Settled
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.accounting.settled import settled_pilot
-from adaptor.budget.accounting.statements import Balance, Standing
+from adaptor.budget.accounting.statements import Balance, Standing, settled_pilot
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack: msgspec.msgpack.Decoder[Entry] = msgspec.msgpack.Decoder(Entry)

@@ -17,6 +17,7 @@ from adaptor.journal.pilot_rows import pilots_in_system
 from adaptor.model import REPORTED, AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag, Guard
+from adaptor.scheduling.blocking import look_at
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode, Preempted
 from adaptor.scheduling.losses import LostAttempt
@@ -47,7 +48,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
             _recall_preemptions(db, bag)
         _await_workers(db, broker, now)
         for bag in list(broker.state.bags.values()):
-            broker.recall_blocked(bag)
+            look_at(broker.state, bag, bag.blocked)
     for row in journal.read(pilots_in_system):
         rows = db.execute(
             "SELECT bag, task, number, worker, node, ended FROM attempt"

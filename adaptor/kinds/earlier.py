@@ -55,18 +55,15 @@ class KindRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def record_of(tasks: int, runtimes: Sequence[float], peaks: Sequence[int]) -> KindRecord:
     """What is kept of a bag. `tasks`: finished ones; `runtimes`, `peaks`: a sample of them."""
+    kept, last = sorted(runtimes), len(runtimes) - 1
+    if last >= _POINTS:
+        kept = [kept[round(place * last / (_POINTS - 1))] for place in range(_POINTS)]
     return KindRecord(
         tasks=tasks,
         mean=math.fsum(runtimes) / len(runtimes),
-        runtimes=tuple(_points(sorted(runtimes))),
+        runtimes=tuple(kept),
         memory=int(_quantile(_weighted([(peaks, 1.0)]), _MEMORY_QUANTILE)) if peaks else 0,
     )
-
-
-def _points(values: Sequence[float]) -> Sequence[float]:
-    if len(values) <= _POINTS:
-        return values
-    return [values[round(place * (len(values) - 1) / (_POINTS - 1))] for place in range(_POINTS)]
 
 
 def earlier_tasks(
@@ -108,7 +105,7 @@ def _earlier(name: str, records: Sequence[KindRecord]) -> EarlierTasks:
     """`records`: of one kind at one site, the newest first."""
     weights = [_DECAY**age for age in range(len(records))]
     logs = [math.log(max(1e-3, record.mean)) for record in records]
-    middle = sum(map(_product, zip(weights, logs, strict=True))) / sum(weights)
+    middle = sum(weight * log for weight, log in zip(weights, logs, strict=True)) / sum(weights)
     runtimes = _weighted((record.runtimes, weight) for record, weight in zip(records, weights, strict=True))
     return EarlierTasks(
         kind=name,
@@ -146,10 +143,6 @@ def memory_needed(
     if not most or unknown > _MOST_UNKNOWN * sum(kind.tasks for kind in kinds):
         return None
     return math.ceil(most * _MEMORY_MARGIN / _MEMORY_STEP) * _MEMORY_STEP
-
-
-def _product(pair: tuple[float, float]) -> float:
-    return pair[0] * pair[1]
 
 
 def _weighted(groups: Iterable[tuple[Sequence[float], float]]) -> list[tuple[float, float]]:

@@ -105,7 +105,8 @@ class RuntimeLearner:
         self._finished, self._total, self._squares = known.finished, known.total, known.squares
         self._longest = known.longest
         self._cut = dict(known.cut)
-        self._not_enough = max(known.not_enough, *known.cut.values(), 0.0)
+        self.outlasted = max(known.not_enough, *known.cut.values(), 0.0)
+        """The longest time after which a task was still unfinished, seconds."""
 
     @property
     def learned(self) -> LearnedRuntimes:
@@ -115,7 +116,7 @@ class RuntimeLearner:
             total=self._total,
             squares=self._squares,
             longest=self._longest,
-            not_enough=self._not_enough,
+            not_enough=self.outlasted,
             cut=self._cut.copy(),
         )
 
@@ -123,10 +124,7 @@ class RuntimeLearner:
     def rule(self) -> RuntimeRule:
         """How it learns, with the present initial estimate."""
         return RuntimeRule(
-            initial=self._initial,
-            factor=self._factor,
-            longest=self._possible,
-            even_odds=self._even_odds,
+            initial=self._initial, factor=self._factor, longest=self._possible, even_odds=self._even_odds
         )
 
     def suppose(self, estimate: float) -> None:
@@ -161,35 +159,30 @@ class RuntimeLearner:
         if planned_for_longest and had_most:
             ran = max(ran, self._possible)
         self._cut[task] = max(ran, before)
-        self._not_enough = max(self._not_enough, ran)
-
-    @property
-    def outlasted(self) -> float:
-        """The longest time after which a task was still unfinished, seconds."""
-        return self._not_enough
+        self.outlasted = max(self.outlasted, ran)
 
     @property
     def knows(self) -> bool:
         """True if a task has finished, or was cut: the estimate is no longer the initial one."""
-        return self._finished > 0 or self._not_enough > 0
+        return self._finished > 0 or self.outlasted > 0
 
     def forget(self, task: int) -> None:
         """Forget the cuts of a task that will not run again, unless nothing else is known of the bag."""
         ran = self._cut.pop(task, 0.0)
-        was_longest_cut = ran == self._not_enough
+        was_longest_cut = ran == self.outlasted
         outlasts_finished_tasks = ran > self._longest
         if self._finished and was_longest_cut and outlasts_finished_tasks:
-            self._not_enough = max(self._cut.values(), default=0.0)
+            self.outlasted = max(self._cut.values(), default=0.0)
 
     @property
     def estimate(self) -> float:
         """The estimated runtime of a task that was never cut."""
         known = self._longest if self._finished else self._initial
-        outlasts_finished_tasks = self._not_enough > self._longest
-        had_the_estimate = self._not_enough >= NEARLY * known
+        outlasts_finished_tasks = self.outlasted > self._longest
+        had_the_estimate = self.outlasted >= NEARLY * known
         if outlasts_finished_tasks and had_the_estimate:
-            known = self._factor * max(self._not_enough, known)
-        return self._within(known)
+            known = self._factor * max(self.outlasted, known)
+        return self.possible(known)
 
     @property
     def even(self) -> float:
@@ -205,7 +198,7 @@ class RuntimeLearner:
     def odds(self) -> tuple[int, float] | None:
         """Finished tasks and the sum of their runtimes, from which `even` follows once there are `ENOUGH`;
         None: no task starts at even odds, or one is known to need longer than those."""
-        outlasted = self._not_enough > self._longest
+        outlasted = self.outlasted > self._longest
         return (self._finished, self._total) if self._even_odds and not outlasted else None
 
     def estimate_of(self, task: int, *, even: bool = False) -> float:
@@ -216,12 +209,12 @@ class RuntimeLearner:
 
     def possible(self, runtime: float) -> float:
         """A runtime as far as a request can hold it, seconds."""
-        return self._within(runtime)
+        return max(SHORTEST, min(runtime, self._possible))
 
     def needed_by(self, task: int) -> float:
         """The least runtime that follows from the task's own cuts alone."""
         factor = CUT_AT_EVEN_ODDS if self._even_odds else self._factor
-        return self._within(factor * self._cut.get(task, 0.0))
+        return self.possible(factor * self._cut.get(task, 0.0))
 
     @property
     def cut_tasks(self) -> Set[int]:
@@ -236,6 +229,3 @@ class RuntimeLearner:
     def mean(self) -> float | None:
         """Mean runtime of the finished tasks in seconds; None before the first."""
         return self._total / self._finished if self._finished else None
-
-    def _within(self, runtime: float) -> float:
-        return max(SHORTEST, min(runtime, self._possible))

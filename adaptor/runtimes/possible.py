@@ -205,12 +205,16 @@ class RuntimeCases:
             started = min(1.0, ended + len(known.running) / max(1, known.tasks))
             return TrendRuntimes(trend, ended, started, draw)
         middle, spread, _ = draw.choices(self._tails, self._chances)[0]
-        atoms = self._bootstrapped()
+        # Those up to the threshold, if there is one.
+        below = _thinned(self._finished[: len(self._finished) - self._exceeding], _ATOMS)
+        atoms = [Atom(value, draw.gammavariate(each, 1.0) + 1e-9) for value, each in below]
         if self._exceeding:
             atoms.append(self._long_ones())
         else:
-            for _ in range(_FURTHER if atoms else _ATOMS):
-                atoms.append(Atom(max(LEAST, draw.lognormvariate(middle, spread)), 1.0 / _FURTHER))
+            atoms += [
+                Atom(max(LEAST, draw.lognormvariate(middle, spread)), 1.0 / _FURTHER)
+                for _ in range(_FURTHER if atoms else _ATOMS)
+            ]
         other = self._other_kind(middle, spread)
         for ran, weight in _thinned(self._running, _ATOMS // 2):
             mass = draw.gammavariate(weight / self._known.every, 1.0)
@@ -264,11 +268,6 @@ class RuntimeCases:
             scores.append(score + sum(each * math.log(1 - share + share / left) for left, each in running))
         best = max(scores)
         return [math.exp(max(-60.0, score - best)) for score in scores]
-
-    def _bootstrapped(self) -> list[Atom]:
-        """Those up to the threshold, if there is one."""
-        draw, finished = self._draw.gammavariate, self._finished[: len(self._finished) - self._exceeding]
-        return [Atom(value, draw(each, 1.0) + 1e-9) for value, each in _thinned(finished, _ATOMS)]
 
     def _longer(self, ran: float, mass: float, middle: float, spread: float) -> Atom:
         """A task that takes longer than `ran`: as one of those that have finished, or as the tail says."""

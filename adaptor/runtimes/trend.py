@@ -97,7 +97,13 @@ def trends(places: Sequence[int], runtimes: Sequence[float], tasks: int) -> Tren
     fits = _fits(points, tasks)
     if fits and fits[0].slope < 0:
         # Of any bag the short tasks end first: those that have overtaken others say nothing.
-        fits = _fits(_in_order(points), tasks)
+        # The beginning of the file, of which nearly all have finished.
+        last = 0
+        step = max(1, min(after[0] - before[0] for before, after in itertools.pairwise(points)))
+        for rank, (place, _) in enumerate(points, 1):
+            if rank * step >= _IN_ORDER * (place + 1):
+                last = rank
+        fits = _fits(points[:last], tasks)
     if not fits:
         return Trends()
     count = len(points)
@@ -114,16 +120,6 @@ def _chance(fit: _Fit, count: int) -> float:
     if abs(fit.slope) * (_scaled(0.9, fit.steep) - _scaled(0.1, fit.steep)) < 0.1:
         odds = min(odds, 0.1)
     return odds / (1 + odds)
-
-
-def _in_order(points: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:
-    """The beginning of the file, of which nearly all have finished."""
-    last = 0
-    step = max(1, min(after[0] - before[0] for before, after in itertools.pairwise(points)))
-    for rank, (place, _) in enumerate(points, 1):
-        if rank * step >= _IN_ORDER * (place + 1):
-            last = rank
-    return points[:last]
 
 
 def _fits(points: Sequence[tuple[int, float]], tasks: int) -> list[_Fit]:

@@ -177,7 +177,11 @@ class Bag:
             waiting = [*waiting]
             self.suspects.extend(task for task in waiting if task in self.losses)
             waiting = (task for task in waiting if task not in self.losses)
-        self.lines.extend(self._in_order(waiting))
+        if self.spec.order == "random":
+            places = array("I", range(self.total))
+            random.Random(self.id).shuffle(places)  # noqa: S311 (a sample, no secret)
+            waiting = sorted(waiting, key=places.__getitem__)
+        self.lines.extend(waiting)
 
     def _in_state(self, state: TaskState) -> Iterable[int]:
         chosen = bytes(code == _CODES[state] for code in range(256))
@@ -232,9 +236,7 @@ class Bag:
     @property
     def blocked(self) -> list[int]:
         """The tasks that wait for others, or for bags."""
-        if not self._counts[TaskState.BLOCKED]:
-            return []
-        return [*self._in_state(TaskState.BLOCKED)]
+        return [*self._in_state(TaskState.BLOCKED)] if self._counts[TaskState.BLOCKED] else []
 
     def unblock(self, task: int) -> None:
         """Queue a task that waits for nothing any more."""
@@ -256,13 +258,6 @@ class Bag:
     def startable_in(self, line: Line) -> int:
         """Those of them that may be started; none while the bag is paused."""
         return 0 if self.guard.paused else self.waits_in(line)
-
-    def _in_order(self, tasks: Iterable[int]) -> Iterable[int]:
-        if self.spec.order != "random":
-            return tasks
-        places = array("I", range(self.total))
-        random.Random(self.id).shuffle(places)  # noqa: S311 (a sample, no secret)
-        return sorted(tasks, key=places.__getitem__)
 
     def restore(self, tasks: Iterable[tuple[int, str, int, int]]) -> None:
         """Set what the journal says of tasks, before `fill`.
@@ -366,10 +361,6 @@ class Bag:
         _discard(self.live, task, attempt)
         self.adrift.setdefault(task, set()).add(attempt)
 
-    def resize(self, task: int, memory: int) -> None:
-        """Set the memory (bytes) of a task that does not wait, from now on."""
-        self.sizes.resize(task, memory)
-
     def put_back(self, task: int, *, first: bool) -> None:
         """Queue a task without live attempts again, at the head or at the end; suspects always at the end."""
         self._move(task, TaskState.WAITING)
@@ -408,10 +399,6 @@ class Bag:
         """Count a failure of this kind; None: it is like no other."""
         self.alike = self.alike + 1 if kind is not None and kind == self._kind else int(kind is not None)
         self._kind = kind
-
-    def progressed(self, task: int, seconds: float) -> None:
-        """Count the work of an attempt that goes on in the next one."""
-        self.progress[task] = self.progress.get(task, 0.0) + seconds
 
     def preempted_of(self, task: int) -> Preempted:
         return self.preempted.get(task, NEVER_PREEMPTED)
@@ -486,17 +473,25 @@ class Bag:
             for size in {self.sizes.of(task) for task in again}:
                 needs.over(size)
             for task in again:
-                self._change_needs(task, needs)
+                # What ran on several nodes cannot go on as a task on one.
+                if self.sizes.of(task).nodes > 1:
+                    self.adrift.pop(task, None)
+                self.sizes.change(task, needs)
         self.alike = 0
         for task in again:
             self.failures -= self.charged.pop(task, 0)
             self.losses.forget(task)
-        if not (self.awaits or self.dependencies):
-            for task in again:
-                self._move(task, TaskState.WAITING)
+        linked = self.awaits or self.dependencies
+        for task in again:
+            self._move(task, TaskState.BLOCKED if linked else TaskState.WAITING)
+        if not linked:
             self.lines.extend(again)
-        else:
-            self._retry_linked(again)
+            return again
+        ready = [task for task in again if not (self.awaits or self.dependencies.waits(task, self.state))]
+        for task in set(again).difference(ready):
+            self.dependencies.watch(task, self.state)
+        for task in ready:
+            self.unblock(task)
         return again
 
     def change_needs(self, tasks: Iterable[int], needs: OwnNeeds) -> list[int]:
@@ -517,22 +512,6 @@ class Bag:
         self.lines.extend(waiting)
         return chosen
 
-    def _retry_linked(self, again: list[int]) -> None:
-        for task in again:
-            self._move(task, TaskState.BLOCKED)
-        for task in again:
-            if self.awaits or self.dependencies.waits(task, self.state):
-                self.dependencies.watch(task, self.state)
-        for task in again:
-            if not (self.awaits or self.dependencies.waits(task, self.state)):
-                self.unblock(task)
-
-    def _change_needs(self, task: int, needs: OwnNeeds) -> None:
-        # What ran on several nodes cannot go on as a task on one.
-        if self.sizes.of(task).nodes > 1:
-            self.adrift.pop(task, None)
-        self.sizes.change(task, needs)
-
     def _line(self, task: int) -> deque[int] | Line:
         """Where the task stands while it waits."""
         return self.suspects if task in self.losses else self.lines.of(task)
@@ -550,8 +529,7 @@ class Bag:
 
 
 def _discard(attempts: dict[int, set[int]], task: int, attempt: int) -> None:
-    found = attempts.get(task)
-    if found is not None:
-        found.discard(attempt)
-        if not found:
-            del attempts[task]
+    found = attempts.get(task, {attempt})
+    found.discard(attempt)
+    if not found:
+        attempts.pop(task, None)

@@ -6,13 +6,14 @@ writes the changes first, then sends the orders. Times are epoch seconds.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
-from adaptor.model import AttemptOutcome, QueueState, TaskState
+from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Orders, Report, Result
 from adaptor.resources import OwnNeeds, TaskSize
 from adaptor.scheduling.bag import Bag
@@ -25,7 +26,6 @@ from adaptor.scheduling.demand import (
     groups_of,
     shapes_of,
     sharers_of,
-    waiting_shapes,
 )
 from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
@@ -60,7 +60,8 @@ class Broker:
         touched, self.state.touched = self.state.touched, {}
         changes.tallies = {bag.id: bag.tally() for bag in touched.values()}
         changes.at_rest = any(bag.ended or (bag.guard.paused and not bag.at_work) for bag in touched.values())
-        return changes, self.state.orders.drain()
+        orders, self.state.orders = self.state.orders, defaultdict(Orders)
+        return changes, orders
 
     # --- bags ----------------------------------------------------------------------------------
 
@@ -97,10 +98,6 @@ class Broker:
         self.refuse(bag, refused or {})
         look_at(self.state, bag, blocked)
         dispatch(self.state, now)
-
-    def recall_blocked(self, bag: Bag) -> None:
-        """After a restart: decide on the blocked tasks of a bag."""
-        look_at(self.state, bag, bag.blocked)
 
     def advance(self, now: float) -> None:
         """Let go on what waited for tasks and bags that have ended since the last call."""
@@ -147,11 +144,8 @@ class Broker:
     def refuse(self, bag: Bag, reasons: Mapping[int, str]) -> None:
         """End new tasks as failed, before those that wait for them are looked at: nothing can run them."""
         for task, why in reasons.items():
-            self._refuse(bag, task, why)
-
-    def _refuse(self, bag: Bag, task: int, why: str) -> None:
-        bag.end(task, TaskState.FAILED)
-        self.state.note(bag, task, error=why)
+            bag.end(task, TaskState.FAILED)
+            self.state.note(bag, task, error=why)
 
     def give_up(self, bag_id: int, why: str, size: TaskSize | None = None) -> int:
         """End the waiting tasks of a bag as failed; returns their number. Those that run go on.
@@ -162,8 +156,7 @@ class Broker:
         if bag is None:
             return 0
         waiting = [task for task in chain(bag.waiting, bag.suspects) if size in (None, bag.sizes.of(task))]
-        for task in waiting:
-            self._refuse(bag, task, why)
+        self.refuse(bag, dict.fromkeys(waiting, why))
         if size is not None:
             bag.lines.let_go_of(size)
         self.state.forget_if_over(bag)
@@ -264,10 +257,6 @@ class Broker:
         """The shapes of the tasks in `demands`."""
         return shapes_of(self.state, site)
 
-    def waiting_shapes(self, bag: int) -> dict[str, set[TaskShape]]:
-        """By site at which they may run: the shapes of a bag's waiting tasks."""
-        return waiting_shapes(self.state, bag)
-
     def groups(self) -> tuple[TaskGroup, ...]:
         """The tasks to divide among the sites, by shape and by the sites at which they may run."""
         return groups_of(self.state)
@@ -279,10 +268,6 @@ class Broker:
     def keep_apart(self, bag: int) -> None:
         """Run a bag only in its own pilots from now on, because it pays for itself."""
         self.state.alone.add(bag)
-
-    def forget_bag(self, bag: int) -> None:
-        """Forget what is kept of a bag that has ended and cannot be tried again."""
-        self.state.alone.discard(bag)
 
     def own_pilot(self, pilot: int, bag: int) -> None:
         """Let a pilot serve only this bag."""
@@ -299,10 +284,6 @@ class Broker:
     def use_node(self, pilot: int, node: DonatedNode) -> None:
         """Set or update the donated node on which a pilot runs."""
         self.state.donated[pilot] = node
-
-    def know_queue(self, site: str, queue: QueueState) -> None:
-        """Set what was last seen of a site's queue and nodes."""
-        self.state.queues[site] = queue
 
     def expect_requests(self, site: str, starts: dict[int | None, float]) -> None:
         """Set when the next request of a site is predicted to start, by the only bag that it is for."""
@@ -346,10 +327,6 @@ class Broker:
             if key.bag == bag and (held.started is not None or (worker.awaited and not held.in_reserve))
         }
 
-    def set_longest(self, site: str, longest: float) -> None:
-        """Correct the longest task of a site, seconds."""
-        self.state.set_longest(site, longest)
-
     @property
     def busy(self) -> bool:
         """True if any task is unfinished, except in bags that have paused by themselves and run nothing."""
@@ -378,21 +355,6 @@ class Broker:
 
     def hello(self, id: str, hello: Hello, site: str, now: float) -> None:
         """Process the Hello of a new or known worker: its list of held attempts replaces ours."""
-        believed = self._take_over(id, hello, site, now)
-        worker = self.state.workers[id]
-        holding = set(hello.holding) | {result.key for result in hello.unacknowledged}
-        for key in hello.holding:
-            if key not in believed:
-                self.state.revive(worker, key, now)
-        for key, held in worker.held.items():  # by now it says itself what runs
-            held.at_once = held.at_once and key not in holding
-        self._mark_started(worker, hello.started, now)
-        for key in believed - holding:
-            give_up(self.state, worker, key, AttemptOutcome.RETURNED, now)
-        self._settle_all(worker, hello.unacknowledged, now)
-
-    def _take_over(self, id: str, hello: Hello, site: str, now: float) -> set[AttemptKey]:
-        """Enter the worker with the leases known so far; returns those."""
         known = self.state.workers.get(id)
         worker = Worker(
             id,
@@ -409,13 +371,22 @@ class Broker:
         worker.until = min(hello.deadline, self.state.until.get(hello.pilot, hello.deadline))
         if known is not None:
             worker.held = known.held
-        self.state.workers[id] = worker
-        return set(worker.held)
+        self.state.workers[id], believed = worker, set(worker.held)
+        holding = set(hello.holding) | {result.key for result in hello.unacknowledged}
+        for key in hello.holding:
+            if key not in believed:
+                self.state.revive(worker, key, now)
+        for key, held in worker.held.items():  # by now it says itself what runs
+            held.at_once = held.at_once and key not in holding
+        self._mark_started(worker, hello.started, now)
+        for key in believed - holding:
+            give_up(self.state, worker, key, AttemptOutcome.RETURNED, now)
+        self._settle_all(worker, hello.unacknowledged, now)
 
     def report(self, id: str, report: Report, now: float) -> None:
         """Process results, starts and free processors; ask an unknown worker to say Hello."""
         worker = self.state.workers.get(id)
-        orders = self.state.orders.of(id)  # every report is answered
+        orders = self.state.orders[id]  # every report is answered
         if worker is None or worker.awaited:
             orders.say_hello = True
             return
@@ -425,7 +396,10 @@ class Broker:
         worker.report(report)
         worker.queued = report.queued
         if report.load:
-            orders.say_hello = self._misses_leases(worker, report, now)
+            # True if a heartbeat names fewer leases than we sent before the timeout: a message was lost.
+            timeout = LEASE_TIMEOUT + _ROUND_TRIPS * 2 * self.state.sites[worker.site].latency
+            old = sum(1 for held in worker.held.values() if now - held.leased > timeout)
+            orders.say_hello = old > len(report.load) + report.queued
             orders.abort += [key for key, _ in report.load if _is_kept_in_vain(worker, key, orders.abort)]
         stop_unpaid_copies(self.state, now)
         tell_time_limits(self.state, worker)
@@ -447,13 +421,18 @@ class Broker:
 
     def goodbye(self, id: str, why: Leaving, results: list[Result], now: float) -> Worker | None:
         """Process a Goodbye: queue the worker's tasks again. Returns the worker; None: unknown."""
-        orders = self.state.orders.of(id)  # every goodbye is answered: the worker waits for that
+        orders = self.state.orders[id]  # every goodbye is answered: the worker waits for that
         worker = self.state.workers.get(id)
         if worker is None:
             orders.acknowledged.extend(result.key for result in results)
             return None
         self._settle_all(worker, results, now, why)
-        self._return_all(worker, now)
+        # Remove a worker that leaves; what it did not report was lost if it ran, else returned.
+        for key in reversed(list(worker.held)):
+            ran = worker.held[key].started is not None
+            outcome = AttemptOutcome.LOST if ran else AttemptOutcome.RETURNED
+            give_up(self.state, worker, key, outcome, now)
+        del self.state.workers[worker.id]
         dispatch(self.state, now)
         return worker
 
@@ -491,16 +470,14 @@ class Broker:
     def of_pilot(self, pilot: int) -> list[Worker]:
         return self.state.workers.of_pilot(pilot)
 
-    def of_site(self, site: str) -> list[Worker]:
-        return [worker for worker in self.state.workers.values() if worker.site == site]
-
     def tell_to_leave(self, worker: str, why: str) -> None:
-        self.state.orders.of(worker).leave = why
+        self.state.orders[worker].leave = why
 
     def send_home(self, site: str) -> None:
         """Order workers of a site without tasks to leave at once, instead of after their idle time."""
-        for worker in self.of_site(site):
-            self.send_home_if_useless(worker.id)
+        for worker in self.state.workers.values():
+            if worker.site == site:
+                self.send_home_if_useless(worker.id)
 
     def send_home_if_useless(self, id: str) -> None:
         """Order a worker to leave if no unfinished task may run in its pilot."""
@@ -524,21 +501,7 @@ class Broker:
     ) -> None:
         for result in results:
             settle(self.state, worker, result, now, why)
-            self.state.orders.of(worker.id).acknowledged.append(result.key)
-
-    def _misses_leases(self, worker: Worker, report: Report, now: float) -> bool:
-        """True if a heartbeat names fewer leases than we sent before the timeout: a message was lost."""
-        timeout = LEASE_TIMEOUT + _ROUND_TRIPS * 2 * self.state.sites[worker.site].latency
-        old = sum(1 for held in worker.held.values() if now - held.leased > timeout)
-        return old > len(report.load) + report.queued
-
-    def _return_all(self, worker: Worker, now: float) -> None:
-        """Remove a worker that leaves; what it did not report was lost if it ran, else returned."""
-        for key in reversed(list(worker.held)):
-            ran = worker.held[key].started is not None
-            outcome = AttemptOutcome.LOST if ran else AttemptOutcome.RETURNED
-            give_up(self.state, worker, key, outcome, now)
-        del self.state.workers[worker.id]
+            self.state.orders[worker.id].acknowledged.append(result.key)
 
 
 def _is_kept_in_vain(worker: Worker, key: AttemptKey, told: list[AttemptKey]) -> bool:

@@ -53,19 +53,16 @@ def _earlier(turns: Iterable[Turn], site: str) -> EarlierTasks | None:
 
 def _starts(state: SchedulingState, site: str, wanted: set[tuple[int, int]]) -> list[float]:
     """When those that run at the site started, as workers report it."""
-    bags = {bag for bag, _ in wanted}
+    bags = {bag: state.bags.get(bag) for bag, _ in wanted}
     return [
         held.started
         for worker in state.workers.values()
         if worker.site == site
         for key, held in worker.held.items()
-        if key.bag in bags and held.started is not None and _is_wanted(state, key.bag, key.task, wanted)
+        if held.started is not None
+        and (bag := bags.get(key.bag)) is not None
+        and (bag.id, bag.lines.of(key.task).number) in wanted
     ]
-
-
-def _is_wanted(state: SchedulingState, bag: int, task: int, wanted: set[tuple[int, int]]) -> bool:
-    found = state.bags.get(bag)
-    return found is not None and (bag, found.lines.of(task).number) in wanted
 
 
 class BagDonationDemand(msgspec.Struct, frozen=True):
@@ -81,7 +78,7 @@ def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDema
     """The waiting tasks that may start on donated nodes of a site, by bag."""
     return tuple(
         BagDonationDemand(bag.id, _pilots_of(state, bag), wanted)
-        for bag in _at_work(state)
+        for bag in state.bags.values()
         if bag.spec.allows(site) and bag.startable
         for wanted in donation_demands_of(state, bag, site)
     )
@@ -119,23 +116,20 @@ def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     for bag, line in _classes(state):
         sites = tuple(site for site in state.sites if bag.spec.allows(site))
         together[_shape(state, bag, line), sites].append((bag, line))
-    return tuple(
-        TaskGroup(
-            waiting=_waiting(turns)[0],
-            at={site: _demand(state, site, turns, running=_running(state, site, turns)) for site in sites},
-        )
-        for (_, sites), turns in together.items()
-    )
-
-
-def _at_work(state: SchedulingState) -> Iterable[Bag]:
-    return (bag for bag in state.bags.values() if bag.at_work)
+    found = []
+    for (_, sites), turns in together.items():
+        at = {}
+        for site in sites:  # the tasks that workers of this site hold, replicas included
+            running = sum(state.leases[bag.id, line.number, site] for bag, line in turns)
+            at[site] = _demand(state, site, turns, running)
+        found.append(TaskGroup(waiting=_waiting(turns)[0], at=at))
+    return tuple(found)
 
 
 def _classes(state: SchedulingState) -> Iterable[Turn]:
-    """Their classes of sizes; of those of a bag with several, the ones that have unfinished tasks."""
-    for bag in (bag for bag in _at_work(state) if bag.spec.allocation != "transparent"):
-        for line in bag.lines:
+    """The classes of sizes of the bags at work; of a bag with several, those that have unfinished tasks."""
+    for bag in state.bags.values():
+        for line in bag.lines if bag.at_work and bag.spec.allocation != "transparent" else ():
             held = (state.leases[bag.id, line.number, site] for site in state.sites)
             if len(bag.lines) == 1 or bag.startable_in(line) or any(held):
                 yield bag, line
@@ -181,15 +175,11 @@ def _leased(state: SchedulingState, bag: Bag, line: Line) -> int:
     return sum(state.leases[bag.id, line.number, site] for site in state.sites)
 
 
-def _running(state: SchedulingState, site: str, turns: list[Turn]) -> int:
-    """Tasks that workers of this site hold, replicas included."""
-    return sum(state.leases[bag.id, line.number, site] for bag, line in turns)
-
-
 def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) -> Demand:
     estimates = [estimate for bag, line in turns for estimate in _estimates(state, bag, line, site)]
     task, bag = _shape(state, *turns[0])
     waiting, alone = _waiting(turns)
+    limited = any(each.max_running is not None for each, _ in turns)
     return Demand(
         task=task,
         waiting=waiting,
@@ -200,7 +190,7 @@ def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) 
         runtime=max(estimates),
         shortest=min(estimates),
         bag=bag,
-        together=_together(state, turns),
+        together=sum(_at_once(state, each, line) for each, line in turns) if limited else None,
         priority=max((each.spec.priority for each, line in turns if each.startable_in(line)), default=0),
         times=task_times(state, site, turns),
     )
@@ -219,13 +209,6 @@ def _held(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
     return sum(bag.lines.of(task) is line for task in kept_for_requests(bag, state.rules(site)))
 
 
-def _together(state: SchedulingState, turns: list[Turn]) -> int | None:
-    """The most of the tasks that may run at the same time; None: all of them."""
-    if all(bag.max_running is None for bag, _ in turns):
-        return None
-    return sum(_at_once(state, bag, line) for bag, line in turns)
-
-
 def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
     """The most tasks of a class that may run at the same time.
 
@@ -236,14 +219,10 @@ def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
         return waiting + leased
     if len(bag.lines) == 1:
         return min(waiting + leased, bag.max_running)
-    return leased + min(waiting, max(0, room_of(state, bag) - _served_before(bag, line)))
-
-
-def _served_before(bag: Bag, line: Line) -> int:
-    """Waiting tasks of the classes whose turn comes before that of this one."""
     turns = bag.lines.by_turn(in_file_order=bag.spec.order != "random")
     before = turns[: turns.index(line)] if line in turns else turns
-    return sum(bag.startable_in(line) for line in before)
+    served_before = sum(bag.startable_in(other) for other in before)
+    return leased + min(waiting, max(0, room_of(state, bag) - served_before))
 
 
 def _estimates(state: SchedulingState, bag: Bag, line: Line, site: str) -> list[float]:

@@ -109,14 +109,11 @@ class _Release:
         return _room(self._state, self._worker, self._now, least)
 
 
-def odd_tasks(state: SchedulingState, bag: Bag, site: str) -> int:
-    """How many tasks of a bag, at most, need more than the others: they were cut or preempted."""
-    return len(state.learner(bag.id, site).cut_tasks) + len(bag.preempted)
-
-
 def reach(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
-    """How many tasks at the head of a line are looked at for one that fits."""
-    return odd_tasks(state, bag, site) + (LOOKAHEAD if line.mixed else 1)
+    """How many tasks at the head of a line are looked at for one that fits: those that were cut or preempted
+    may need more than the others."""
+    odd = len(state.learner(bag.id, site).cut_tasks) + len(bag.preempted)
+    return odd + (LOOKAHEAD if line.mixed else 1)
 
 
 def donation_demands_of(state: SchedulingState, bag: Bag, site: str) -> Iterator[DonationDemand]:

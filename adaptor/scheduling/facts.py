@@ -71,7 +71,12 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
     sample = state.sample(bag.id)
     blocked = bag.count(TaskState.BLOCKED)
     starts, attempts, by_pilot, bounds = _running(state, bag.id)
-    learned = {site: _learned(state, bag.id, site) for site in state.sites if bag.spec.allows(site)}
+    learned = {}
+    for site in filter(bag.spec.allows, state.sites):
+        learner = state.learner(bag.id, site)
+        learned[site] = LearnedAt(
+            learned=learner.learned, mean=learner.mean, estimate=learner.estimate, rule=learner.rule
+        )
     cut = {task: ran for each in learned.values() for task, ran in each.learned.cut.items()}
     return BagFacts(
         id=bag.id,
@@ -112,8 +117,3 @@ def _running(
                 by_pilot.setdefault(worker.pilot, []).append(held.started)
                 tasks.setdefault(worker.pilot, []).append(key.task)
     return first, attempts, by_pilot, tasks
-
-
-def _learned(state: SchedulingState, bag: int, site: str) -> LearnedAt:
-    learner = state.learner(bag, site)
-    return LearnedAt(learned=learner.learned, mean=learner.mean, estimate=learner.estimate, rule=learner.rule)

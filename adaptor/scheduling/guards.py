@@ -126,7 +126,7 @@ def recall_unstarted(state: SchedulingState, worker: Worker, bag: Bag | None = N
     for key in worker.unstarted:
         if (bag is None or key.bag == bag.id) and not worker.held[key].give_back_sent:
             worker.held[key].give_back_sent = True
-            state.orders.of(worker.id).give_back.append(key)
+            state.orders[worker.id].give_back.append(key)
 
 
 def resume(state: SchedulingState, bag: Bag) -> None:
@@ -148,7 +148,7 @@ def tell_time_limits(state: SchedulingState, worker: Worker) -> None:
         limit = bag.spec.timeout.of(None, bag.count(TaskState.DONE), bag.runtime)
         told = worker.time_limits.get(bag.id)
         if limit is not None and (told is None or abs(limit - told) > _NEWS * told):
-            worker.time_limits[bag.id] = state.orders.of(worker.id).timeouts[bag.id] = limit
+            worker.time_limits[bag.id] = state.orders[worker.id].timeouts[bag.id] = limit
 
 
 def asks_in_vain(bag: Bag, task: int, wall: float) -> bool:

@@ -12,7 +12,6 @@ import math
 
 from adaptor.donation.fitting import held
 from adaptor.model import TaskState
-from adaptor.protocol.messages import AttemptKey
 from adaptor.resources import Room
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import reach, take_for_donated
@@ -20,6 +19,7 @@ from adaptor.scheduling.guards import may_hold, may_wait_behind, room_of
 from adaptor.scheduling.lines import Line
 from adaptor.scheduling.placement import (
     feed_suspects,
+    in_turn,
     is_empty,
     keep_for,
     lines_of,
@@ -96,9 +96,8 @@ def lacks_time(state: SchedulingState, worker: Worker, now: float) -> bool:
 def _lease_next(
     state: SchedulingState, worker: Worker, room: Room, now: float, bags: list[Bag], *, reserve: bool = False
 ) -> bool:
-    """Lease one task: of the bags with the highest priority, that which holds the fewest processors at this
-    site (of equals, the older bag)."""
-    bags.sort(key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id))
+    """Lease one task, of the first of these bags that has one that fits."""
+    bags = in_turn(state, bags, worker)
     for_gpus = those_for_gpus(state, worker, lines_of(bags), now) if worker.whole.gpus else []
     for bag, line in for_gpus or lines_of(bags):
         if places := places_for(state, bag, line, worker, room):
@@ -152,10 +151,8 @@ def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> in
     terms = state.sites[worker.site]
     if mean is None or not terms.reserve or line.task.nodes > 1:
         return 0
-    slots, share = (
-        max(1, worker.whole.slots(line.task)),
-        worker.processors / max(1, state.processors(worker.site)),
-    )
+    slots = max(1, worker.whole.slots(line.task))
+    share = worker.processors / max(1, state.workers.processors(worker.site))
     if bag.max_running is not None:
         slots = worker.held.at_once(bag.id)
         share = slots / bag.max_running
@@ -195,20 +192,13 @@ def _call_back(state: SchedulingState, idle: Worker) -> bool:
             if not other.held[key].give_back_sent and (other is not idle or other.held[key].behind)
         ]
         for key in unstarted[len(unstarted) // 2 :]:
-            if other.queued and _could_run(state, idle, key):
+            bag = state.bags.get(key.bag)
+            if not other.queued or bag is None or not idle.free.holds(bag.sizes.of(key.task)):
+                continue
+            if state.serves(idle, bag) and room_of(state, bag) > 0:
                 other.held[key].give_back_sent = asked = True
-                state.orders.of(other.id).give_back.append(key)
+                state.orders[other.id].give_back.append(key)
     return asked
-
-
-def _could_run(state: SchedulingState, idle: Worker, key: AttemptKey) -> bool:
-    bag = state.bags.get(key.bag)
-    return (
-        bag is not None
-        and idle.free.holds(bag.sizes.of(key.task))
-        and state.serves(idle, bag)
-        and room_of(state, bag) > 0
-    )
 
 
 def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
@@ -221,12 +211,8 @@ def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
 
 
 def _may_replicate(bag: Bag) -> bool:
-    spec = bag.spec
-    if bag.guard.paused:
+    # The next tasks of an open bag take the processors. Two attempts would write the same checkpoint; and
+    # what is aborted runs on for a moment.
+    if bag.guard.paused or bag.open or bag.spec.requeue_on or bag.max_running is not None:
         return False
-    if bag.open:  # this is not its end, and the next tasks take the processors
-        return False
-    # Two attempts would write the same checkpoint; and what is aborted runs on for a moment.
-    if spec.requeue_on or bag.max_running is not None:
-        return False
-    return spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0
+    return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0

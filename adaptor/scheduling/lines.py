@@ -207,8 +207,7 @@ class Lines:
         classes = {line.size: line for line in self._all if line.size is not None}
         if size not in classes and len(classes) < MOST:
             return self._new(size)
-        found = class_of(size, [each for each in classes if each is not None])
-        if found is not None:
+        if (found := class_of(size, classes)) is not None:
             return classes[found]
         if self._rest is None:
             self._rest = self._new(None)
@@ -235,12 +234,9 @@ class Lines:
         In the order of the file, that of the lowest next task; else that of which the largest part waits.
         """
         open_lines = [line for line in self._all if line.waiting]
-        if len(open_lines) > 1:
-            if in_file_order:
-                open_lines.sort(key=lambda line: line.waiting[0])
-            else:
-                open_lines.sort(key=lambda line: -len(line.waiting) / line.most)
-        return open_lines
+        if in_file_order:
+            return sorted(open_lines, key=lambda line: line.waiting[0])
+        return sorted(open_lines, key=lambda line: -len(line.waiting) / line.most)
 
     def extend(self, tasks: Iterable[int]) -> None:
         """Queue tasks in this order."""

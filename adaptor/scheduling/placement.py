@@ -26,6 +26,14 @@ def waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
     ]
 
 
+def in_turn(state: SchedulingState, bags: Iterable[Bag], worker: Worker) -> list[Bag]:
+    """Those with the highest priority first, then those that hold the fewest processors at this site, then
+    the older ones."""
+    return sorted(
+        bags, key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id)
+    )
+
+
 def lines_of(bags: Iterable[Bag]) -> Iterator[Turn]:
     """What waits of these bags; of each bag, the class to be served next comes first."""
     for bag in bags:
@@ -80,7 +88,10 @@ def keep_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: 
     One worker is kept for each bag at most, and only while the class holds nothing at the site.
     """
     if line.task.nodes > 1:
-        return _keep_for_several(state, bag, line, worker, now)
+        # The bag is the one to be served next: what becomes free is kept until enough nodes are.
+        there = len(_candidates(state, line.task, worker))
+        enough = there >= line.task.nodes or (there and state.made_for.get(worker.pilot) == line.task)
+        return bool(enough) and _has_time(state, bag, line, worker, now)
     next_one = bag.sizes.of(line.waiting[0])
     if state.leases[bag.id, line.number, worker.site] or not worker.whole.holds(next_one):
         return False
@@ -90,17 +101,6 @@ def keep_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: 
     if kept is None or kept[1] not in state.workers:
         kept = state.reserved[bag.id] = line.number, worker.id
     return kept == (line.number, worker.id)
-
-
-def _keep_for_several(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
-    """The bag is the one to be served next: what becomes free is kept until enough nodes are.
-
-    The workers of a pilot that was made for such tasks do not start at the same time: those that are there
-    wait for the others.
-    """
-    there = len(_candidates(state, line.task, worker))
-    enough = there >= line.task.nodes or (there and state.made_for.get(worker.pilot) == line.task)
-    return bool(enough) and _has_time(state, bag, line, worker, now)
 
 
 def those_for_gpus(state: SchedulingState, worker: Worker, turns: Iterable[Turn], now: float) -> list[Turn]:
@@ -130,7 +130,7 @@ def feed_suspects(state: SchedulingState, worker: Worker, now: float) -> None:
 
 
 def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[list[Worker], Bag, int, float] | None:
-    """The suspect to lease, with its workers: of the bag with the fewest processors, the first in time."""
+    """The suspect to lease, with its workers."""
     bags = [
         bag
         for bag in state.bags.values()
@@ -138,9 +138,7 @@ def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[list[Work
     ]
     if not bags or not _is_open(state, worker):
         return None
-    for bag in sorted(
-        bags, key=lambda bag: (-bag.spec.priority, state.held_processors[bag.id, worker.site], bag.id)
-    ):
+    for bag in in_turn(state, bags, worker):
         for task in bag.suspects:
             places = places_of(state, bag.sizes.of(task), worker, worker.free)
             needs = _time_for(state, bag, worker, task, now) if places else None

@@ -53,7 +53,9 @@ def growth_of(state: SchedulingState, bag: Bag, worker: Worker, result: Result) 
         told += f": ask for memory (all tasks on its node had {together} together)"
     if factor is None or not had:
         return Growth(told)
-    most = _most(state, bag, task) or (bag.task.memory or had) * _WITHOUT_NODES
+    queues = (state.queues.get(site) for site in state.sites if bag.spec.allows(site))
+    there = [most for queue in queues if queue and (most := most_memory(queue, size)) is not None]
+    most = max(there, default=0) or (bag.task.memory or had) * _WITHOUT_NODES
     if had >= most:
         return Growth(f"{told}, the most that a node has for it")
     wanted = had * factor
@@ -61,14 +63,6 @@ def growth_of(state: SchedulingState, bag: Bag, worker: Worker, result: Result) 
         wanted *= factor
     memory = min(most, math.ceil(wanted / _MIB) * _MIB)
     return Growth(f"{told}: again with {format_size(memory)}", memory)
-
-
-def _most(state: SchedulingState, bag: Bag, task: int) -> int | None:
-    """The most memory that a node of any site has for a task (bytes); None: no node is known."""
-    queues = (state.queues.get(site) for site in state.sites if bag.spec.allows(site))
-    size = bag.sizes.of(task)
-    found = [most for queue in queues if queue and (most := most_memory(queue, size)) is not None]
-    return max(found, default=None)
 
 
 def raise_memory(state: SchedulingState, bag: Bag, worker: Worker, result: Result) -> None:
@@ -79,14 +73,19 @@ def raise_memory(state: SchedulingState, bag: Bag, worker: Worker, result: Resul
         known = (bag.id, growth.text) in state.told_growth
         state.told_growth.add((bag.id, growth.text))
         text = "" if known else f"task {key.task} of bag {bag.id} ran {growth.text} (on-oom)"
-        bag.resize(key.task, growth.memory)
+        bag.sizes.resize(key.task, growth.memory)
         state.changes.raised.append(
             MemoryRaised(bag.id, key.task, growth.memory, worker.site, worker.pilot, text)
         )
-    if key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
-        state.put_back(bag, key.task, first=False)
+    _try_again(state, bag, key.task)
+
+
+def _try_again(state: SchedulingState, bag: Bag, task: int) -> None:
+    """Queue a task again unless another attempt runs."""
+    if task not in bag.live and bag.state(task) is TaskState.LEASED:
+        state.put_back(bag, task, first=False)
     else:
-        state.note(bag, key.task)
+        state.note(bag, task)
 
 
 NEAR_THE_END = 15.0
@@ -132,7 +131,18 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     if not bag.state(key.task).ended:
         bag.excuse(key.task, key.attempt)  # the worker outlived it
     suspect = key.attempt in bag.losses.of(key.task)
-    state.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now, suspect=suspect))
+    state.changes.attempts.append(
+        AttemptEnd(
+            key=result.key,
+            outcome=outcome,
+            at=result.started + result.wall if result.started else now,
+            started=result.started or None,
+            wall=result.wall if result.started else None,
+            result=result,
+            pilot=worker.pilot,
+            suspect=suspect,
+        )
+    )
     state.touched[bag.id] = bag
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
@@ -155,8 +165,11 @@ def _take(state: SchedulingState, bag: Bag, worker: Worker, result: Result, outc
             state.finished(bag, worker.site, key.task, took)
         bag.credit(took, result.started + result.wall)
         state.end_task(bag, key, TaskState.DONE)
-    elif outcome is AttemptOutcome.REQUEUED:
-        _requeue(state, bag, result)
+    elif outcome is AttemptOutcome.REQUEUED:  # its work counts, and it goes on as soon as it can
+        bag.progress[key.task] = bag.progress.get(key.task, 0.0) + result.wall
+        bag.release(key.task, key.attempt)
+        if key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
+            state.put_back(bag, key.task, first=True)
     elif outcome is AttemptOutcome.OUT_OF_MEMORY:
         raise_memory(state, bag, worker, result)
     else:
@@ -218,21 +231,6 @@ def _only_took_part(held: HeldLease | None) -> bool:
 
 def _note_lost(state: SchedulingState, worker: Worker, key: AttemptKey, at: float) -> None:
     state.lost.setdefault(worker.pilot, {})[key] = LostAttempt(worker.id, worker.node, at)
-
-
-def _attempt_end(
-    result: Result, outcome: AttemptOutcome, pilot: int, now: float, *, suspect: bool
-) -> AttemptEnd:
-    return AttemptEnd(
-        key=result.key,
-        outcome=outcome,
-        at=result.started + result.wall if result.started else now,
-        started=result.started or None,
-        wall=result.wall if result.started else None,
-        result=result,
-        pilot=pilot,
-        suspect=suspect,
-    )
 
 
 def _judge(
@@ -314,43 +312,22 @@ def _count_preemption(
         bag.preempt(key.task, ran)
 
 
-def _requeue(state: SchedulingState, bag: Bag, result: Result) -> None:
-    """The task has checkpointed: its work counts, and it goes on as soon as it can."""
-    key = result.key
-    bag.progressed(key.task, result.wall)
-    bag.release(key.task, key.attempt)
-    if key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
-        state.put_back(bag, key.task, first=True)
-
-
 def _charge(state: SchedulingState, bag: Bag, result: Result) -> None:
     """Charge a failure of the task itself: retry up to the bag's limit, unless it would fail again."""
-    key, error = result.key, _why_not_requeued(bag, result)
-    may_retry = bag.charge(key.task, in_vain=_fails_in_vain(bag, result))
+    key, error, in_vain = result.key, None, result.exit_code in _IN_VAIN
+    if result.exit_code in bag.spec.requeue_on:
+        error = (
+            f"it ended with exit {result.exit_code} (requeue-on) more than {QUICK_REQUEUES} times in a row "
+            f"within {QUICK:.0f} s of its start: it does not get on"
+        )
+    if result.ending is Ending.OUT_OF_MEMORY:
+        in_vain = bag.spec.on_oom is not None  # then no node has more
+    may_retry = bag.charge(key.task, in_vain=in_vain)
     bag.release(key.task, key.attempt)
     if not may_retry:
         state.end_task(bag, key, TaskState.FAILED, error)
-    elif key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
-        state.put_back(bag, key.task, first=False)
     else:
-        state.note(bag, key.task)
-
-
-def _fails_in_vain(bag: Bag, result: Result) -> bool:
-    """True if the task would fail again: its shell cannot run it, or no node has more memory for it."""
-    if result.ending is Ending.OUT_OF_MEMORY:
-        return bag.spec.on_oom is not None
-    return result.exit_code in _IN_VAIN
-
-
-def _why_not_requeued(bag: Bag, result: Result) -> str | None:
-    """Why an exit code that stands for a checkpoint is a failure; None: it is another exit code."""
-    if result.exit_code not in bag.spec.requeue_on:
-        return None
-    return (
-        f"it ended with exit {result.exit_code} (requeue-on) more than {QUICK_REQUEUES} times in a row "
-        f"within {QUICK:.0f} s of its start: it does not get on"
-    )
+        _try_again(state, bag, key.task)
 
 
 def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss | None = None) -> None:
@@ -363,26 +340,23 @@ def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss
         return
     if loss is not None and bag.losses.convicts(key.task, loss):
         error = sentence(bag.id, len(bag.losses.of(key.task)), loss)
+    else:
+        error = _why_hopeless(state, bag, key.task)
+    if error:
         state.end_task(bag, key, TaskState.FAILED, error)
-    elif _hopeless(state, bag, key.task):
-        state.end_task(bag, key, TaskState.FAILED, _why_hopeless(state, bag))
     else:
         state.put_back(bag, key.task, first=True)
 
 
-def _hopeless(state: SchedulingState, bag: Bag, task: int) -> bool:
-    """True if the task had all the time that a request can give, at every site that may run it.
-
-    Where none of these is configured any more, it waits.
-    """
+def _why_hopeless(state: SchedulingState, bag: Bag, task: int) -> str:
+    """Why the task is not tried again: it had all the time that a request can give, at every site that may
+    run it. Empty: it had not, or no such site is configured any more."""
     sites = [site for site in state.sites if bag.spec.allows(site)]
     learners = [state.learners.get((bag.id, site)) for site in sites]
-    return bool(sites) and all(learner is not None and learner.hopeless(task) for learner in learners)
-
-
-def _why_hopeless(state: SchedulingState, bag: Bag) -> str:
-    longest = max(terms.longest for site, terms in state.sites.items() if bag.spec.allows(site))
+    if not sites or not all(learner is not None and learner.hopeless(task) for learner in learners):
+        return ""
+    longest = format_duration(max(state.sites[site].longest for site in sites))
     return (
-        f"it had the {format_duration(longest)} that one request can give (max_tr less the pad) and did "
-        f"not finish: it needs more time; raise max_tr or split the task"
+        f"it had the {longest} that one request can give (max_tr less the pad) and did not finish: it needs "
+        "more time; raise max_tr or split the task"
     )

@@ -28,21 +28,6 @@ from adaptor.scheduling.lines import Line
 from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
-
-class PendingOrders:
-    """The orders that the daemon has not sent yet, by worker id; it adds bags, and the commands of leases."""
-
-    def __init__(self) -> None:
-        self._drafts: dict[str, Orders] = {}
-
-    def of(self, worker: str) -> Orders:
-        return self._drafts.setdefault(worker, Orders())
-
-    def drain(self) -> dict[str, Orders]:
-        drafts, self._drafts = self._drafts, {}
-        return drafts
-
-
 RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, in addition to the work done while messages travel."""
 TOGETHER = ","
@@ -161,7 +146,8 @@ class SchedulingState:
         self.touched: dict[int, Bag] = {}
         """Bags whose counts changed since the last write of the journal."""
         self.changes = Changes()
-        self.orders = PendingOrders()
+        self.orders: dict[str, Orders] = defaultdict(Orders)
+        """Those that the daemon has not sent yet, by worker; it adds bags, and the commands of leases."""
 
     def enter(self, bag: Bag) -> None:
         """Enter a bag, which may run after others."""
@@ -307,10 +293,6 @@ class SchedulingState:
         donates = self.sites[site].donation is not None
         return bag.spec.allows(site) and (donates or bag.spec.allocation != "transparent")
 
-    def processors(self, site: str) -> int:
-        """Processors of all workers at a site."""
-        return self.workers.processors(site)
-
     def lease(
         self,
         workers: Sequence[Worker],
@@ -329,20 +311,21 @@ class SchedulingState:
         """
         key, suspect = AttemptKey(bag.id, task, bag.lease(task)), task in bag.losses
         ids, nodes = [other.id for other in workers], [other.node for other in workers]
-        own, limit = _own_size(bag, task), _own_limit(bag, task)
+        size = bag.sizes.of(task)
+        own, limit = (None if size == bag.task else size), _own_limit(bag, task)
         if len(workers) == 1:
             among = 0
             if bag.max_running is not None:
                 among = workers[0].held.at_once(bag.id) + (not behind)
             self.hold(workers[0], key, bag, now, among=among, behind=behind)
-            self.orders.of(ids[0]).leases.append(Lease(key, [], needs, task=own, timeout=limit, among=among))
+            self.orders[ids[0]].leases.append(Lease(key, [], needs, task=own, timeout=limit, among=among))
         else:
             for worker in workers:
                 worker.take_part(key, tuple(ids), now, suspect=suspect)
                 self.held_processors[bag.id, worker.site] += worker.processors
                 part = worker is not workers[0]
                 lease = Lease(key, [], needs, nodes=nodes, takes_part=part, task=own, timeout=limit)
-                self.orders.of(worker.id).leases.append(lease)
+                self.orders[worker.id].leases.append(lease)
             self._count_lease(workers[0], key, bag)
         names = TOGETHER.join(nodes), TOGETHER.join(ids)
         held = own.total_processors if own is not None else None
@@ -410,7 +393,7 @@ class SchedulingState:
         held = worker.held.get(key)
         if held is not None and not held.abort_sent:
             held.abort_sent = True
-            self.orders.of(worker.id).abort.append(key)
+            self.orders[worker.id].abort.append(key)
 
     def put_back(self, bag: Bag, task: int, *, first: bool) -> None:
         bag.put_back(task, first=first)
@@ -431,13 +414,7 @@ class SchedulingState:
                 self.abort(worker, AttemptKey(key.bag, key.task, attempt))
 
     def note(
-        self,
-        bag: Bag,
-        task: int,
-        result: int | None = None,
-        error: str | None = None,
-        *,
-        again: bool = False,
+        self, bag: Bag, task: int, result: int | None = None, error: str | None = None, *, again: bool = False
     ) -> None:
         """Record the task's state for the journal.
 
@@ -469,12 +446,6 @@ class SchedulingState:
         for table in (*tables, self.class_learners, self.leases):
             for key in [key for key in table if key[0] == bag.id]:
                 del table[key]
-
-
-def _own_size(bag: Bag, task: int) -> TaskSize | None:
-    """The size of a task where it is not that of its bag."""
-    size = bag.sizes.of(task)
-    return None if size == bag.task else size
 
 
 def _own_limit(bag: Bag, task: int) -> float | None:

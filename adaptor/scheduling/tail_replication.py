@@ -52,17 +52,25 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     running = {} if several else _running(state, bag, now)
     if not running:
         return []
-    known = {site: state.sample_at(bag.id, site) for site in state.sites if _is_known(state, bag, site)}
+    known = {
+        site: state.sample_at(bag.id, site)
+        for site in state.sites
+        if bag.spec.allows(site) and state.learner(bag.id, site).mean is not None
+    }
     sites = {site for attempts in running.values() for site, _ in attempts}
     expectation = LateByItsNode({site: state.sample_at(bag.id, site) for site in sites}, known)
     places = _places(state, bag, expectation.sites, now) if known else []
 
     def allowed(task: int, number: int) -> bool:
-        worker = places[number][0]
-        held = any(AttemptKey(bag.id, task, attempt) in worker.held for attempt in bag.live[task])
-        if not held and bag.sizes.mixed and not _has_room(bag, worker, task):
+        worker, size = places[number][0], bag.sizes.of(task)
+        if any(AttemptKey(bag.id, task, attempt) in worker.held for attempt in bag.live[task]):
             return False
-        return not held and _fits(state, bag, worker, task, now)
+        # One on several nodes would need them idle together.
+        if bag.sizes.mixed and not (size.nodes == 1 and worker.free.holds(size)):
+            return False
+        if worker.pilot in state.donated:
+            return fits_donated(state, bag, worker, task, now)
+        return worker.can_finish(state.needs(bag, worker.site, task), now)
 
     idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
     rule = msgspec.structs.replace(DAEMON, copies=bag.spec.replicas)
@@ -71,18 +79,6 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
         for copy in worthwhile_copies(running, idle, expectation, rule, allowed)
         for worker, until in [places[copy.processor]]
     ]
-
-
-def _has_room(bag: Bag, worker: Worker, task: int) -> bool:
-    """Of a bag whose tasks differ in size. One on several nodes would need them idle together."""
-    size = bag.sizes.of(task)
-    return size.nodes == 1 and worker.free.holds(size)
-
-
-def _fits(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
-    if worker.pilot in state.donated:
-        return fits_donated(state, bag, worker, task, now)
-    return worker.can_finish(state.needs(bag, worker.site, task), now)
 
 
 def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:
@@ -108,7 +104,9 @@ def stop_unpaid_copies(state: SchedulingState, now: float) -> None:
     """End the replicas whose paid time is over, so that they never cost another unit."""
     for key, copy in list(state.copies.items()):
         worker = state.workers.get(copy.worker)
-        alone = _is_alone(state, key)
+        # Whether the task runs nowhere else any more: what it has done here is not to be lost.
+        bag = state.bags.get(key.bag)
+        alone = bag is not None and bag.live.get(key.task) == {key.attempt}
         if worker is None or alone:
             del state.copies[key]
         elif copy.until is None:
@@ -119,12 +117,6 @@ def stop_unpaid_copies(state: SchedulingState, now: float) -> None:
             state.abort(worker, key)
 
 
-def _is_alone(state: SchedulingState, key: AttemptKey) -> bool:
-    """Whether the task runs nowhere else any more: what it has done here is not to be lost."""
-    bag = state.bags.get(key.bag)
-    return bag is not None and bag.live.get(key.task) == {key.attempt}
-
-
 def _others_run(state: SchedulingState, worker: Worker) -> bool:
     """Whether the pilot of a worker runs anything but replicas."""
     return any(
@@ -133,11 +125,6 @@ def _others_run(state: SchedulingState, worker: Worker) -> bool:
         if other.pilot == worker.pilot
         for key, held in other.held.items()
     )
-
-
-def _is_known(state: SchedulingState, bag: Bag, site: str) -> bool:
-    """Whether the bag may run there, and a task of it has finished somewhere."""
-    return bag.spec.allows(site) and state.learner(bag.id, site).mean is not None
 
 
 def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
@@ -174,17 +161,14 @@ def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> li
     for worker in state.workers.values():
         if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
             continue
-        if worker.runs_suspects or (not uses_gpus and _is_for_gpus(state, worker, now)):
+        if worker.runs_suspects:
             continue
+        if worker.whole.gpus and not uses_gpus:
+            turns = lines_of(waiting_bags(state, worker))
+            if those_for_gpus(state, worker, turns, now):
+                continue
         slots = worker.free.slots(bag.task) if not bag.sizes.mixed else int(worker.free.processors > 0)
         slots = min(_PLACES - len(found), slots)
         if slots > 0:
             found += [(worker, paid.get(worker.pilot, math.inf))] * slots
     return found
-
-
-def _is_for_gpus(state: SchedulingState, worker: Worker, now: float) -> bool:
-    """True if tasks wait that need its GPUs."""
-    if not worker.whole.gpus:
-        return False
-    return bool(those_for_gpus(state, worker, lines_of(waiting_bags(state, worker)), now))

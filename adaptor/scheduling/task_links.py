@@ -97,12 +97,9 @@ def _number(index: int, kind: str, parent: int | str, total: int, numbers: Mappi
 def _check_order(tasks: Sequence[TaskInput], first: int) -> None:
     """Raises LinkError: some of these tasks wait for each other, or for themselves."""
     links = links_of(tasks, first)
-    if all(parent < number for number, link in links.items() for parent in (*link.after, *link.after_any)):
+    if all(parent < number for number, link in links.items() for parent in link.parents):
         return  # as most files have them
-    graph = {
-        number: [parent for parent in (*link.after, *link.after_any) if parent >= first]
-        for number, link in links.items()
-    }
+    graph = {number: [parent for parent in link.parents if parent >= first] for number, link in links.items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

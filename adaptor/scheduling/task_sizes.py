@@ -10,6 +10,7 @@ is that of its next task: it changes as they start, so that each gets its turn.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
@@ -70,16 +71,14 @@ class TaskSizes:
 
     def counts(self, total: int) -> dict[TaskSize, int]:
         """By size: how many of the bag's tasks have it."""
-        found = {self.usual: total - len(self._sizes)} if total > len(self._sizes) else {}
-        for size in self._sizes.values():
-            found[size] = found.get(size, 0) + 1
-        return found or {self.usual: 0}
+        found = Counter(self._sizes.values())
+        if total > len(self._sizes) or not found:
+            found[self.usual] = total - len(self._sizes)
+        return found
 
-    def resize(self, task: int, memory: int) -> TaskSize:
-        """Set the memory (bytes) of a task from now on; its new size."""
-        size = msgspec.structs.replace(self.of(task), memory=memory)
-        self._sizes[task] = size
-        return size
+    def resize(self, task: int, memory: int) -> None:
+        """Set the memory (bytes) of a task that does not wait, from now on."""
+        self._sizes[task] = msgspec.structs.replace(self.of(task), memory=memory)
 
 
 def classes_of(sizes: Mapping[TaskSize, int]) -> list[TaskSize]:

@@ -135,10 +135,6 @@ class Worker:
         return [key for key, held in self.held.items() if held.started is not None or held.at_once]
 
     @property
-    def idle(self) -> bool:
-        return not self.held and not self.awaited
-
-    @property
     def runs_suspects(self) -> bool:
         """True if it gets no other tasks for now."""
         return any(held.suspect for held in self.held.values())

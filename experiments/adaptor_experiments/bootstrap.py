@@ -129,17 +129,12 @@ def share_interval(samples: Sequence[Sequence[bool]], error: float = 0.05) -> In
         error: of the interval.
     """
     shares = np.array([np.mean(each) for each in samples])
-    share = float(shares.mean())
-    trials = _independent(shares, share, min(map(len, samples)))
+    share, count = float(shares.mean()), len(samples)
+    trials: float = count
+    spread = float(shares.var(ddof=1)) if count >= _ENOUGH else 0.0
+    if spread:
+        trials = min(max(count, count * share * (1 - share) / spread), count * min(map(len, samples)))
     return Interval(share, *wilson(share, trials, error))
-
-
-def _independent(shares: Matrix, share: float, each: int) -> float:
-    samples = len(shares)
-    spread = float(shares.var(ddof=1)) if samples >= _ENOUGH else 0.0
-    if not spread:
-        return samples
-    return min(max(samples, samples * share * (1 - share) / spread), samples * each)
 
 
 Verdict = Literal["confirms", "contradicts", "open"]

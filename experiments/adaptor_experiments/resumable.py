@@ -92,7 +92,12 @@ class Store(Generic[Outcome]):
         self._decoder: msgspec.json.Decoder[list[Outcome]] = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
         with naming(folder):
             self._parts.mkdir(parents=True, exist_ok=True)
-            _check(folder / "settings.json", msgspec.json.encode(settings))
+            path, content = folder / "settings.json", msgspec.json.encode(settings)
+            if not path.exists():
+                write_whole(path, content)
+            elif path.read_bytes() != content:
+                told = f"{folder} holds results of other settings ({path.name}); take another folder"
+                raise ReplayError(told)
 
     def has(self, piece: Piece) -> bool:
         return self._path(piece).exists()
@@ -138,10 +143,3 @@ def run_missing(
 
 def _run(run: Callable[[AnyPiece], list[Outcome]], piece: AnyPiece) -> tuple[AnyPiece, list[Outcome]]:
     return piece, run(piece)
-
-
-def _check(path: Path, settings: bytes) -> None:
-    if not path.exists():
-        write_whole(path, settings)
-    elif path.read_bytes() != settings:
-        raise ReplayError(f"{path.parent} holds results of other settings ({path.name}); take another folder")

@@ -196,7 +196,7 @@ class SimulatedDriver:
 
     def _charge(self, pilot: Pilot, now: float) -> None:
         """Charge a pilot that has ended."""
-        if pilot.in_system:
+        if pilot.state.in_system:
             return
         self.ended[pilot.id] = pilot
         useful, wasted = self._useful.pop(pilot.id, {}), self._wasted.pop(pilot.id, {})

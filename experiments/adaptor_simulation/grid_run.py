@@ -14,7 +14,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor.decisions.site_memory import DonationSettings, SiteSettings
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.donation.hours import DAY
+from adaptor.donation.fitting import DAY
 from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor_simulation.cluster import Cluster

@@ -41,7 +41,7 @@ def test_the_command_line_has_every_option_with_its_help_and_default() -> None:
 
 
 def test_keys_and_fields_are_unique() -> None:
-    keys = [key for option in OPTIONS for key in (option.key, *option.synonyms)]
+    keys = [key for option in OPTIONS for key in {option.key, option.field}]
     assert len(set(keys)) == len(keys)
     assert len({option.field for option in OPTIONS}) == len(OPTIONS)
 

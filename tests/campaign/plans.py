@@ -30,7 +30,7 @@ from typing import Any
 from adaptor import api
 from adaptor.api import BagView, ForecastView
 from adaptor.client.asking import DaemonConnection, NoAnswerError
-from adaptor_experiments.forecasts.queue_bags import KINDS
+from adaptor_experiments.forecasts.queue_bags import KINDS, drawn
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 
@@ -98,7 +98,7 @@ class Bags:
     def one(self, number: int, draw: random.Random) -> dict[str, Any]:
         """Plan a bag, run it, and look at its forecasts on the way."""
         tasks, mean, kind = draw.choice((40, 80)), draw.choice((6.0, 12.0)), list(KINDS)[number % len(KINDS)]
-        times = [min(60.0, mean * each) for each in KINDS[kind](draw, tasks)]
+        times = [min(60.0, mean * each) for each in drawn(kind, draw, tasks)]
         file = self._folder / f"bag{number}.bag"
         file.write_text("".join(f"sleep {each:.2f}\n" for each in times), encoding="utf-8")
         hint = f"{max(1, round(sum(times) / tasks * draw.lognormvariate(0.0, 0.3)))}s"

@@ -21,7 +21,7 @@ def seconds(profile: Profile, until: int = HORIZON + 2) -> list[int]:
 
 def test_a_site_with_nothing_on_it_is_free_for_ever() -> None:
     profile = Profile(100.0, 8)
-    assert profile.start == 100.0
+    assert profile.steps()[0][0] == 100.0
     assert profile.steps() == [(100.0, 8)]
     assert profile.free_at(1e12) == 8
     assert profile.earliest_start(8, math.inf) == 100.0

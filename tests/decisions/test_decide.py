@@ -31,7 +31,10 @@ def snapshot_of(view: PlanningView, ledger: Ledger | None = None) -> Snapshot:
     if ledger is None:
         ledger = Ledger()
         ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
-    pilots = tuple(Pilot(**msgspec.structs.asdict(pilot)) for pilot in view.pilots)
+    pilots = tuple(
+        Pilot(**{**msgspec.structs.asdict(pilot), "submitted": pilot.submitted or view.now})
+        for pilot in view.pilots
+    )
     return Snapshot(
         now=view.now,
         site="here",

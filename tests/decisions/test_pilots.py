@@ -83,7 +83,7 @@ def test_missing_never_means_completed() -> None:
     each = pilot(PilotState.RUNNING, started=NOW - 20)
     for _ in range(MISSES_TO_VANISH - 1):
         each = miss(each, NOW, alive=False, settle_time=60)
-    assert each.in_system
+    assert each.state.in_system
     assert miss(each, NOW, alive=False, settle_time=60).state is PilotState.VANISHED
 
 
@@ -98,14 +98,14 @@ def test_a_single_answer_without_it_is_forgotten_when_it_is_seen_again() -> None
     each = pilot(PilotState.RUNNING, started=NOW - 20)
     for _ in range(10):
         missed = miss(each, NOW, alive=False, settle_time=60)
-        assert missed.in_system
+        assert missed.state.in_system
         each = observe(missed, report(JobState.RUNNING, start=NOW - 20), NOW)
 
 
 def test_a_submit_that_left_no_trace_has_not_happened_but_only_after_a_while() -> None:
     each = pilot(PilotState.SUBMITTING).but(job=None, submitted=NOW)
     young = miss(each, NOW + 59, alive=False, settle_time=60)
-    assert young.in_system, "it counts towards max_pending_requests until that is known"
+    assert young.state.in_system, "it counts towards max_pending_requests until that is known"
     assert miss(each, NOW + 61, alive=False, settle_time=60).state is PilotState.REFUSED
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.donation.hours import DAY, closes
+from adaptor.donation.fitting import DAY, closes
 from adaptor.donation.situation import Hours
 
 HOUR = 3600.0

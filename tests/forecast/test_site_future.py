@@ -12,8 +12,8 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, PlanningView, TaskTimes
 from adaptor.forecast.known import KnownSite
-from adaptor.forecast.site_future import CraftBudget, SitesFuture
 from adaptor.forecast.site_future import SiteFuture as Future
+from adaptor.forecast.site_future import SitesFuture
 from adaptor.forecast.supply import Moment, PilotAhead
 from adaptor.model import QueueState, RunningJob
 from adaptor.runtimes.sums import RuntimeSums
@@ -26,7 +26,7 @@ def future(at: KnownSite) -> SitesFuture:
     at = msgspec.structs.replace(at, run_shares=(1.0,))
     assert at.queue is not None
     drawn = Future(at, planned(at.queue), 0.0, random.Random(1), steady=True)
-    return SitesFuture(known(160, at), [drawn], CraftBudget(10))
+    return SitesFuture(known(160, at), [drawn], iter(range(10)))
 
 
 def moment(waiting: int = 160, held: tuple[PilotAhead, ...] = ()) -> Moment:

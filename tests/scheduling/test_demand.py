@@ -49,9 +49,9 @@ def test_earlier_bags_of_the_kind_are_the_first_estimate_where_the_user_says_not
     made = broker(known)
     assert [made.demands(site)[0].runtime for site in ("near", "far")] == [70.0, 3600.0]
     assert made.demands("near")[0].times.earlier == EARLIER
-    made.set_longest("near", 60.0)
+    made.state.set_longest("near", 60.0)
     assert made.demands("near")[0].runtime == 60.0
-    made.set_longest("near", 36_000.0)
+    made.state.set_longest("near", 36_000.0)
     assert made.demands("near")[0].runtime == 70.0, "a corrected limit leaves what is assumed"
     made.state.know_earlier(known, {"near": msgspec.structs.replace(EARLIER, high=80.0)})
     assert made.demands("near")[0].runtime == 80.0
@@ -117,7 +117,7 @@ def test_a_limit_that_is_corrected_leaves_what_was_taken_over() -> None:
     made = broker(bag(1, 10))
     (first,) = work(made, "worker", "far", processors=1)
     finish(made, "worker", first, 20.0)
-    made.set_longest("near", 600.0)
+    made.state.set_longest("near", 600.0)
     assert made.demands("near")[0].runtime == 20.0
 
 
@@ -152,4 +152,4 @@ def test_a_worker_that_runs_a_suspect_has_nothing_for_others() -> None:
     made = broker(bag(1, 1))
     lose(made, "first", "second")
     work(made, "third", "near", processors=8)
-    assert made.of_site("near")[0].open_processors == 1
+    assert made.state.workers["third"].open_processors == 1

@@ -207,7 +207,7 @@ def test_a_limit_in_parts_of_the_mean_is_told_once_enough_have_finished(world: W
     commit = world.commit
 
     def watched() -> None:
-        drafts = world.broker.state.orders._drafts
+        drafts = world.broker.state.orders
         told.extend((id, draft.timeouts) for id, draft in drafts.items() if draft.timeouts)
         commit()
 

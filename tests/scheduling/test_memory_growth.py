@@ -20,7 +20,7 @@ GIB = 1 << 30
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
-    made.broker.know_queue("site", nodes(4, 6))
+    made.broker.state.queues["site"] = nodes(4, 6)
     yield made
     made.close()
 

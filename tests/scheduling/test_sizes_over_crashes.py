@@ -72,7 +72,7 @@ class MixedSizes(RuleBasedStateMachine):
         self.bag = self.journal.add_bag(spec, tasks, self.now, open=True)
         self.total = TASKS
         self.broker = recover(self.journal, dict(TERMS), self.now)
-        self.broker.know_queue("site", NODES)
+        self.broker.state.queues["site"] = NODES
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class MixedSizes(RuleBasedStateMachine):
         self.journal.close()
         self.journal = Journal(Path(self.folder.name))
         self.broker = recover(self.journal, dict(TERMS), self.now)
-        self.broker.know_queue("site", NODES)
+        self.broker.state.queues["site"] = NODES
         self._check_counts()
         for name in list(self.running):
             self._greet(name)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.donation.hours import closes
+from adaptor.donation.fitting import closes
 from adaptor.donation.situation import DonationRules, Hours, NodeUse
 from adaptor.model import Limits
 from adaptor_simulation import grid_run

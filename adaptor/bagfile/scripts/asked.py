@@ -41,14 +41,10 @@ class Remark(msgspec.Struct, frozen=True):
     """Whether the element finds or does something else than the line says."""
 
 
-def _nothing_ignored(_name: str) -> bool:
-    return False
-
-
 class ScriptOptions(msgspec.Struct, kw_only=True):
     """Filled option by option."""
 
-    ignored: Callable[[str], bool] = _nothing_ignored
+    ignored: Callable[[str], bool] = lambda _name: False
     """Whether the user ignores what has this name."""
     obstacles: list[OptionError] = []
     """All that stops the script."""
@@ -172,18 +168,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
             elif each.name in self.not_as_asked:
                 warn(asked, each, self.not_as_asked[each.name])
             elif each.name not in self.without_effect:
-                self._follow(asked, each)
+                try:
+                    if each.name not in self.followed:
+                        raise Unsupported(self.why_not.get(each.name, "not supported"))
+                    self.followed[each.name](asked, each)
+                except Unsupported as error:
+                    asked.obstacles.append(refuse(each, str(error), ignore=error.ignore or each.name))
+                except ValueError as error:
+                    asked.obstacles.append(refuse(each, str(error)))
         return asked
-
-    def _follow(self, asked: ScriptOptions, given: GivenOption) -> None:
-        try:
-            if given.name not in self.followed:
-                raise Unsupported(self.why_not.get(given.name, "not supported"))
-            self.followed[given.name](asked, given)
-        except Unsupported as error:
-            asked.obstacles.append(refuse(given, str(error), ignore=error.ignore or given.name))
-        except ValueError as error:
-            asked.obstacles.append(refuse(given, str(error)))
 
 
 class Unsupported(ValueError):

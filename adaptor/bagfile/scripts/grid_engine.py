@@ -83,14 +83,10 @@ def _join(asked: ScriptOptions, given: GivenOption) -> None:
     asked.join = "oe" if given.value.lower() in ("y", "yes") else ""
 
 
-def _here(asked: ScriptOptions, _given: GivenOption) -> None:
-    asked.cwd = "."
-
-
 _FOLLOWED: dict[str, Follow] = {
     "N": of_bag("name"),
     "b": _no_program,
-    "cwd": _here,
+    "cwd": lambda asked, _: setattr(asked, "cwd", "."),
     "e": field("error", _path),
     "j": _join,
     "l": _resources,

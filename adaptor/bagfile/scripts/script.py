@@ -16,7 +16,7 @@ from adaptor.bagfile.scripts.getopt import GivenOption, OptionError, directives,
 from adaptor.bagfile.scripts.grid_engine import GRID_ENGINE
 from adaptor.bagfile.scripts.qsub import QSUB
 from adaptor.bagfile.scripts.sbatch import SBATCH
-from adaptor.bagfile.scripts.values import ArraySpec, parse_array
+from adaptor.bagfile.scripts.values import parse_array
 from adaptor.batch_script import INDEX, BatchScript, Dialect
 from adaptor.errors import BagFileError, ObstaclesError, UsageError
 
@@ -107,7 +107,10 @@ def script_bag(data: bytes, source: str, name: str, submission: Submission) -> S
     dialect = "slurm" if submission.given is not None else next(lines, usual)
     asked = _asked(text, dialect, submission)
     if submission.array is not None:
-        asked.array = _chosen_array(submission.array)
+        try:
+            asked.array = parse_array(submission.array)
+        except ValueError as error:
+            raise UsageError(f"--array: {error}") from None
     implied, own = _implied(asked, submission.now), _own_options(asked, text, submission.now)
     options = {"name": name, **_USUAL, **implied, **own, **submission.options}
     told = submission.notified or bool(options.get("notify"))
@@ -146,13 +149,6 @@ def _lines(numbers: Sequence[int]) -> str:
     if len(others) > _NAMED:
         return f"line {first} and {len(others)} others"
     return f"lines {', '.join(map(str, numbers))}" if others else f"line {first}"
-
-
-def _chosen_array(text: str) -> ArraySpec:
-    try:
-        return parse_array(text)
-    except ValueError as error:
-        raise UsageError(f"--array: {error}") from None
 
 
 def _asked(text: str, dialect: Dialect, submission: Submission) -> ScriptOptions:

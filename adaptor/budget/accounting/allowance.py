@@ -45,17 +45,21 @@ def afford(allowance: Allowance, wanted: Request, smallest: Request, useful: int
     at most; None: for as long as wanted.
     """
     longest = wanted if useful is None else wanted.lasting(min(wanted.tr, max(useful, smallest.tr)))
-    joint = allowance.joint
+    joint, least = allowance.joint, allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
     if joint is not None and joint.processors_left < longest.p:
         most = joint.processors_left - joint.processors_left % smallest.p
         if most < smallest.p:
-            needed = allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
-            return Afforded(request=None, needed=needed, reason=_crowded(joint, smallest), crowded=True)
+            held = f"the bags of {joint.limit.name} hold {joint.held} of {joint.limit.processors} processors"
+            reason = f"{held}: the smallest request has {smallest.p}"
+            return Afforded(request=None, needed=least, reason=reason, crowded=True)
         longest = msgspec.structs.replace(longest, p=most)
     request = _largest(allowance, longest, smallest)
     if request is None:
-        needed = allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
-        return Afforded(request=None, needed=needed, reason=_too_little(allowance, smallest, needed))
+        reason = (
+            f"{_left(allowance)}: the smallest request, {_shown(smallest)}, needs {format_credits(least)} "
+            f"(charged in units of {format_duration(allowance.tariff.charging_unit)})"
+        )
+        return Afforded(request=None, needed=least, reason=reason)
     needed = allowance.tariff.reservation(allowance.kind, request.p, request.tr)
     if request == wanted:
         reason = f"{_shown(wanted)} may cost {format_credits(needed)} credits, and {_left(allowance)}"
@@ -82,18 +86,6 @@ def _largest(allowance: Allowance, wanted: Request, smallest: Request) -> Reques
         return None
     tr = min(wanted.tr, tariff.affordable_seconds(kind, amount, p))
     return msgspec.structs.replace(wanted, p=p).lasting(tr)
-
-
-def _too_little(allowance: Allowance, smallest: Request, needed: int) -> str:
-    return (
-        f"{_left(allowance)}: the smallest request, {_shown(smallest)}, needs {format_credits(needed)} "
-        f"(charged in units of {format_duration(allowance.tariff.charging_unit)})"
-    )
-
-
-def _crowded(joint: JointStanding, smallest: Request) -> str:
-    held = f"the bags of {joint.limit.name} hold {joint.held} of {joint.limit.processors} processors"
-    return f"{held}: the smallest request has {smallest.p}"
 
 
 def _left(allowance: Allowance) -> str:

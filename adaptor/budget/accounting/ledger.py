@@ -23,8 +23,7 @@ from adaptor.budget.accounting.entries import (
     Reserved,
     Settled,
 )
-from adaptor.budget.accounting.settled import settled_pilot
-from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements
+from adaptor.budget.accounting.statements import RECENT, JointStanding, Statements, settled_pilot
 from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError, TooManyProcessorsError
 from adaptor.model import Request
@@ -174,12 +173,8 @@ class Ledger(Statements):
         if pilot in self.open_pilots:
             raise BudgetError(f"pilot {pilot} is reserved already")
         tariff = self.tariff(site).with_gpus(gpus)
-        amount = tariff.reservation(kind, request.p, request.tr)
-        parts = _parts(amount, shares)
-        for room, name in self._site_rooms(site, now):
-            _check(amount, room, name, request)
-        self._check_bags(parts, request)
-        self._check_joint(parts, request)
+        parts = _parts(tariff.reservation(kind, request.p, request.tr), shares)
+        self._check_rooms(site, parts, request, now)
         return self._written(
             Reserved(
                 pilot=pilot,
@@ -207,11 +202,7 @@ class Ledger(Statements):
         changed = msgspec.structs.replace(known, p=request.p, tr=request.tr, at=max(now, self._latest))
         parts = _parts(changed.most, known.shares)
         if within:
-            left = self.without(pilot)
-            for room, name in left._site_rooms(known.site, now):
-                _check(sum(part.amount for part in parts), room, name, request)
-            left._check_bags(parts, request)
-            left._check_joint(parts, request)
+            self.without(pilot)._check_rooms(known.site, parts, request, now)
         return self._written(msgspec.structs.replace(changed, parts=parts))
 
     def check_held(self, pilot: int, request: Request) -> None:
@@ -256,7 +247,7 @@ class Ledger(Statements):
             Settled(
                 pilot=pilot,
                 seconds=seconds,
-                parts=charged(reserved, seconds, uses, lambda bag: self._bag_room(bag)),
+                parts=charged(reserved, seconds, uses, self._bag_room),
                 billed=billed,
                 at=now,
             )
@@ -302,10 +293,21 @@ class Ledger(Statements):
         """How much a shared pilot may cost as a whole for each bag to bear its part, rounding included."""
         rooms = []
         for bag, share in zip(shares, proportions(list(shares.values())), strict=True):
-            left = self._own_room(bag)
-            if left is not None and share:
-                rooms.append((left if share == 1 else max(0, int((left - 1) / share)), f"bag {bag}"))
+            balance = self.budget_of(bag)
+            if balance is not None and share:
+                room = balance.own if share == 1 else max(0, int((balance.own - 1) / share))
+                rooms.append((room, f"bag {bag}"))
         return rooms
+
+    def _check_rooms(self, site: str, parts: Iterable[Part], request: Request, now: float) -> None:
+        """Raises OverBudgetError: a budget of the site or of a bag, or the limit of a key, holds less."""
+        for room, name in self._site_rooms(site, now):
+            _check(sum(part.amount for part in parts), room, name, request)
+        for part in parts:
+            balance = self.budget_of(part.bag)
+            if balance is not None:
+                _check(part.amount, balance.own, f"bag {part.bag}", request)
+        self._check_joint(parts, request)
 
     def _check_joint(self, parts: Iterable[Part], request: Request) -> None:
         costs: dict[str, int] = defaultdict(int)
@@ -321,19 +323,9 @@ class Ledger(Statements):
                     f" {known.limit.processors}"
                 )
 
-    def _own_room(self, bag: int) -> int | None:
-        balance = self.budget_of(bag)
-        return None if balance is None else balance.own
-
     def _bag_room(self, bag: int) -> int | None:
         balance = self.budget_of(bag)
         return None if balance is None else balance.left
-
-    def _check_bags(self, parts: Iterable[Part], request: Request) -> None:
-        for part in parts:
-            room = self._own_room(part.bag)
-            if room is not None:
-                _check(part.amount, room, f"bag {part.bag}", request)
 
 
 def _parts(amount: int, shares: Shares) -> tuple[Part, ...]:

@@ -21,7 +21,6 @@ from adaptor.budget.accounting.entries import (
     Settled,
 )
 from adaptor.budget.accounting.periods import Calendar
-from adaptor.budget.accounting.settled import SettledPilot, billing_step
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 
@@ -73,6 +72,50 @@ class Standing(msgspec.Struct, frozen=True):
     wasted: int
     """Of what is used: idle slots, killed attempts, losing replicas."""
     reserved: int
+
+
+BILLING_STEP = 900
+"""Seconds. Bills of a site in one quarter of an hour are one sum: every time zone that the IANA data base has
+since 1973 differs from UTC by whole quarters, so such a step lies in one period of any calendar."""
+
+
+class SettledPilot(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that was charged, by all of its entries."""
+
+    site: str
+    area: int
+    """Processor-seconds that were charged."""
+    parts: tuple[Part, ...]
+    """As they were recounted last."""
+    at: float
+    """When its last entry was written."""
+
+    @classmethod
+    def of(cls, reserved: Reserved, settled: Settled) -> SettledPilot:
+        area = reserved.area(settled.seconds)
+        return cls(site=reserved.site, area=area, parts=settled.parts, at=settled.at)
+
+    def recounted(self, by: Recounted) -> SettledPilot:
+        return msgspec.structs.replace(self, parts=by.parts, at=max(self.at, by.at))
+
+
+def settled_pilot(entries: Iterable[Entry]) -> SettledPilot | None:
+    """The pilot by its entries in their order; None: it has none, or was not charged yet."""
+    reserved: Reserved | None = None
+    found: SettledPilot | None = None
+    for entry in entries:
+        if isinstance(entry, Reserved):
+            reserved = entry
+        elif isinstance(entry, Settled) and reserved is not None:
+            found = SettledPilot.of(reserved, entry)
+        elif isinstance(entry, Recounted) and found is not None:
+            found = found.recounted(entry)
+    return found
+
+
+def billing_step(billed: float) -> float:
+    """The beginning of the step in which something was billed, epoch seconds."""
+    return billed // BILLING_STEP * BILLING_STEP
 
 
 RECENT = 200
@@ -195,9 +238,16 @@ class Statements:
             self._priced |= not entry.tariff.plain
         elif isinstance(entry, Reserved):
             self._priced |= not entry.tariff.plain
-            self._open(entry)
+            # A later reservation of a pilot takes the place of the one before.
+            if entry.pilot in self.open_pilots:
+                self._close(entry.pilot)
+            self.open_pilots[entry.pilot] = entry
+            self._reserve(entry, 1)
         elif isinstance(entry, Recounted):
-            self._recount(entry)
+            before = self._closed[entry.pilot]
+            self._waste(before.site, before.parts, -1)
+            self._waste(before.site, entry.parts, 1)
+            self._closed[entry.pilot] = before.recounted(entry)
         else:
             self._settle(entry)
 
@@ -221,13 +271,6 @@ class Statements:
             for billed, amount in self._bills[site].items():
                 used[calendar.label(billed)] += amount
         return used
-
-    def _open(self, reserved: Reserved) -> None:
-        """A later reservation of a pilot takes the place of the one before."""
-        if reserved.pilot in self.open_pilots:
-            self._close(reserved.pilot)
-        self.open_pilots[reserved.pilot] = reserved
-        self._reserve(reserved, 1)
 
     def _close(self, pilot: int) -> Reserved:
         reserved = self.open_pilots.pop(pilot)
@@ -258,11 +301,7 @@ class Statements:
             self._used_by_bag[part.bag] += part.amount
             self._add_joint(part.bag, used=part.amount)
         self._waste(site, settled.parts, 1)
-        self._bill(site, settled.billed, amount)
-
-    def _bill(self, site: str, billed: float, amount: int) -> None:
-        step = billing_step(billed)
-        bills = self._bills[site]
+        step, bills = billing_step(settled.billed), self._bills[site]
         bills[step] = bills.get(step, 0) + amount
         for (of, calendar), used in self._used_in.items():
             if of == site:
@@ -272,12 +311,6 @@ class Statements:
         """Leave the oldest settled pilots to the journal."""
         for pilot in list(self._closed)[:-RECENT]:
             del self._closed[pilot]
-
-    def _recount(self, recounted: Recounted) -> None:
-        before = self._closed[recounted.pilot]
-        self._waste(before.site, before.parts, -1)
-        self._waste(before.site, recounted.parts, 1)
-        self._closed[recounted.pilot] = before.recounted(recounted)
 
     def _waste(self, site: str, parts: Iterable[Part], sign: int) -> None:
         for part in parts:

@@ -12,7 +12,7 @@ import msgspec
 from adaptor.crafting.availability import Schedule, schedule
 from adaptor.crafting.fits import placeable
 from adaptor.crafting.profile import Profile
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import QueueState, RunningJob
 from adaptor.resources import TaskSize
 
 _LEAST = 1.0
@@ -22,26 +22,6 @@ _LEAST = 1.0
 def planned(queue: QueueState) -> Schedule:
     """As the time limits say, counted in processors."""
     return schedule(msgspec.structs.replace(queue, nodes=()))
-
-
-def drawn(
-    queue: QueueState,
-    shares: Sequence[float],
-    since: Mapping[str, float],
-    own: Collection[str],
-    draw: random.Random,
-    by_job: Mapping[str, Sequence[float]] = {},
-    plan: Schedule | None = None,
-) -> Schedule:
-    """As the shares of the limits say that are drawn here, the starts planned again, counted in processors.
-
-    In the order of their planned starts the jobs move forward as others end early: no job starts later than
-    planned, as by conservative backfilling, where a job that has a hole to itself keeps it.
-
-    Args:
-        plan: what `planned` says of the queue; None: it is made here. The others: as of `drawn_jobs`.
-    """
-    return planned(drawn_jobs(queue, shares, since, own, draw, by_job, (plan or planned(queue)).starts))
 
 
 def drawn_jobs(
@@ -55,7 +35,9 @@ def drawn_jobs(
 ) -> QueueState:
     """The queue in which each job asks for what it will run, in the order of the planned starts.
 
-    Reservations and what else is no job stay as they are.
+    Planned again, the jobs move forward in that order as others end early: no job starts later than planned,
+    as by conservative backfilling, where a job that has a hole to itself keeps it. Reservations and what else
+    is no job stay as they are.
 
     Args:
         shares: of their limits that jobs run, in order; equally likely, at least one.
@@ -70,11 +52,13 @@ def drawn_jobs(
         else msgspec.structs.replace(job, end=_end(job, queue.now, by_job.get(job.id, shares), since, draw))
         for job in queue.running
     ]
-    pending = [
-        _pending(job, job.id in own, by_job.get(job.id, shares), draw) if is_job(job.id) else job
-        for job in queue.pending
-    ]
-    pending.sort(key=lambda job: starts[job.id])
+    pending = []
+    for job in sorted(queue.pending, key=lambda job: starts[job.id]):
+        if is_job(job.id):
+            whole = job.id in own or math.isinf(job.tr)
+            tr = job.tr if whole else max(_LEAST, draw.choice(by_job.get(job.id, shares)) * job.tr)
+            job = msgspec.structs.replace(job, tr=tr, planned_start=None, parts=())
+        pending.append(job)
     return msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending))
 
 
@@ -116,8 +100,3 @@ def _end(
     first = bisect.bisect_right(shares, ran / limit)
     share = draw.choice(shares[first:]) if first < len(shares) else 1.0
     return now + max(_LEAST, share * limit - ran)
-
-
-def _pending(job: PendingJob, own: bool, shares: Sequence[float], draw: random.Random) -> PendingJob:
-    tr = job.tr if own or math.isinf(job.tr) else max(_LEAST, draw.choice(shares) * job.tr)
-    return msgspec.structs.replace(job, tr=tr, planned_start=None, parts=())

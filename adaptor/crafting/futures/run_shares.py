@@ -6,10 +6,12 @@ names a user by a salted hash only; the salt stays with the caller.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 
 import msgspec
 
@@ -94,15 +96,18 @@ class RunShares:
             return
         states = queue.partitions.values() or (queue,)
         running = {job.id: job for state in states for job in state.running[:_TRACKED]}
-        found = [
-            self._ended(each, queue.now)
-            for id, each in self._running.items()
-            if id not in running
-            and id not in own
-            and each.limit is not None
-            and each.end - each.limit < queue.now
-        ]
-        self._learn(found)
+        new = []
+        for id, each in self._running.items():
+            if id in running or id in own or each.limit is None:
+                continue
+            began = each.end - each.limit
+            if began < queue.now:
+                ended = min(each.end, (queue.now + (self._looked or queue.now)) / 2)
+                share = min(1.0, max(0.0, (ended - began) / each.limit))
+                new.append(Ran(self.hashed(each.owner), round(each.limit), share))
+        if new:
+            self._ran, self._new = (*self._ran, *new)[-KEPT:], (*self._new, *new)[-KEPT:]
+            self._index = None
         kinds = {
             job.id: (state.limits.get(job.id), state.owners.get(job.id, ""))
             for state in states
@@ -137,9 +142,7 @@ class RunShares:
 
     def copy(self) -> RunShares:
         """A copy for a snapshot; what is inside is never changed in place."""
-        twin = object.__new__(RunShares)
-        twin.__dict__.update(self.__dict__)
-        return twin
+        return copy.copy(self)
 
     def hashed(self, user: str) -> str:
         """What a user is known by; the same for the empty name."""
@@ -186,27 +189,8 @@ class RunShares:
         """By job of the queue whose user has a history: the shares of its limit that it may run."""
         limits: dict[str, float | None] = {job.id: job.tr for job in queue.pending}
         limits.update((job.id, queue.limits.get(job.id)) for job in queue.running)
-        found: dict[str, tuple[float, ...]] = {}
-        kinds: dict[tuple[str, float | None], tuple[float, ...]] = {}
-        for job, owner in queue.owners.items():
-            if job in limits:
-                kind = owner, limits[job]
-                if kind not in kinds:
-                    kinds[kind] = self.of_user(*kind)
-                found[job] = kinds[kind]
-        return found
-
-    def _ended(self, job: _Followed, now: float) -> Ran:
-        assert job.limit is not None
-        ended = min(job.end, (now + (self._looked or now)) / 2)
-        share = min(1.0, max(0.0, (ended - (job.end - job.limit)) / job.limit))
-        return Ran(self.hashed(job.owner), round(job.limit), share)
-
-    def _learn(self, found: Sequence[Ran]) -> None:
-        if found:
-            self._ran = (*self._ran, *found)[-KEPT:]
-            self._new = (*self._new, *found)[-KEPT:]
-            self._index = None
+        of_user = cache(self.of_user)
+        return {job: of_user(owner, limits[job]) for job, owner in queue.owners.items() if job in limits}
 
     def _followed(
         self, job: RunningJob, now: float, kind: tuple[float | None, str], *, own: bool

@@ -24,17 +24,18 @@ limits allow now; the rest of its share stays for those later requests instead o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.coverage import joint_coverage, largest_share_first
+from adaptor.crafting.coverage import joint_coverage, largest_share_first, slots_left
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
-from adaptor.crafting.multisite.elsewhere import elsewhere, together
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
 from adaptor.crafting.reasons import limit_used_up, no_answer
-from adaptor.crafting.situation import Demand, Elsewhere, PilotView, PlanningView, TaskGroup
+from adaptor.crafting.serving import member_of, pilots_by_demand
+from adaptor.crafting.situation import Demand, Elsewhere, Member, PlanningView, TaskGroup
 from adaptor.units import counted, format_duration
 
 
@@ -70,22 +71,6 @@ class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
         parts += [f"pilots in the system cover {covered}"] * bool(covered)
         parts += [f"{later} stay for later requests"] * bool(later)
         return ", ".join(parts)
-
-
-def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
-    return (
-        f"the pilots in the system ({_counts(pilots)}) already cover the {counted(waiting, 'waiting task')}"
-    )
-
-
-def why_all(others: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
-    return (
-        f"plans for {counted(waiting, 'waiting task')} besides the pilots of other sites ({_counts(others)})"
-    )
-
-
-def _counts(pilots: Mapping[str, Sequence[PilotView]]) -> str:
-    return ", ".join(f"{len(there)} at {name}" for name, there in pilots.items())
 
 
 def why_some(portion: SitePortion) -> str:
@@ -147,7 +132,8 @@ def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: S
     for group, tasks, there in zip(groups, part.uncovered, part.elsewhere, strict=True):
         if site in group.at and (index := place.get(group.at[site].shape)) is not None:
             uncovered[index] += tasks
-            beside[index] = together(beside[index], there)
+            known = beside[index]  # a pilot counts once
+            beside[index] = None if known is None or there is None else {**known, **there}
     return msgspec.structs.replace(part, uncovered=uncovered, elsewhere=beside)
 
 
@@ -162,12 +148,19 @@ class _Work:
         targets: Mapping[int, TargetShares | None],
     ) -> None:
         self._sites = sites
-        bags = [_bag_of(group) for group in groups]
+        bags = [next((demand.bag for demand in group.at.values()), None) for group in groups]
         self._targets = [None if bag is None else targets.get(bag) for bag in bags]
         self._compared = [bag in targets for bag in bags]
         """By group: whether it is divided by cost or time."""
         self._groups = groups
-        self._open = [_open(sites, group) for group in groups]
+        self._open = [
+            {
+                name: demand
+                for name, demand in group.at.items()
+                if name in sites and demand.shape not in sites[name].closed_to
+            }
+            for group in groups
+        ]
         """By group: the demand at each site that may get requests for it now."""
         self._uncovered = uncovered
         self._now = max((site.view.now for site in sites.values()), default=0.0)
@@ -191,7 +184,9 @@ class _Work:
     def _level(self, index: int, order: list[int]) -> Level:
         """Divide the first group of `order` and subtract the requests that it needs now."""
         at = self._open[index]
-        requests = {name: self._requests(name, order) for name in at}
+        # The groups that follow get equal parts of the requests that a site may still make.
+        turns = Counter(name for other in order for name in self._open[other])
+        requests = {name: math.ceil(self._allowed[name] / turns[name]) for name in at}
         capacities = {
             name: self._sites[name].capacity(demand, requests[name], self._now) for name, demand in at.items()
         }
@@ -207,11 +202,6 @@ class _Work:
             self._allowed[name] -= math.ceil(shares[name] / max(1, most))
             self._first[name] = min(self._first.get(name, math.inf), capacities[name].first)
         return msgspec.structs.replace(found, shares=shares)
-
-    def _requests(self, name: str, order: list[int]) -> int:
-        """The requests that the site may still make, divided by the groups that follow."""
-        turns = sum(name in self._open[index] for index in order)
-        return math.ceil(self._allowed[name] / turns)
 
     def elsewhere(self, name: str) -> list[Elsewhere | None]:
         """By group: what the other sites do for it; None: it is divided."""
@@ -232,30 +222,30 @@ class _Work:
             if name in group.at and group.waiting and group.at[name].bag == pilot.bag:
                 held = self._sites[name].holds(pilot, group.at[name])
                 tasks = min(group.waiting, held + self._uncovered[index])
-                elsewhere = self._elsewhere(name, index, tasks)
+                others = {
+                    other: self._sites[other].capacity(demand, self._allowed[other], self._now)
+                    for other, demand in self._open[index].items()
+                    if other != name
+                }
+                elsewhere = level(others, tasks, self._now)
                 if elsewhere.assigned == tasks:
                     reason = why_taken_back(pilot, elsewhere, self._now)
                     return {pilot.id: reason} if reason else {}
         return {}
 
-    def _elsewhere(self, name: str, index: int, tasks: int) -> Level:
-        """`tasks` divided among the other sites."""
-        others = {
-            other: self._sites[other].capacity(demand, self._allowed[other], self._now)
-            for other, demand in self._open[index].items()
-            if other != name
-        }
-        return level(others, tasks, self._now)
-
     def reason(self, name: str, levels: list[Level]) -> str:
         mine = [index for index, group in enumerate(self._groups) if name in group.at]
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
-        pilots = {other: status.counted_view.pilots for other, status in self._sites.items()}
+        tasks = counted(waiting, "waiting task")
+        pilots = {
+            other: f"{len(there.counted_view.pilots)} at {other}" for other, there in self._sites.items()
+        }
         if self._replans(name) and not any(self._compared[index] for index in mine):
-            return why_all({other: there for other, there in pilots.items() if other != name}, waiting)
+            others = ", ".join(there for other, there in pilots.items() if other != name)
+            return f"plans for {tasks} besides the pilots of other sites ({others})"
         if not uncovered:
-            return why_covered(pilots, waiting)
+            return f"the pilots in the system ({', '.join(pilots.values())}) already cover the {tasks}"
         targets = [self._targets[index] for index in mine if self._uncovered[index]]
         if targeted := [target.reason for target in targets if target is not None]:
             return "; ".join([self._portion(name, levels, mine).gets, *targeted])
@@ -286,15 +276,30 @@ class _Work:
         )
 
 
-def _open(sites: Mapping[str, SiteStatus], group: TaskGroup) -> dict[str, Demand]:
-    """The demand of a group at each site that may get requests for it."""
-    return {
-        name: demand
-        for name, demand in group.at.items()
-        if name in sites and demand.shape not in sites[name].closed_to
-    }
+def elsewhere(sites: Mapping[str, SiteStatus], groups: Sequence[TaskGroup], here: str) -> Sequence[Elsewhere]:
+    """By group."""
+    found: list[dict[int, Member]] = [{} for _ in groups]
+    for name, site in sites.items():
+        if name != here:
+            for index, pilot, member in _members(site, name, groups):
+                at = groups[index].at
+                if here in at:  # in slots of the speed of this site
+                    slots = member.slots * at[here].runtime / at[name].runtime
+                    found[index][pilot] = member._replace(slots=slots)
+    return found
 
 
-def _bag_of(group: TaskGroup) -> int | None:
-    """The bag whose pilots are its own; None: the tasks share pilots with others."""
-    return next((demand.bag for demand in group.at.values()), None)
+def _members(site: SiteStatus, name: str, groups: Sequence[TaskGroup]) -> Iterator[tuple[int, int, Member]]:
+    """The group and the id of each pilot of a site that still counts, and what it does for that group.
+
+    A queued one starts as much later than planned as requests of its width do there.
+    """
+    served = [index for index, group in enumerate(groups) if name in group.at]
+    demands = tuple(groups[index].at[name] for index in served)
+    view = msgspec.structs.replace(site.counted_view, demands=demands)
+    for place, pilots in pilots_by_demand(view, range(len(served))).items():
+        for pilot in pilots:
+            planned = site.free.starts.get(pilot.queued_as, view.now) if site.free else view.now
+            wait = max(0.0, planned - view.now) + site.delay(pilot.request.p, view.now)
+            slots = slots_left(pilot, demands[place], site.shape(demands[place]).unit)
+            yield served[place], pilot.id, member_of(pilot, demands[place], slots, wait, view.now)

@@ -24,6 +24,7 @@ from adaptor.daemon.server import ClientIdentity, PeerMessage
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.queries import answer
 from adaptor.journal.views import Live
+from adaptor.scheduling.demand import waiting_shapes
 
 HANDLING = (bags, credits, keys, pictures, plans, site_views, starts, steering)
 """Whose functions answer what the journal does not."""
@@ -98,7 +99,7 @@ class LiveDaemon(Live):
         started = min(view.running, len(self._core.broker.started(view.id)))
         paused, forecast = why_paused(self._core, view), forecast_view(self._core, view)
         waiting = view.waiting + view.running - started
-        now, shapes = self._core.now(), self._core.broker.waiting_shapes(view.id)
+        now, shapes = self._core.now(), waiting_shapes(self._core.broker.state, view.id)
         found = {
             f"{site.name}: {why}": None
             for site in self._sites.values()

@@ -47,6 +47,8 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
     ]
     shown = {pilot.job for site in known for pilot in site.pilots}
     others = [pilot for pilot in _own(sites, bag) if (pilot.job or "") not in shown]
+    pace = snapshot.memory.paces.get(bag.id)
+    aims = KnownAims(preset=preset_of(bag.spec.prefer), deadline=bag.spec.deadline, pace=pace)
     return KnownBag(
         now=now,
         waiting=max(0, bag.tasks - bag.finished - len(bag.starts)),
@@ -68,7 +70,7 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
         pays=ahead.alone,
         idle_costs=idle_costs(bag.spec, bag.earlier, alone=ahead.alone),
         used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if ahead.alone else 0,
-        aims=_aims(snapshot, bag) if ahead.alone and bag.spec.paced else None,
+        aims=aims if ahead.alone and bag.spec.paced else None,
         scores=snapshot.scores,
     )
 
@@ -90,14 +92,6 @@ def _charges(pilots: Iterable[Pilot], ledger: Statements, now: float) -> int:
         if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
             total += reserved.charge(now - pilot.started)
     return total
-
-
-def _aims(snapshot: Snapshot, bag: BagFacts) -> KnownAims:
-    return KnownAims(
-        preset=preset_of(bag.spec.prefer),
-        deadline=bag.spec.deadline,
-        pace=snapshot.memory.paces.get(bag.id),
-    )
 
 
 def _guess(bag: BagFacts, sites: Sequence[KnownSite]) -> tuple[float, float]:

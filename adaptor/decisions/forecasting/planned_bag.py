@@ -75,7 +75,10 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     for name in snapshots:
         decision = decide(_with_bag(snapshots[name], new, broker, made))
         made[name] = tuple(submit for submit in decision.submits if not submit.node)
-        requests += [_request(name, submit) for submit in made[name]]
+        requests += [
+            PlannedRequest(name, new.request.p, new.request.tr, new.predicted_start, new.reason)
+            for new in (submit.crafted for submit in made[name])
+        ]
         why = [action.reason for action in decision.actions if isinstance(action, Withhold)]
         if not made[name]:
             withheld[name] = why[0] if why else "the tasks are planned elsewhere"
@@ -190,10 +193,3 @@ def _together(snapshot: Snapshot, broker: Broker) -> tuple[tuple[Demand, ...], t
         found[more.shape] = more, paying
     demands, payers_of = zip(*found.values(), strict=True) if found else ((), ())
     return tuple(demands), tuple(payers_of)
-
-
-def _request(site: str, submit: SubmitRequest) -> PlannedRequest:
-    crafted = submit.crafted
-    return PlannedRequest(
-        site, crafted.request.p, crafted.request.tr, crafted.predicted_start, crafted.reason
-    )

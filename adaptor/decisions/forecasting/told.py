@@ -43,27 +43,27 @@ def bags_ahead(
         for bag in state.bags.values()
         if not bag.ended
         and (_is_due(bag, made.get(bag.id), now) or _has_a_cost_now(state, bag, made[bag.id]))
-        and (kept is None or (bag.id in state.alone and _is_needed(bag, kept)))
+        and (
+            kept is None
+            or (
+                bag.id in state.alone
+                and (bag.spec.deadline is not None or (bag.id not in kept and _tells_cost(bag)))
+            )
+        )
     ]
     due.sort(key=lambda bag: made[bag.id].at if bag.id in made else -math.inf)
     return tuple(_ahead(state, bag) for bag in due[:MOST])
 
 
-def _is_needed(bag: Bag, kept: Set[int]) -> bool:
-    unkept = bag.id not in kept and worth_telling(bag.count(TaskState.DONE), bag.total)
-    return bag.spec.deadline is not None or unkept
+def _tells_cost(bag: Bag) -> bool:
+    """Whether enough tasks have finished to name the cost."""
+    return worth_telling(bag.count(TaskState.DONE), bag.total)
 
 
 def _has_a_cost_now(state: SchedulingState, bag: Bag, made: MadeForecast) -> bool:
     """Whether enough tasks have finished since to name the cost: that forecast is the one that is judged."""
-    if (
-        bag.id not in state.alone
-        or made.forecast.cost is not None
-        or bag.open
-        or bag.count(TaskState.BLOCKED)
-    ):
-        return False
-    return worth_telling(bag.count(TaskState.DONE), bag.total)
+    unnamed = bag.id in state.alone and made.forecast.cost is None
+    return unnamed and not bag.open and not bag.count(TaskState.BLOCKED) and _tells_cost(bag)
 
 
 def _is_due(bag: Bag, made: MadeForecast | None, now: float) -> bool:

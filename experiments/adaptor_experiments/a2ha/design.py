@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -91,7 +90,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schemes() -> list[Scheme]:
-    return [*_grid_2011(), *_grid_2008(), *presets(), *_lists(), *_long()]
+    kinds = tuple(msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL))
+    grids = _grid("grid-2011", (IMAGE, NORMAL, TESTING, DEMO), 2011) + _grid("grid-2008", kinds, 2008)
+    return [*grids, *presets(), *_lists(), *_long()]
 
 
 def presets() -> list[Scheme]:
@@ -99,11 +100,13 @@ def presets() -> list[Scheme]:
 
     Those that users prefer are asked as the daemon asks, and those of the paper both ways.
     """
-    published = (CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008, FRUGAL)
-    daemon = (CONSERVATIVE, AGGRESSIVE, *PREFERENCES.values())
+    asked: dict[Bought, tuple[Preset, ...]] = {
+        "as published": (CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008, FRUGAL),
+        "daemon": (CONSERVATIVE, AGGRESSIVE, *PREFERENCES.values()),
+    }
     found = []
     for kind in (IMAGE, NORMAL, TESTING, DEMO):
-        for bought, each in [*_each("as published", published), *_each("daemon", daemon)]:
+        for bought, each in ((bought, each) for bought, some in asked.items() for each in some):
             terms = WHOLE_HOUR if by_2008(each) and kind is not DEMO else kind.terms
             found.append(Scheme(experiment="presets", bag=kind.key, preset=each, terms=terms, bought=bought))
     return found
@@ -116,19 +119,6 @@ def _lists() -> list[Scheme]:
         Scheme(experiment="lists", bag=kind.key, preset=preset, terms=kind.terms)
         for kind, preset in itertools.product(kinds, (CONSERVATIVE, AGGRESSIVE, FRUGAL))
     ]
-
-
-def _each(bought: Bought, presets: Iterable[Preset]) -> list[tuple[Bought, Preset]]:
-    return [(bought, each) for each in presets]
-
-
-def _grid_2011() -> list[Scheme]:
-    return _grid("grid-2011", (IMAGE, NORMAL, TESTING, DEMO), 2011)
-
-
-def _grid_2008() -> list[Scheme]:
-    kinds = tuple(msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL))
-    return _grid("grid-2008", kinds, 2008)
 
 
 def _grid(experiment: str, kinds: tuple[Kind, ...], published: Literal[2008, 2011]) -> list[Scheme]:

@@ -14,10 +14,7 @@ from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.tables import Runs, texts
 
 _HOUR = 3600.0
-_CONCLUDED = {
-    "as published": ("conservative", "aggressive", "frugal"),
-    "daemon": ("balanced", "frugal"),
-}
+_CONCLUDED = {"as published": ("conservative", "aggressive", "frugal"), "daemon": ("balanced", "frugal")}
 
 
 def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
@@ -41,9 +38,17 @@ def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhi
 def tables(rows: Runs[Row]) -> list[Exhibit]:
     page = texts("a2ha")
     presets = rows.where(experiment="presets").by("bag", "preset", "bought").values()
+    numbers = texts("a2ha").numbers
+    lines = []
+    for experiment in ("grid-2011", "grid-2008"):
+        for bag, runs in rows.where(experiment=experiment).by("bag").items():
+            number = numbers.get(f"{experiment} {bag}")
+            printed = [experiment[-4:], str(runs[0].optimal), number.paper if number else "-"]
+            ours = (f"{excess:+.0%}" for excess in excesses(rows, experiment, bag))
+            lines.append([KINDS[bag].title, *printed, *ours])
     return [
         page.exhibit("hosts", map(_hosts, presets)),
-        page.exhibit("ratios", _ratios(rows)),
+        page.exhibit("ratios", lines),
         page.exhibit("long", _long(rows)),
         page.exhibit("lists", _lists(rows)),
         page.exhibit("omitted"),
@@ -90,18 +95,6 @@ def _hosts(runs: Runs[Row]) -> list[str]:
         runs.spread("speedup").shown(),
         *(f"{runs.mean(figure):.1f}" for figure in [*ENDS.values()][1:]),
     ]
-
-
-def _ratios(rows: Runs[Row]) -> list[list[str]]:
-    numbers = texts("a2ha").numbers
-    lines = []
-    for experiment in ("grid-2011", "grid-2008"):
-        for bag, runs in rows.where(experiment=experiment).by("bag").items():
-            number = numbers.get(f"{experiment} {bag}")
-            printed = [experiment[-4:], str(runs[0].optimal), number.paper if number else "-"]
-            ours = (f"{excess:+.0%}" for excess in excesses(rows, experiment, bag))
-            lines.append([KINDS[bag].title, *printed, *ours])
-    return lines
 
 
 def _lists(rows: Runs[Row]) -> list[list[str]]:

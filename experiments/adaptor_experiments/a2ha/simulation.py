@@ -27,13 +27,9 @@ class PilotRules:
     def __init__(self) -> None:
         self.learner = RuntimeLearner(initial=0.0, factor=_FACTOR, longest=math.inf)
 
-    @property
-    def _knows(self) -> bool:
-        return self.learner.mean is not None or bool(self.learner.cut_tasks)
-
     def needed(self, queue: Sequence[int]) -> float:
         """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
-        if not self._knows:
+        if not self.learner.knows:
             return 0.0
         if len(queue) > len(self.learner.cut_tasks):
             return self.learner.estimate
@@ -43,18 +39,9 @@ class PilotRules:
         """Of the next task, from the end of the queue, that a host starts; None: it has time for none."""
         odd = len(self.learner.cut_tasks) + 1
         for place in range(-1, -min(len(queue), odd) - 1, -1):
-            if not self._knows or self.learner.estimate_of(queue[place]) <= time_left:
+            if not self.learner.knows or self.learner.estimate_of(queue[place]) <= time_left:
                 return place
         return None
-
-
-class Moment(msgspec.Struct, frozen=True):
-    """What the estimator knew and had bought after a task finished."""
-
-    at: float
-    finished: int
-    mean: float
-    hosts: int
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,12 +61,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of the interrupted tasks."""
     continued: int
     """Hosts that went on into another unit with a running task."""
-    moments: tuple[Moment, ...] = ()
+    bought: tuple[int, ...] = ()
+    """Hosts after each task that finished."""
 
     @property
     def figures(self) -> dict[str, Any]:
-        """All but the moments."""
-        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "moments"}
+        """All but `bought`."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "bought"}
 
 
 class _Host:
@@ -126,7 +114,8 @@ class CloudRun:
         self._groups: Counter[tuple[float, float]] = Counter()
         self._bought = self._units = self._cut = self._continued = 0
         self._wasted = 0.0
-        self._moments: list[Moment] = []
+        self._hosts: list[int] = []
+        """Bought so far, after each task that finished."""
         self.now = 0.0
         # A hint is corrected by the ratio; this is the one that leaves `initial` hosts.
         hint = None if initial is None else round(initial / preset.creation_ratio)
@@ -145,7 +134,7 @@ class CloudRun:
             cut=self._cut,
             wasted=self._wasted,
             continued=self._continued,
-            moments=tuple(self._moments),
+            bought=tuple(self._hosts),
         )
 
     def advance(self) -> None:
@@ -159,23 +148,19 @@ class CloudRun:
         elif kind == _END:
             self._unit_ends(host)
         elif host.turn == turn:
-            self._finished(host)
+            assert host.task is not None
+            ran = self.now - host.started
+            self.estimator.runtimes.finish(host.started, ran)
+            if self._pilots:
+                self._pilots.learner.finished(ran, host.task)
+            host.task = None
+            self._step()
+            self._hosts.append(self._bought)
+            self._next_task(host)
 
     def hosts(self) -> list[Hosts]:
         """Those that are paid now, in groups."""
         return [Hosts(count, ready, ends) for (ready, ends), count in self._groups.items()]
-
-    def _finished(self, host: _Host) -> None:
-        assert host.task is not None
-        ran = self.now - host.started
-        self.estimator.runtimes.finish(host.started, ran)
-        if self._pilots:
-            self._pilots.learner.finished(ran, host.task)
-        host.task = None
-        self._step()
-        known = self.estimator.runtimes
-        self._moments.append(Moment(self.now, known.finished, known.mean, self._bought))
-        self._next_task(host)
 
     def _step(self, *, periodic: bool = False) -> None:
         if self._pilots:
@@ -184,7 +169,9 @@ class CloudRun:
         self._buy(self.estimator.step(self.now, self.hosts(), periodic=periodic))
 
     def _next_task(self, host: _Host) -> None:
-        place = self._place(host)
+        place: int | None = None
+        if self._queue and self.now < host.ends:
+            place = self._pilots.place(self._queue, host.last_end - self.now) if self._pilots else -1
         if place is None:
             self._idle.append(host)
             return
@@ -193,39 +180,28 @@ class CloudRun:
         self.estimator.runtimes.start(self.now)
         self._at(self.now + self._runtimes[host.task], _FINISHED, host)
 
-    def _place(self, host: _Host) -> int | None:
-        """Of the task in the queue that a host starts next."""
-        if not self._queue or self.now >= host.ends:
-            return None
-        return self._pilots.place(self._queue, host.last_end - self.now) if self._pilots else -1
-
     def _unit_ends(self, host: _Host) -> None:
-        self._leave_group(host)
+        group = host.ready, host.ends
+        self._groups[group] -= 1
+        if not self._groups[group]:
+            del self._groups[group]
         if host.task is None:
             if host in self._idle:
                 self._idle.remove(host)
             return
         ran = self.now - host.started
-        if host.ends < host.last_end and goes_on(self._situation(), self._preset, ran):
-            self._continued += 1
-            self._pay(host)
-        else:
-            self._interrupt(host, ran)
-
-    def _situation(self) -> Situation:
-        return Situation(
+        situation = Situation(
             now=self.now,
             tasks=len(self._runtimes),
             runtimes=self.estimator.runtimes,
             hosts=self.hosts(),
             terms=self._terms,
         )
-
-    def _leave_group(self, host: _Host) -> None:
-        group = host.ready, host.ends
-        self._groups[group] -= 1
-        if not self._groups[group]:
-            del self._groups[group]
+        if host.ends < host.last_end and goes_on(situation, self._preset, ran):
+            self._continued += 1
+            self._pay(host)
+        else:
+            self._interrupt(host, ran)
 
     def _interrupt(self, host: _Host, ran: float) -> None:
         assert host.task is not None

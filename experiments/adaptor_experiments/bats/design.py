@@ -78,15 +78,10 @@ def bag(kind: Kind, settings: Settings, number: int) -> Floats:
     """Runtimes in seconds on a machine of speed 1."""
     draw = np.random.default_rng([settings.seed, number, zlib.crc32(kind.encode())])
     if kind == "normal":
-        return _normal(draw, settings.tasks, 15.0, 2.24)
+        return np.maximum(1.5, draw.normal(15.0, 2.24, settings.tasks)) * 60
     if kind == "levy":
         return _levy(draw, settings.tasks)
     return _multi_modal(draw, settings.tasks)
-
-
-def _normal(draw: np.random.Generator, tasks: int, mean: float, deviation: float) -> Floats:
-    """Minutes in, seconds out; at least a tenth of the mean."""
-    return np.maximum(0.1 * mean, draw.normal(mean, deviation, tasks)) * 60
 
 
 def _levy(draw: np.random.Generator, tasks: int) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -57,15 +57,14 @@ class LongEverywhere:
         return set(self._slower)
 
     def of(self, task: int, attempts: Attempts) -> RunningTask:
-        elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._sample.late(elapsed), task, attempts)
+        return self._taking(self._sample.late, task, attempts)
 
     def on_average(self, task: int, attempts: Attempts) -> RunningTask:
         """Not in a bad case: where an attempt is to be given up for another."""
-        elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._sample.whole(elapsed), task, attempts)
+        return self._taking(self._sample.whole, task, attempts)
 
-    def _taking(self, seconds: float, task: int, attempts: Attempts) -> RunningTask:
+    def _taking(self, known: Callable[[float], float], task: int, attempts: Attempts) -> RunningTask:
+        seconds = known(max(ran / self._slower[site] for site, ran in attempts))
         return RunningTask(
             task=task,
             left=min(seconds * self._slower[site] - ran for site, ran in attempts),
@@ -126,9 +125,21 @@ class TailPhase:
     def run(self) -> Result:
         self._decide()
         while self._attempts():
-            self._now = min(self._next_events())
+            self._now = min(
+                each.paid_until if each.task == IDLE else min(each.paid_until, each.end)
+                for each in self._fleet.machines
+            )
             self._finish()
-            self._end_units()
+            gone = []
+            for machine in self._fleet.machines:
+                if machine.paid_until > self._now:
+                    continue
+                if (machine.task == IDLE and not self._waiting) or self._is_unpaid_copy(machine):
+                    gone.append(machine)
+                else:
+                    self._fleet.renew(machine)
+            if gone:
+                self._fleet.leave(gone)
             self._decide()
         return Result(self._now, self._fleet.spent, self._replicas, self._won, self._migrations)
 
@@ -149,10 +160,6 @@ class TailPhase:
                 found.setdefault(machine.task, []).append(machine)
         return found
 
-    def _next_events(self) -> Iterator[float]:
-        for machine in self._fleet.machines:
-            yield machine.paid_until if machine.task == IDLE else min(machine.paid_until, machine.end)
-
     def _finish(self) -> None:
         """The first attempt that ends counts; the others of its task are stopped."""
         ended = [each for each in self._fleet.machines if each.task != IDLE and each.end <= self._now]
@@ -161,19 +168,6 @@ class TailPhase:
         for machine in self._fleet.machines if done else ():
             if machine.task in done:
                 machine.task = IDLE
-
-    def _end_units(self) -> None:
-        """No unit is paid for a replica or for nothing."""
-        gone = []
-        for machine in self._fleet.machines:
-            if machine.paid_until > self._now:
-                continue
-            if (machine.task == IDLE and not self._waiting) or self._is_unpaid_copy(machine):
-                gone.append(machine)
-            else:
-                self._fleet.renew(machine)
-        if gone:
-            self._fleet.leave(gone)
 
     def _is_unpaid_copy(self, machine: Machine) -> bool:
         """A machine has one slot, so that a copy shares it with nothing."""
@@ -221,7 +215,10 @@ class TailPhase:
             return
         attempts = self._attempts()
         if self._way == "random":
-            pairs = self._at_random(attempts, idle)
+            # Of tasks that run once.
+            single = [task for task, machines in attempts.items() if len(machines) == 1]
+            self._draw.shuffle(single)
+            pairs = list(zip(single, idle, strict=False))
         else:
             running = {task: self._ran(each) for task, each in attempts.items()}
             places = dict(enumerate(idle))
@@ -231,14 +228,6 @@ class TailPhase:
         for task, machine in pairs:
             self._start(machine, task, replica=True)
             self._replicas += 1
-
-    def _at_random(
-        self, attempts: dict[int, list[Machine]], idle: Sequence[Machine]
-    ) -> list[tuple[int, Machine]]:
-        """Of tasks that run once."""
-        single = [task for task, machines in attempts.items() if len(machines) == 1]
-        self._draw.shuffle(single)
-        return list(zip(single, idle, strict=False))
 
     def _place(self, machine: Machine, number: int = 0) -> IdleProcessor:
         return IdleProcessor(number, SITES[machine.site].name, machine.paid_until - self._now)

@@ -132,10 +132,11 @@ def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhi
     runs = Runs(found)
     exhibits.write_runs(runs, folder / "runs.csv")
     judged = findings(runs)
+    over = runs.where(over=True, asked=False, replanning="daemon")
     report = texts("bats").report(
         (
             *(_gains(runs, budget) for budget in BUDGETS),
-            _costs(runs),
+            texts("bats").say("costs", **{way: len(over.where(way=way)) for way in ("daemon", "none")}),
             *(f"“{sentence}”: {verdict}." for sentence, *_, verdict in judged.rows),
         ),
         [_figure(runs, budget, folder / "figures") for budget in BUDGETS],
@@ -233,11 +234,6 @@ def _gains(runs: Runs[Run], budget: BudgetName) -> str:
 
     ways: tuple[Way, ...] = ("daemon", "stochastic", "perfect")
     return texts("bats").say("gains", budget=budget.capitalize(), **{way: gain(way) for way in ways})
-
-
-def _costs(runs: Runs[Run]) -> str:
-    over = runs.where(over=True, asked=False, replanning="daemon")
-    return texts("bats").say("costs", **{way: len(over.where(way=way)) for way in ("daemon", "none")})
 
 
 def _figure(runs: Runs[Run], budget: BudgetName, folder: Path) -> Drawing:

@@ -6,6 +6,7 @@ whole hours, the sampled tasks are done, and the time that is paid when the menu
 
 from __future__ import annotations
 
+import copy
 import heapq
 import math
 import random
@@ -15,7 +16,7 @@ import msgspec
 
 from adaptor.budget.provisioning.quoting import compact_samples, learn, sample_size
 from adaptor.runtimes.task_time import TaskTime
-from adaptor_experiments.bats.design import SAMPLERS, SITES, UNIT, Site
+from adaptor_experiments.bats.design import SAMPLERS, SITES, UNIT
 
 IDLE = -1
 
@@ -34,12 +35,6 @@ class Machine:
         """When its task really ends."""
         self.replica = False
 
-    def copy(self) -> Machine:
-        twin = Machine(self.site, 0.0)
-        twin.paid_until, twin.task, twin.replica = self.paid_until, self.task, self.replica
-        twin.started, twin.end = self.started, self.end
-        return twin
-
     def start(self, task: int, runtime: float, now: float, replica: bool = False) -> None:
         self.task, self.started, self.end, self.replica = task, now, now + runtime, replica
 
@@ -47,27 +42,25 @@ class Machine:
 class Fleet:
     """The machines that are held, and what was charged for them."""
 
-    def __init__(self, sites: Sequence[Site]) -> None:
-        self.sites = sites
+    def __init__(self) -> None:
         self.machines: list[Machine] = []
         self.spent = 0.0
 
     def buy(self, site: int, number: int, now: float) -> None:
         self.machines.extend(Machine(site, now) for _ in range(number))
-        self.spent += number * self.sites[site].price
+        self.spent += number * SITES[site].price
 
     def renew(self, machine: Machine) -> None:
         machine.paid_until += UNIT
-        self.spent += self.sites[machine.site].price
+        self.spent += SITES[machine.site].price
 
     def leave(self, gone: Iterable[Machine]) -> None:
         away = {id(machine) for machine in gone}
         self.machines = [machine for machine in self.machines if id(machine) not in away]
 
     def copy(self) -> Fleet:
-        twin = Fleet(self.sites)
-        twin.machines = [machine.copy() for machine in self.machines]
-        twin.spent = self.spent
+        twin = Fleet()
+        twin.machines, twin.spent = [copy.copy(machine) for machine in self.machines], self.spent
         return twin
 
 
@@ -112,7 +105,7 @@ def _ends(runtimes: Sequence[float]) -> list[float]:
 
 def _fleet(ends: Sequence[Sequence[float]]) -> Fleet:
     """Those that are idle at the end of an hour leave; the others are there when the last sample ends."""
-    fleet = Fleet(SITES)
+    fleet = Fleet()
     shown = max(end for of_site in ends for end in of_site)
     for site, of_site in enumerate(ends):
         for end in of_site:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
 from collections.abc import Sequence
 
@@ -14,7 +13,7 @@ from adaptor.runtimes.sample import RuntimeSample
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
-from adaptor_experiments.bats.sampling import IDLE, Fleet, Machine, Sampled
+from adaptor_experiments.bats.sampling import IDLE, Fleet, Sampled
 
 SAMPLE = 30
 SLIDES = Tolerance(name="slides", time=0.05, budget=0.0, gain=0.0)
@@ -59,10 +58,14 @@ class Throughput:
 
     def run(self) -> Ending:
         """Until no more than the threshold of tasks wait."""
-        now, check = 0.0, INTERVAL
+        now, check, fleet = 0.0, INTERVAL, self._fleet
         self._buy(now)
         while len(self._waiting) > THRESHOLD:
-            now = min(check, self._next_event())
+            ends = (
+                each.paid_until if each.task == IDLE else min(each.paid_until, each.end)
+                for each in fleet.machines
+            )
+            now = min([check, *ends])
             self._finish(now)
             self._end_units(now)
             if now >= check:
@@ -79,36 +82,23 @@ class Throughput:
             self._asked,
         )
 
-    def _next_event(self) -> float:
-        return min(
-            (min(each.paid_until, each.end if each.task != IDLE else math.inf) for each in self._machines),
-            default=math.inf,
-        )
-
-    @property
-    def _machines(self) -> list[Machine]:
-        return self._fleet.machines
-
     def _finish(self, now: float) -> None:
-        for machine in self._machines:
+        for machine in self._fleet.machines:
             if machine.task != IDLE and machine.end <= now:
-                runtime = machine.end - machine.started
+                runtime, site = machine.end - machine.started, SITES[machine.site].name
+                to_first = self._known[SITES[0].name].mean / self._known[site].mean
                 self._seen[machine.site].add(runtime)
-                self._experience.add(machine.task, runtime * self._ratio(machine.site))
-                self._experiences[SITES[machine.site].name].add(machine.task, runtime)
+                self._experience.add(machine.task, runtime * to_first)
+                self._experiences[site].add(machine.task, runtime)
                 machine.task = IDLE
-
-    def _ratio(self, site: int) -> float:
-        """From seconds of a site to seconds of the first."""
-        return self._known[SITES[0].name].mean / self._known[SITES[site].name].mean
 
     def _end_units(self, now: float) -> None:
         """Machines whose time is over are paid for again as far as they are wanted; the others leave."""
-        if all(machine.paid_until > now for machine in self._machines):
+        if all(machine.paid_until > now for machine in self._fleet.machines):
             return
-        kept = Counter(machine.site for machine in self._machines if machine.paid_until > now)
+        kept = Counter(machine.site for machine in self._fleet.machines if machine.paid_until > now)
         gone = []
-        for machine in self._machines:
+        for machine in self._fleet.machines:
             if machine.paid_until > now:
                 continue
             if kept[machine.site] < self._wanted[machine.site]:
@@ -120,8 +110,8 @@ class Throughput:
         self._fleet.leave(gone)
 
     def _fill(self, now: float) -> None:
-        idle = [machine for machine in self._machines if machine.task == IDLE]
-        have = Counter(machine.site for machine in self._machines) if idle else Counter[int]()
+        idle = [machine for machine in self._fleet.machines if machine.task == IDLE]
+        have = Counter(machine.site for machine in self._fleet.machines) if idle else Counter[int]()
         for machine in idle:
             if not self._waiting:
                 return
@@ -134,8 +124,12 @@ class Throughput:
     def _check(self, now: float) -> None:
         """Re-evaluate where a violation is expected."""
         offers = self._offers(now)
+        running = [machine for machine in self._fleet.machines if machine.task != IDLE]
+        parts = sum(
+            max(0.0, 1 - (now - machine.started) / offers[machine.site].task.mean) for machine in running
+        )
         left = Left(
-            tasks=self._tasks_left(now, offers),
+            tasks=len(self._waiting) + parts,
             seconds=self._planned_end - now,
             budget=self._budget - self._fleet.spent,
         )
@@ -150,7 +144,7 @@ class Throughput:
             self._buy(now)
 
     def _buy(self, now: float) -> None:
-        have = Counter(machine.site for machine in self._machines)
+        have = Counter(machine.site for machine in self._fleet.machines)
         for site, wanted in enumerate(self._wanted):
             self._fleet.buy(site, max(0, wanted - have[site]), now)
         self._fill(now)
@@ -163,7 +157,7 @@ class Throughput:
 
     def _offers(self, now: float) -> list[SiteOffer]:
         """The sites with the machines that we hold, in groups that are paid equally long."""
-        groups = Counter((machine.site, machine.paid_until) for machine in self._machines)
+        groups = Counter((machine.site, machine.paid_until) for machine in self._fleet.machines)
         estimates = self._estimates()
         return [
             msgspec.structs.replace(
@@ -174,10 +168,3 @@ class Throughput:
             )
             for site, each in enumerate(SITES)
         ]
-
-    def _tasks_left(self, now: float, offers: list[SiteOffer]) -> float:
-        running = [machine for machine in self._machines if machine.task != IDLE]
-        parts = sum(
-            max(0.0, 1 - (now - machine.started) / offers[machine.site].task.mean) for machine in running
-        )
-        return len(self._waiting) + parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,14 +95,18 @@ def _show(found: list[WhatIf], loaded: BagCluster, as_json: bool) -> None:
         told = [_figures(each, loaded) | {"requests": each.result.requests} for each in found]
         print_figures(told)
         return
-    from adaptor.cli.printing import layout
-
     titles = [*_TITLES, *([_HOLES] if loaded.nodes else [])]
     columns = [titles, *([*_texts(each), *_holes(each, loaded)] for each in found)]
-    for line in layout(["", *(_name(each, loaded) for each in found)], list(zip(*columns, strict=True))):
-        click.echo(line)
+    _print_columns(["", *(_name(each, loaded) for each in found)], columns)
     if loaded.left_out:
         click.echo(f"{counted(loaded.left_out, 'job')} of the trace left out: the nodes never hold them")
+
+
+def _print_columns(headings: Sequence[str], columns: Sequence[Sequence[str]]) -> None:
+    from adaptor.cli.printing import layout
+
+    for line in layout(headings, list(zip(*columns, strict=True))):
+        click.echo(line)
 
 
 def _name(found: WhatIf, loaded: BagCluster) -> str:
@@ -182,13 +187,9 @@ def _show_holes(found: list[HolesFound], as_json: bool) -> None:
         figures = [msgspec.structs.asdict(each) for each in found]
         print_figures([{"profile": PROFILES[each.pop("sees_nodes")], **each} for each in figures])
         return
-    from adaptor.cli.printing import layout
-
     titles = ("mean turnaround", "requests", "for a slot that is free now", "  started within two cycles")
     columns = [titles, *(_hole_texts(each) for each in found)]
-    names = ["the planner sees", *(PROFILES[each.sees_nodes] for each in found)]
-    for line in layout(names, list(zip(*columns, strict=True))):
-        click.echo(line)
+    _print_columns(["the planner sees", *(PROFILES[each.sees_nodes] for each in found)], columns)
 
 
 def _hole_texts(found: HolesFound) -> tuple[str, ...]:

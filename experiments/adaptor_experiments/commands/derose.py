@@ -37,10 +37,7 @@ from adaptor_experiments.commands.running import (
     help="Only these, repeatable: sdsc-sp2, sdsc-blue, ctc-sp2-512, ctc-sp2-338, or a trace (SWF).",
 )
 @click.option(
-    "--processors",
-    type=PROCESSORS,
-    metavar="N",
-    help="Of the machine of a FILE; else as its header says.",
+    "--processors", type=PROCESSORS, metavar="N", help="Of the machine of a FILE; else as its header says."
 )
 @list_option("--heuristic", "heuristics", tuple(HEURISTICS), "What is compared, else static and adaptive")
 @click.option(
@@ -81,9 +78,7 @@ from adaptor_experiments.commands.running import (
 )
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
-    "--quick",
-    is_flag=True,
-    help="A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.",
+    "--quick", is_flag=True, help="A part: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2."
 )
 @seed_option
 @processes_option

@@ -126,10 +126,7 @@ PROCESSORS = click.IntRange(1, MOST_PROCESSORS)
 """As in `adaptor_simulation.traces.swf`, which is not imported for the sake of help alone."""
 
 processors_option = click.option(
-    "--processors",
-    type=PROCESSORS,
-    metavar="N",
-    help="Of the machine; else as the header says.",
+    "--processors", type=PROCESSORS, metavar="N", help="Of the machine; else as the header says."
 )
 lenient_option = click.option("--lenient", is_flag=True, help="Skip damaged lines and count them.")
 scheduler_option = click.option(

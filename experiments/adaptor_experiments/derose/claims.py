@@ -196,12 +196,7 @@ CLAIMS: dict[str, Claim] = {
     "K": Claim(_one_over_other(CTC, SP2), _sooner),
     "L": Claim(_of_cells(CTC, figure=_first_request), _sooner, "each"),
     "M": Claim(_one_over_other(SP2, CTC, _few_long), _later),
-    "N": Claim(
-        _mean_when_loaded,
-        _as_loaded,
-        "each",
-        whole=True,
-    ),
+    "N": Claim(_mean_when_loaded, _as_loaded, "each", whole=True),
     "O": Claim(
         _of_cells(SP2, BLUE, CTC, figure=lambda _, cell: _exactly(relative_error(cell.over["static"]))),
         lambda found: less(found, _ERROR),

@@ -92,7 +92,11 @@ def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) 
     drawn, plots = grid(len(panels), sharey=True)
     for axes, (panel, chosen) in zip(plots, panels, strict=True):
         _draw_lines(axes, chosen)
-        _label(axes, panel.title)
+        ratio_scale(axes)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_title(panel.title, fontsize="medium")
+        axes.set_xlabel("max_pending_requests")
+        axes.locator_params(axis="x", integer=True)
     for axes in plots[::2]:
         axes.set_ylabel("speedup: static / adaptive")
     handles = _legend([cell for _, chosen in panels for cell in chosen])
@@ -120,14 +124,6 @@ def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
             linewidth=1.1,
             elinewidth=0.6,
         )
-
-
-def _label(axes: Axes, title: str) -> None:
-    ratio_scale(axes)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, fontsize="medium")
-    axes.set_xlabel("max_pending_requests")
-    axes.locator_params(axis="x", integer=True)
 
 
 def _legend(cells: Sequence[Cell]) -> list[Line2D]:

@@ -26,10 +26,7 @@ def compared_tables(comparisons: Sequence[Comparison]) -> list[Exhibit]:
     """The goals, where a heuristic is there that they are for; a table for each trace."""
     names = list(comparisons[0].profiles)
     judged = [_goals(comparisons, name) for name in names if name not in REFERENCES]
-    return [
-        *(exhibit for exhibit in judged if exhibit.rows),
-        *map(_of_trace, comparisons),
-    ]
+    return [*(exhibit for exhibit in judged if exhibit.rows), *map(_of_trace, comparisons)]
 
 
 def _goals(comparisons: Sequence[Comparison], heuristic: str) -> Exhibit:

@@ -168,7 +168,11 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], title: str, pat
     grid = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
     plots: list[Axes] = grid[:, 0].tolist()
     for each, chart, strip in zip(found, plots[::2], plots[1::2], strict=True):
-        _draw_chart(chart, bars(jobs, processors, each, window), begin, second)
+        # Of a pilot the lower part, as large as the share that is used, has another colour than the rest.
+        local, ours = bars(jobs, processors, each, window)
+        _draw_boxes(chart, ((bar, 0.0, 1.0) for bar in local), begin, second, _LOCAL, "local jobs")
+        _draw_boxes(chart, ((bar, 0.0, bar.used) for bar in ours), begin, second, USED, "pilots: used")
+        _draw_boxes(chart, ((bar, bar.used, 1.0) for bar in ours), begin, second, WASTED, "pilots: wasted")
         chart.set(title=_told(each), ylabel="processors", ylim=(0, processors))
         draw_requests(strip, each.result.requests, begin, second)
         for axes in (chart, strip):
@@ -229,14 +233,6 @@ def _told(found: WhatIf) -> str:
         f" {len(result.requests) - run} withdrawn; processor-hours used {result.work / 3600:,.1f},"
         f" wasted {result.wasted / 3600:,.1f} ({result.wasted / max(1, result.held):.0%})"
     )
-
-
-def _draw_chart(axes: Axes, dealt: tuple[list[Bar], list[Bar]], begin: int, second: int) -> None:
-    """Of a pilot the lower part, as large as the share that is used, has another colour than the rest."""
-    local, ours = dealt
-    _draw_boxes(axes, ((bar, 0.0, 1.0) for bar in local), begin, second, _LOCAL, "local jobs")
-    _draw_boxes(axes, ((bar, 0.0, bar.used) for bar in ours), begin, second, USED, "pilots: used")
-    _draw_boxes(axes, ((bar, bar.used, 1.0) for bar in ours), begin, second, WASTED, "pilots: wasted")
 
 
 def _draw_boxes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,8 @@ from adaptor_experiments.forecasts import paid_bags, queue_bags
 from adaptor_experiments.forecasts.row import Row
 from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
 from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
-from adaptor_experiments.resumable import in_processes
+from adaptor_experiments.resumable import gathered
 
-_AT_ONCE = 10
-"""Orders that a process runs before it hands them in."""
 _GIVEN_UP = 4 * 86400
 """Seconds after which a bag on a queue is left out."""
 _NONE = Estimate(math.nan, math.nan, math.nan)
@@ -35,20 +34,8 @@ class OnQueue(msgspec.Struct, frozen=True, eq=False):
     seed: int
 
 
-class Paid(msgspec.Struct, frozen=True):
-    """Orders of a bag that pays."""
-
-    bag: str
-    settings: paid_bags.Settings
-    orders: range
-
-
 def on_queues(
-    traces: Sequence[Path],
-    bags: int,
-    seed: int,
-    processes: int,
-    done: Callable[[int], None],
+    traces: Sequence[Path], bags: int, seed: int, processes: int, done: Callable[[int], None]
 ) -> list[Row]:
     """All forecasts on the queues of traces, in their order and that of the bags.
 
@@ -66,15 +53,8 @@ def on_queues(
             OnQueue(trace.name.split(".")[0], processors, queue, number, seed)
             for number, queue in enumerate(queues, 1000 * place)
         ]
-        for some in in_processes(run_on_queue, pieces, processes):
-            rows += some
-            done(1)
+        rows += gathered(run_on_queue, pieces, processes, lambda _: done(1))
     return rows
-
-
-def limits_for(processors: int) -> Limits:
-    """A quarter of the machine for each of four requests, four hours at most."""
-    return Limits(max_pending_requests=4, max_proc=max(1, processors // 4), max_tr=4 * 3600)
 
 
 def run_on_queue(piece: OnQueue) -> list[Row]:
@@ -83,7 +63,7 @@ def run_on_queue(piece: OnQueue) -> list[Row]:
     site = CheckedSite(
         tariff=Tariff(price_explicit=1.0, price_donated=1.0),
         processors=piece.processors,
-        limits=limits_for(piece.processors),
+        limits=Limits(max_pending_requests=4, max_proc=max(1, piece.processors // 4), max_tr=4 * 3600),
         time_resolution=60,
         initial_tr=3600.0,
         poll=60.0,
@@ -105,24 +85,13 @@ def paid_for(settings: paid_bags.Settings, processes: int, done: Callable[[int],
     Raises:
         ReplayError: the measured runtimes cannot be read.
     """
-    pieces = [
-        Paid(bag, settings, range(first, min(first + _AT_ONCE, settings.orders)))
-        for bag in settings.bags
-        for first in range(0, settings.orders, _AT_ONCE)
-    ]
-    rows: list[Row] = []
-    for piece, some in zip(pieces, in_processes(run_paid, pieces, processes), strict=True):
-        rows += some
-        done(len(piece.orders))
-    return rows
+    pieces = [(bag, order) for bag in settings.bags for order in range(settings.orders)]
+    return gathered(partial(run_order, settings), pieces, processes, lambda _: done(1))
 
 
-def run_paid(piece: Paid) -> list[Row]:
-    return [row for order in piece.orders for row in run_order(piece.bag, piece.settings, order)]
-
-
-def run_order(key: str, settings: paid_bags.Settings, order: int) -> list[Row]:
+def run_order(settings: paid_bags.Settings, piece: tuple[str, int]) -> list[Row]:
     """The forecasts of one bag that pays."""
+    key, order = piece
     runtimes, way = paid_bags.bag_of(key, settings, order), paid_bags.way_of(order)
     moments = paid_bags.moments(len(runtimes))
     run = submitted(runtimes, way.site, prefer=way.prefer, number=order + 1, order=paid_bags.BAG[key].order)

@@ -12,7 +12,7 @@ import numpy as np
 from adaptor.forecast.record import wilson
 from adaptor_experiments.bootstrap import Interval, share_interval
 from adaptor_experiments.forecasts.paid_bags import BAG
-from adaptor_experiments.forecasts.row import Row, What, median
+from adaptor_experiments.forecasts.row import WHATS, Row, What, median
 from adaptor_experiments.tables import Runs
 
 LEAST = 0.85
@@ -41,17 +41,13 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
     """Of some forecasts; `together`: the number that is looked at together."""
     widths = [row.width(what) for row in rows]
+    # Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes.
+    orders = Runs(rows).by("where", "bag", "number").values()
     return Coverage(
-        share=share_interval(_by_order(rows, what), _ERROR / together),
+        share=share_interval([[row.holds(what) for row in order] for order in orders], _ERROR / together),
         width=float(np.nanmedian(widths)),
         wide=float(np.nanquantile(widths, 0.9)),
     )
-
-
-def _by_order(rows: Sequence[Row], what: What) -> list[list[bool]]:
-    """Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes."""
-    orders = Runs(rows).by("where", "bag", "number").values()
-    return [[row.holds(what) for row in order] for order in orders]
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +78,6 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 def promises(rows: Sequence[Row]) -> list[Promise]:
     """That the intervals hold for each kind of bag of which they claim it, over all ways and moments."""
     bags = {key: some for key, some in Runs(rows).by("bag").items() if BAG[key].promised}
-    whats: tuple[What, ...] = ("cost", "end")
     return [
         Promise(
             what=what,
@@ -90,7 +85,7 @@ def promises(rows: Sequence[Row]) -> list[Promise]:
             together=coverage([row for row in rows if row.bag in bags], what),
             by_bag={key: coverage(some, what, 2 * len(bags)) for key, some in bags.items()},
         )
-        for what in whats
+        for what in WHATS
         if bags
     ]
 

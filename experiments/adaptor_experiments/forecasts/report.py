@@ -12,17 +12,11 @@ from adaptor_experiments.figures.canvas import Drawing, save
 from adaptor_experiments.figures.exhibits import Exhibit
 from adaptor_experiments.forecasts.coverage import LEAST, Promise, coverage, promises
 from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings
-from adaptor_experiments.forecasts.row import Row, What
+from adaptor_experiments.forecasts.row import WHATS, Row
 from adaptor_experiments.tables import Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_HEADINGS = (
-    "bag",
-    "bought for, unit",
-    *(f"{what}, {when}" for when in MOMENTS for what in ("cost", "end")),
-)
 
 
 def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
@@ -59,23 +53,20 @@ def tables(runs: Runs[Row]) -> list[Exhibit]:
     return [_by_bag(runs), _by_way(runs, "coverage"), _by_way(runs, "width")]
 
 
-_WHATS: tuple[What, ...] = ("cost", "end")
-
-
 def _by_bag(runs: Runs[Row]) -> Exhibit:
     """A line for each kind of bag: how often the intervals hold, and how wide they are."""
     bags = runs.by("bag")
     lines = []
     for key, some in bags.items():
         line = [BAG[key].title]
-        for what in _WHATS:
+        for what in WHATS:
             each = coverage(some, what, 2 * len(bags))
             line += [str(each), f"{each.width:.0%}", f"{each.wide:.0%}"]
         lines.append(line)
     return Exhibit(
         name="bags",
         title="How often the 90 % interval holds, and how wide it is",
-        headings=("bag", *(each for what in _WHATS for each in (what, "median width", "nine in ten below"))),
+        headings=("bag", *(each for what in WHATS for each in (what, "median width", "nine in ten below"))),
         rows=lines,
         remarks=(
             f"The promise: {LEAST:.0%} at least of the intervals hold for each kind of bag, but for a sorted"
@@ -95,7 +86,8 @@ def _by_way(runs: Runs[Row], name: str) -> Exhibit:
     for key, of_bag in runs.by("bag").items():
         for way in WAYS:
             some = of_bag.where(where=way.title)
-            shown = _shares(some, name == "width") if some else []
+            made = [coverage(some.where(moment=when), what) for when in MOMENTS if some for what in WHATS]
+            shown = (f"{each.width if name == 'width' else each.share.value:.0%}" for each in made)
             lines.append([BAG[key].title, way.title, *shown])
     return Exhibit(
         name=name,
@@ -103,14 +95,9 @@ def _by_way(runs: Runs[Row], name: str) -> Exhibit:
             "coverage": "Forecasts whose 90 % interval holds, by finished tasks when they are made",
             "width": "Median width of the 90 % interval, by finished tasks when they are made",
         }[name],
-        headings=_HEADINGS,
+        headings=("bag", "bought for, unit", *(f"{what}, {when}" for when in MOMENTS for what in WHATS)),
         rows=lines,
     )
-
-
-def _shares(runs: Runs[Row], width: bool) -> list[str]:
-    made = [coverage(runs.where(moment=when), what) for when in MOMENTS for what in _WHATS]
-    return [f"{each.width if width else each.share.value:.0%}" for each in made]
 
 
 def _figure(runs: Runs[Row], path: Path) -> Drawing:
@@ -118,7 +105,7 @@ def _figure(runs: Runs[Row], path: Path) -> Drawing:
     places = range(len(bags))
 
     def draw(plots: Sequence[Axes]) -> None:
-        for axes, what in zip(plots, _WHATS, strict=True):
+        for axes, what in zip(plots, WHATS, strict=True):
             found = [coverage(some, what, 2 * len(bags)) for some in bags.values()]
             shares = [each.share for each in found]
             bars = list(zip(*(share.bars for share in shares), strict=True))
@@ -131,4 +118,4 @@ def _figure(runs: Runs[Row], path: Path) -> Drawing:
             axes.set_yticks(places, [BAG[key].title for key in bags])
         plots[0].invert_yaxis()
 
-    return save(path, "Forecasts whose 90 % interval holds (bars: 95 %)", len(_WHATS), draw, sharey=True)
+    return save(path, "Forecasts whose 90 % interval holds (bars: 95 %)", len(WHATS), draw, sharey=True)

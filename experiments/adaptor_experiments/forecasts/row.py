@@ -13,6 +13,7 @@ from adaptor.forecast.estimate import Estimate
 from adaptor_experiments.forecasts.replayed import Case
 
 What = Literal["cost", "end"]
+WHATS: tuple[What, ...] = ("cost", "end")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -159,7 +159,10 @@ class Submitted:
         bag, world, left, told = self.bag, self.world, sorted(moments), list[Told]()
         while not self._over() and world.now < longest:
             world.go_on(min(world.now + 60, longest) if not bag.ended else longest)
-            self._look()
+            now, seen = float(self.world.now), self._seen
+            seen.append((now, self.bag.count(TaskState.DONE) + self.bag.count(TaskState.FAILED)))
+            while len(seen) > 2 and seen[1][0] <= now - _WINDOW:
+                seen.popleft()
             while left and not bag.ended and bag.count(TaskState.DONE) >= left[0]:
                 left.pop(0)
                 told.append(self._told())
@@ -177,12 +180,6 @@ class Submitted:
             return False
         return self.bag.ended or bool(why_paused(self.driver.decided, self.bag.id, list(self.driver.sites)))
 
-    def _look(self) -> None:
-        now, seen = float(self.world.now), self._seen
-        seen.append((now, self.bag.count(TaskState.DONE) + self.bag.count(TaskState.FAILED)))
-        while len(seen) > 2 and seen[1][0] <= now - _WINDOW:
-            seen.popleft()
-
     def _told(self) -> Told:
         """By the very function that `adaptor status` shows the result of."""
         now, state = float(self.world.now), self.driver.broker.state
@@ -190,14 +187,6 @@ class Submitted:
         (first, before), (last, after) = self._seen[0], self._seen[-1]
         rate = (after - before) / (last - first) if last > first else 0.0
         left = self.bag.count(TaskState.WAITING) + self.bag.count(TaskState.LEASED)
-        return Told(
-            at=now,
-            forecast=forecast_of(self.driver.snapshot(self.site.name, now), ahead),
-            pace=now + left / rate if rate > 0 else math.nan,
-            planned=self._planned(),
-        )
-
-    def _planned(self) -> float:
         queue, own = self.site.queue_state(), self.driver.jobs_of(self.site.name)
         ends = [job.end for job in queue.running if job.id in own]
         ends += [
@@ -205,7 +194,12 @@ class Submitted:
             for job in queue.pending
             if job.id in own and job.planned_start is not None
         ]
-        return max(ends, default=math.nan)
+        return Told(
+            at=now,
+            forecast=forecast_of(self.driver.snapshot(self.site.name, now), ahead),
+            pace=now + left / rate if rate > 0 else math.nan,
+            planned=max(ends, default=math.nan),
+        )
 
 
 def _without_forecasts(snapshot: Snapshot) -> Decision:

@@ -24,7 +24,7 @@ def near_table(rows: Sequence[Start]) -> Iterator[tuple[str, ...]]:
         ways = {
             "drawn": ([row.value for row in some], [row.value + 1e-3 * row.high for row in some]),
             "planned": ([row.planned for row in some],) * 2,
-            "past waits": ([_or_nan(row.middle) for row in some],) * 2,
+            "past waits": ([math.nan if row.middle is None else row.middle for row in some],) * 2,
         }
         for name, (told, rank) in ways.items():
             errors = [abs(start - row.wait) for start, row in zip(told, some, strict=True)]
@@ -89,7 +89,3 @@ def _sites(rows: Sequence[Start]) -> Iterator[tuple[tuple[str, str], Sequence[St
 
 def _hours(seconds: Sequence[float]) -> str:
     return f"{np.median(seconds) / 3600:.1f} h"
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value

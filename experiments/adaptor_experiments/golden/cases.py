@@ -102,9 +102,7 @@ SCENES = {
     "nodes": (
         [
             _place("near", 16, _WIDE, machine=parse_machine("4x4"), chunk=3),
-            _place(
-                "far", 11, [(0, 6, 300, 200), (900, 3, 900, 800)], machine=parse_machine("1x3+2x4"), chunk=3
-            ),
+            _place("far", 11, _FEW, machine=parse_machine("1x3+2x4"), chunk=3),
         ],
         [_bag(20, 50, cpus=3), _bag(30, 30)],
     ),

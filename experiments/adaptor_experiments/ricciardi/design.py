@@ -149,10 +149,7 @@ class Runtimes:
         else:
             place = int(now / self._period)
         while len(self._drawn[site]) <= place:
-            self._extend(site)
+            resource = self._resources[site]
+            values = self._draws[site].normal(resource.seconds, resource.sigma, 1000)
+            self._drawn[site].extend(values[values >= LEAST * resource.seconds].tolist())
         return self._drawn[site][place]
-
-    def _extend(self, site: int) -> None:
-        resource = self._resources[site]
-        values = self._draws[site].normal(resource.seconds, resource.sigma, 1000)
-        self._drawn[site].extend(values[values >= LEAST * resource.seconds].tolist())

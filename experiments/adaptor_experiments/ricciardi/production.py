@@ -12,7 +12,7 @@ from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, CostSplit, split_tasks
+from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, split_tasks
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import learned_time
 from adaptor_experiments.ricciardi import equations as paper
@@ -73,7 +73,11 @@ class Production:
                 steps += 1
             self._start(wanted)
             if self._ends and (not self._waiting or self._ends[0][0] <= due):
-                self._end_next(controller)
+                end, _, site, start = heapq.heappop(self._ends)
+                self._now = end
+                self._busy[site] -= 1
+                self._paid += (end - start) * self._resources[site].cost
+                controller.finished(site, end - start)
             else:
                 self._now = due
         return Outcome(self._now, self._paid, steps)
@@ -86,13 +90,6 @@ class Production:
                 heapq.heappush(self._ends, (self._now + runtime, self._serial, site, self._now))
                 self._busy[site] += 1
                 self._waiting -= 1
-
-    def _end_next(self, controller: Controller) -> None:
-        end, _, site, start = heapq.heappop(self._ends)
-        self._now = end
-        self._busy[site] -= 1
-        self._paid += (end - start) * self._resources[site].cost
-        controller.finished(site, end - start)
 
     def _state(self) -> State:
         running = tuple(Running(site, start) for _, _, site, start in self._ends)
@@ -128,13 +125,9 @@ class PaperController:
             counts = counts or [each.processors for each in offers]
         else:
             counts = paper.for_cost(tasks, offers, self._target.credits - state.spent)
-            counts = counts or _only_cheapest(offers)
+            least = min(each.cost_per_task for each in offers)
+            counts = counts or [each.processors if each.cost_per_task == least else 0 for each in offers]
         return counts, state.now + self._delta
-
-
-def _only_cheapest(offers: Sequence[SiteOffer]) -> list[int]:
-    least = min(each.cost_per_task for each in offers)
-    return [each.processors if each.cost_per_task == least else 0 for each in offers]
 
 
 class DaemonController:
@@ -161,7 +154,11 @@ class DaemonController:
                 for each in state.running
             ),
         )
-        found = self._parted(progress, offers)
+        if self._goal == "time":
+            aim = Aim(deadline=self._target.seconds, prefer="cheap")
+        else:
+            aim = Aim(budget=self._target.credits, prefer="fast")
+        found = split_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
         return [found.slots(each.name) for each in offers], state.now + self._step(found.seconds)
 
     def _seen(self, site: int, state: State) -> SiteOffer:
@@ -170,13 +167,6 @@ class DaemonController:
         offer = self._offers[site]
         task = learned_time(offer.task, offer.processors, self._seen_at[site], elapsed)
         return msgspec.structs.replace(offer, task=task, held=held)
-
-    def _parted(self, progress: Progress, offers: Sequence[SiteOffer]) -> CostSplit:
-        if self._goal == "time":
-            aim = Aim(deadline=self._target.seconds, prefer="cheap")
-        else:
-            aim = Aim(budget=self._target.credits, prefer="fast")
-        return split_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
 
     def _step(self, _left: float) -> float:
         return INTERVAL

@@ -49,6 +49,11 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """Mean cost by adaptive, over that by mixed."""
 
     @property
+    def dearer(self) -> float:
+        """Mean cost by mixed, over that by transparent."""
+        return self.by["mixed"].cost.value / self.by["transparent"].cost.value
+
+    @property
     def level(self) -> str:
         """Of the load. The paper has no bounds; these put the traces as they are on both sides."""
         return "low" if self.offered < 0.6 else "medium" if self.offered < 0.8 else "heavy"

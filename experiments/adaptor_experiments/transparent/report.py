@@ -52,10 +52,7 @@ def _every(_: Cell) -> bool:
 
 
 _JUDGES: dict[str, tuple[Callable[[Cell], bool], Judge]] = {
-    "A": (
-        lambda cell: cell.mean == 100 and cell.tasks >= 10_000 and _not_heavy(cell),
-        above(1.0, _explicit),
-    ),
+    "A": (lambda cell: cell.mean == 100 and cell.tasks >= 10_000 and _not_heavy(cell), above(1.0, _explicit)),
     "B": (lambda cell: cell.mean == 1000 and _not_heavy(cell), above(0.5, _explicit)),
     "C": (_long_or_heavy, below(1.0, _explicit)),
     "D": (lambda cell: cell.mean <= 1000 and _not_heavy(cell), above(0.5, _explicit)),
@@ -210,7 +207,7 @@ def conclusion(cells: Sequence[Cell]) -> list[str]:
         page.say(
             "cost",
             adaptive=for_each(lambda some: _geometric([cell.cheaper.value for cell in some])),
-            transparent=for_each(lambda some: _geometric([_dearer(cell) for cell in some])),
+            transparent=for_each(lambda some: _geometric([cell.dearer for cell in some])),
             cells=count,
         ),
         _on_claims(cells),
@@ -219,11 +216,6 @@ def conclusion(cells: Sequence[Cell]) -> list[str]:
 
 def _geometric(values: Sequence[float]) -> str:
     return f"{np.exp(np.log(values).mean()):.2f}"
-
-
-def _dearer(cell: Cell) -> float:
-    """Mean cost by mixed, over that by transparent."""
-    return cell.by["mixed"].cost.value / cell.by["transparent"].cost.value
 
 
 def _lost(shares: Sequence[Share]) -> float:

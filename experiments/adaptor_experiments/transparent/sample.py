@@ -6,13 +6,7 @@ import msgspec
 
 from adaptor.decisions.seen_nodes import SeenNodes
 from adaptor_experiments.derose.sample import load
-from adaptor_experiments.transparent.design import (
-    STRATEGIES,
-    WATCHED,
-    Piece,
-    Strategy,
-    submission,
-)
+from adaptor_experiments.transparent.design import STRATEGIES, WATCHED, Piece, Strategy, submission
 from adaptor_simulation.cluster import Cluster, cluster_of_processors
 from adaptor_simulation.grid_job import GridResult
 from adaptor_simulation.grid_run import Watched, run_grid_job

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.futures.drawn_queue import drawn, planned
+from adaptor.crafting.availability import Schedule
+from adaptor.crafting.futures.drawn_queue import drawn_jobs, planned
 from adaptor.model import PendingJob, QueueState, RunningJob
 
 QUEUE = QueueState(
@@ -16,6 +18,17 @@ QUEUE = QueueState(
     running=(RunningJob("local", 4, 1100.0), RunningJob("never", 0, float("inf"))),
     pending=(PendingJob("own", 4, 600.0, planned_start=1100.0), PendingJob("next", 4, 1000.0)),
 )
+
+
+def drawn(
+    queue: QueueState,
+    shares: Sequence[float],
+    since: Mapping[str, float],
+    own: Collection[str],
+    draw: random.Random,
+    by_job: Mapping[str, Sequence[float]] = {},
+) -> Schedule:
+    return planned(drawn_jobs(queue, shares, since, own, draw, by_job, planned(queue).starts))
 
 
 def test_jobs_end_and_start_earlier_than_their_limits_say() -> None:

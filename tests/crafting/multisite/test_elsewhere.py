@@ -9,8 +9,7 @@ from hypothesis import given
 from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.completion.search import Search
 from adaptor.crafting.multisite.capacity import TargetShares
-from adaptor.crafting.multisite.division import by_demand, divide
-from adaptor.crafting.multisite.elsewhere import elsewhere
+from adaptor.crafting.multisite.division import by_demand, divide, elsewhere
 from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan

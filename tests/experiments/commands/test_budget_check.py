@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from adaptor_experiments import resumable
 from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.forecasts import campaign, coverage, paid_bags
 from tests.simulation.invoking_replay import call
@@ -31,11 +32,10 @@ def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, tmp_path, least
 
 def test_quick_is_a_few_orders(monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr(campaign, "in_processes", lambda run, pieces, _: asked.extend(pieces) or [])
-    with pytest.raises(ValueError, match="zip"):
+    monkeypatch.setattr(resumable, "in_processes", lambda run, pieces, _: asked.extend(pieces) or [])
+    with pytest.raises(IndexError):  # there is no row
         call(replay, "budget-check", "--quick", "--output", tmp_path / "out")
-    assert sum(len(piece.orders) for piece in asked) == 20 * len(paid_bags.BAG)
-    assert {piece.bag for piece in asked} == {*paid_bags.BAG}
+    assert asked == [(bag, order) for bag in paid_bags.BAG for order in range(20)]
 
 
 @pytest.mark.parametrize("wrong", ["", "sorted,unknown"])
@@ -48,4 +48,4 @@ def test_kinds_that_there_are_none_of(tmp_path, wrong):
 def test_two_processes_find_the_same_as_one():
     settings = paid_bags.Settings(seed=4, orders=2, bags=TWO)
     one, two = (campaign.paid_for(settings, processes, lambda count: None) for processes in (1, 2))
-    assert one == two
+    assert str(one) == str(two), "of which some figures are NaN"
