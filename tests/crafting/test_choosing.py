@@ -286,7 +286,10 @@ def test_limits_hold_in_each_partition_and_together(view: PlanningView) -> None:
 
 @given(shared())
 def test_requests_that_are_to_start_now_all_fit_on_the_nodes_at_once(view: PlanningView) -> None:
-    """What each gets of its partition in turn, as the scheduler would place it, is all that it asks for."""
+    """What each gets of its partition in turn, as the scheduler would place it, is all that it asks for.
+
+    Of later ones that is not known: a request of another partition may get a node that they were planned on.
+    """
     queue = view.queue
     assert queue is not None
     there = {node.name: node for each in queue.partitions.values() for node in each.nodes}
@@ -294,7 +297,7 @@ def test_requests_that_are_to_start_now_all_fit_on_the_nodes_at_once(view: Plann
     running = {job.id: job for each in queue.partitions.values() for job in each.running}
     pending: tuple[PendingJob, ...] = ()
     for number, each in enumerate(issued(view)):
-        if each.predicted_start is None:
+        if each.predicted_start != queue.now:
             continue
         members = frozenset(node.name for node in queue.partitions[each.partition].nodes)
         ask = Need(chunks=each.request.p, processors=1, nodes=members)
@@ -309,6 +312,24 @@ def test_requests_that_are_to_start_now_all_fit_on_the_nodes_at_once(view: Plann
         begin = each.predicted_start
         assert free.minimum(begin, begin + each.request.tr) >= each.request.p
         pending += (PendingJob(str(number), each.request.p, each.request.tr, begin, need=ask),)
+
+
+def test_a_later_request_leaves_what_comes_before_it_to_those_of_now() -> None:
+    """Nine processors from 30 minutes on take all of p, whose nodes the three of now, in q, share before."""
+    short = Limits(max_pending_requests=1, max_proc=2, max_tr=660)
+    long = Limits(max_pending_requests=2, max_proc=9, max_tr=2460)
+    on_a, on_b = on("a", 600.0), on("b", 1800.0)
+    view = site(
+        {
+            "p": (queue(on_a, nodes=nodes("a", "c"), processors=8), short),
+            "q": (queue(on_a, on_b, nodes=nodes("a", "b", "c"), processors=12), long),
+        },
+        tasks(40, 593.0),
+        most=3,
+        heuristic="completion",
+    )
+    asked = [(each.partition, each.request.p, each.predicted_start) for each in issued(view)]
+    assert asked == [("q", 3, 0.0), ("p", 1, 0.0), ("q", 9, 1800.0)]
 
 
 def _most_at_once(made: Sequence[CraftedRequest]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -186,11 +187,10 @@ class Search:
             held, planned = offer.member.length + home.rules.margin, self.now + offer.member.start
             start = profiles[offer.place].earliest_start(offer.processors, held, planned)
             if start - self.now <= offer.member.start + TINY:
+                profiles[offer.place].take(start, held, offer.processors)
                 for place, profile in zip(self.places, profiles, strict=True):
-                    if place.shares_with(home):  # which of the shared nodes it gets is not known
-                        there = min(offer.processors, profile.minimum(start, start + held))
-                        if there > 0:
-                            profile.take(start, held, there)
+                    if place is not home and place.shares_with(home):
+                        _take_shared(profile, start, start + held, offer.processors)
                 return offer, steps
             if start - self.now <= latest:
                 member = offer.member._replace(start=start - self.now)
@@ -255,3 +255,15 @@ def _bounded(place: Place, wanted: Wanted) -> Place:
     rules = rules_for(place.rules, msgspec.structs.replace(wanted.demand, most=None))
     allowed = place.allowed if place.name else wanted.allowed
     return msgspec.structs.replace(place, rules=rules, allowed=allowed)
+
+
+def _take_shared(profile: Profile, start: float, end: float, processors: int) -> None:
+    """Take what a request of another place may get here; which of the shared nodes it gets is not known."""
+    if profile.minimum(start, end) >= processors:
+        profile.take(start, end - start, processors)
+        return
+    within = [time for time, _ in profile.steps() if start < time < end]
+    for begin, until in pairwise((start, *within, end)):
+        there = min(processors, profile.minimum(begin, until))
+        if there > 0:
+            profile.take(begin, until - begin, there)
