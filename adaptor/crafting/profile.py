@@ -132,7 +132,8 @@ class Profile:
 
         They overlap.
         """
-        slots = [slot for slot, _ in rectangles(zip(self._times, self._free, strict=True))]
+        found = rectangles(zip(self._times, self._free, strict=True))
+        slots = [FreeSlot(begin, end - begin, processors) for begin, end, processors, _ in found]
         slots.sort(key=attrgetter("processors"), reverse=True)
         slots.sort(key=attrgetter("start"))
         return slots
@@ -181,8 +182,9 @@ class Profile:
             del self._times[index], self._free[index]
 
 
-def rectangles(steps: Iterable[tuple[float, int]]) -> Iterator[tuple[FreeSlot, int]]:
-    """Each maximal rectangle under `(time, processors from then on)`, and how many of them are in wider ones.
+def rectangles(steps: Iterable[tuple[float, int]]) -> Iterator[tuple[float, float, int, int]]:
+    """Each maximal rectangle under `(time, processors from then on)`: its begin, its end, its processors, and
+    how many of these are in longer ones.
 
     One sweep over the steps with a stack of open rectangles, O(n).
     """
@@ -193,6 +195,6 @@ def rectangles(steps: Iterable[tuple[float, int]]) -> Iterator[tuple[FreeSlot, i
         while open_slots and open_slots[-1][1] > free:
             begin, processors = open_slots.pop()
             shared = max(free, open_slots[-1][1] if open_slots else 0)
-            yield FreeSlot(begin, time - begin, processors), shared
+            yield begin, time, processors, shared
         if free and (not open_slots or open_slots[-1][1] < free):
             open_slots.append((begin, free))

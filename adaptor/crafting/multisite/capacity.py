@@ -15,9 +15,7 @@ from adaptor.units import round_up
 
 def strips(steps: list[tuple[float, int]]) -> list[FreeSlot]:
     """Cut the area under `(time, units from then on)` into horizontal strips of maximal length."""
-    return [
-        FreeSlot(slot.start, slot.duration, slot.processors - shared) for slot, shared in rectangles(steps)
-    ]
+    return [FreeSlot(begin, end - begin, units - shared) for begin, end, units, shared in rectangles(steps)]
 
 
 class Capacity:

@@ -257,11 +257,16 @@ def blocks(terms: Ints) -> int:
 
 
 @kernel
-def fits(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, tr: float) -> bool:
-    """After `find_openings`: whether all chunks have room from start on for tr."""
-    left, least = terms[CHUNKS], state.least
+def first_fit(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, tr: float) -> float:
+    """After `find_openings`: `start` if all chunks have room from then on for tr, else a time before which
+    they have none. It is −∞ (not known) unless no node counts for more than one chunk.
+    """
+    left, least, later = terms[CHUNKS], state.least, np.inf
+    # A node that has a GPU of some type at each instant need not have the same one all the time.
+    single = terms[CHUNKS] == terms[FEWEST] and not terms[ANY_GPUS]
     for block in range(blocks(terms)):
         if state.soonest[block] > start:
+            later = min(later, state.soonest[block])
             continue
         soonest = np.inf
         first = terms[FIRST] + block * BLOCK
@@ -269,14 +274,18 @@ def fits(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, tr
             node = eligible[place]
             if state.opening[node] <= start:
                 state.opening[node] = opening(state, node, start, each, terms, tr)
-            if state.opening[node] <= start:
+            soonest = min(soonest, state.opening[node])
+            if state.opening[node] > start:
+                later = min(later, state.opening[node])
+            elif single:
+                left -= 1
+            else:
                 find_least(state, node, start, start + tr, least)
                 left -= chunks_on(least, state.capacity[node], each, terms)
-                if left <= 0:
-                    return True
-            soonest = min(soonest, state.opening[node])
+            if left <= 0:
+                return start
         state.soonest[block] = soonest
-    return bool(left <= 0)
+    return float(later) if single else -np.inf
 
 
 @kernel
@@ -335,10 +344,11 @@ def earliest(state: State, eligible: Ints, each: Ints, terms: Ints, not_before: 
             look += 1
         if look < count and (look == step or instants[look] < start + tr):
             step = look + 1
-        elif fits(state, eligible, each, terms, start, tr):
-            return float(start)
         else:
-            step += 1
+            fit = first_fit(state, eligible, each, terms, start, tr)
+            if fit == start:
+                return fit
+            step = max(step + 1, step_at(instants, count, fit))
     return np.inf
 
 

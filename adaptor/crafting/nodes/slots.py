@@ -11,7 +11,7 @@ from operator import ne
 
 from adaptor.crafting.nodes.schedule import NodeSchedule
 from adaptor.crafting.nodes.space import PROCESSORS, Ask, Space, Vector, chunks_on
-from adaptor.crafting.profile import Profile
+from adaptor.crafting.profile import Profile, rectangles
 from adaptor.model import FreeSlot
 from adaptor.resources import Need
 
@@ -21,6 +21,9 @@ Steps = tuple[tuple[float, ...], tuple[int, ...]]
 
 HANDOVERS = 100
 """Instants, from the first on, at which further free slots are looked for (`SlotProfile.free_slots`)."""
+
+DURATIONS = 8
+"""For which what stays on the nodes is remembered, at most: some 5 MB each for the largest queues."""
 
 
 class _Nodes:
@@ -55,6 +58,17 @@ class _Nodes:
                 self.units.append(units)
         self.handovers = sorted(time for time in rises if changes[time] <= 0)
         """Instants at which a node comes free and the sum does not rise, as others are taken."""
+        self._staying: dict[float, _Staying] = {}
+
+    def staying(self, duration: float) -> _Staying:
+        """Of all nodes. Heuristics try few durations, but often."""
+        if duration not in self._staying:
+            if len(self._staying) == DURATIONS:
+                self._staying.clear()
+            self._staying[duration] = found = _Staying(duration)
+            for steps, count in zip(self.groups, self.counts, strict=True):
+                found.add(zip(*steps, strict=True), count)
+        return self._staying[duration]
 
     def least(self, start: float, end: float, drawn: Mapping[int, int], enough: float = -math.inf) -> int:
         """The units that stay free during [start, end), without this number of nodes of each group.
@@ -80,6 +94,44 @@ class _Nodes:
         return units
 
 
+class _Staying:
+    """The units that stay on their nodes during a window of some seconds, by its start.
+
+    They are the layers of the steps of each node that begin before the window and end after it.
+    """
+
+    def __init__(self, duration: float) -> None:
+        self.duration = duration
+        self._begins, self._ends = Counter[float](), Counter[float]()
+        """Units, by the instants at which layers as long as the window begin and end."""
+
+    def copy(self) -> _Staying:
+        twin = _Staying(self.duration)
+        twin._begins, twin._ends = self._begins.copy(), self._ends.copy()
+        return twin
+
+    def add(self, steps: Iterable[tuple[float, int]], count: int) -> None:
+        """The layers of a number of nodes; below 0, they are gone."""
+        begins, ends, duration = self._begins, self._ends, self.duration
+        for begin, end, units, shared in rectangles(steps):
+            if begin + duration <= end:
+                begins[begin] += count * (units - shared)
+                ends[end] += count * (units - shared)
+
+    def next_with(self, units: int, after: float) -> float:
+        """The first start after an instant with that many units, if fewer are there at that instant."""
+        there, ends = 0, iter(sorted(self._ends))
+        end = next(ends, math.inf)
+        for begin in sorted(self._begins):
+            there += self._begins[begin]
+            while end < begin + self.duration:
+                there -= self._ends[end]
+                end = next(ends, math.inf)
+            if begin > after and there >= units:
+                return begin
+        return math.inf
+
+
 class SlotProfile(Profile):
     """Free processors over time that requests of one unit can use, on nodes.
 
@@ -88,7 +140,7 @@ class SlotProfile(Profile):
     `take` takes from nodes. Where these are known until some time only, requests use any node from then on.
     """
 
-    __slots__ = ("_drawn", "_each", "_nodes", "_rest", "_taken", "_touched", "_until")
+    __slots__ = ("_drawn", "_each", "_nodes", "_rest", "_staying", "_taken", "_touched", "_until")
 
     def __init__(
         self,
@@ -118,13 +170,15 @@ class SlotProfile(Profile):
         """The units free on these, by a number."""
         self._taken: dict[tuple[float, float, int], list[dict[int, int]]] = defaultdict(list)
         """By request `(start, duration, processors)`, each time that it was taken: units by touched node."""
+        self._staying: _Staying | None = None
+        """As long as nothing else is taken; see `_stays`."""
 
     def copy(self) -> SlotProfile:
         twin = SlotProfile.__new__(SlotProfile)
         twin._times, twin._free = self._times.copy(), self._free.copy()
         twin._each, twin._nodes, twin._drawn = self._each, self._nodes, self._drawn.copy()
         twin._touched = {number: node.copy() for number, node in self._touched.items()}
-        twin._until, twin._rest = self._until, self._rest.copy()
+        twin._until, twin._rest, twin._staying = self._until, self._rest.copy(), self._staying
         twin._taken = defaultdict(list, {key: list(each) for key, each in self._taken.items()})
         return twin
 
@@ -147,8 +201,19 @@ class SlotProfile(Profile):
         while (start := super().earliest_start(processors, duration, not_before)) < math.inf:
             if self._units(start, start + duration, units) >= units:
                 return start
-            not_before = min(_next(self._times, start), _next(self._nodes.handovers, start))
+            unknown = max(bisect_right(self._times, start), bisect_left(self._times, self._until))
+            stays = self._stays(duration).next_with(units, start)
+            not_before = min([stays, *self._times[unknown : unknown + 1]])
         return math.inf
+
+    def _stays(self, duration: float) -> _Staying:
+        if self._staying is None or self._staying.duration != duration:
+            self._staying = self._nodes.staying(duration).copy()
+            for group, count in self._drawn.items():
+                self._staying.add(zip(*self._nodes.groups[group], strict=True), -count)
+            for node in self._touched.values():
+                self._staying.add(node.steps(), 1)
+        return self._staying
 
     def free_slots(self) -> list[FreeSlot]:
         """See `Profile.free_slots`; and the widest slot from each instant on at which a node comes free.
@@ -179,10 +244,12 @@ class SlotProfile(Profile):
             if not left:
                 break
         self._taken[start, duration, processors].append(units)
+        self._staying = None
         self._rest._change(max(start, self._until), start + duration, -wanted)
         self._change(start, start + duration, -processors)
 
     def give(self, start: float, duration: float, processors: int) -> None:
+        self._staying = None
         known = min(start + duration, self._until) - start
         for number, units in self._taken[start, duration, processors].pop().items():
             self._touched[number].give(start, known, units)
@@ -253,8 +320,3 @@ def _least(steps: Steps, start: float, end: float) -> int:
     times, counts = steps
     first = max(0, bisect_right(times, start) - 1)
     return counts[first] and min(counts[first : bisect_left(times, end, first + 1)])
-
-
-def _next(times: list[float], after: float) -> float:
-    place = bisect_right(times, after)
-    return times[place] if place < len(times) else math.inf

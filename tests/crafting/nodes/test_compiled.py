@@ -11,7 +11,7 @@ from adaptor.crafting.nodes import kernel
 from adaptor.crafting.nodes.schedule import NodeSchedule, node_schedule
 from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.model import PendingJob, QueueState, RunningJob
-from adaptor.resources import Need, Part
+from adaptor.resources import Need, Node, Part
 from tests.alike import alike
 from tests.crafting.nodes.node_queues import needs, node_queues
 
@@ -31,6 +31,25 @@ def same(queue: QueueState) -> tuple[NodeSchedule, NodeSchedule]:
 def test_they_plan_the_same(queue: QueueState, unit: Need) -> None:
     plain, compiled = same(queue)
     assert slot_profile(compiled, unit, 0.0).steps() == slot_profile(plain, unit, 0.0).steps()
+
+
+def test_a_gpu_of_any_type_is_the_same_one_all_the_time() -> None:
+    """At each instant one of the two is free, but none for 20 s."""
+    gpus = (("a100", 1), ("h100", 1))
+    node = Node(name="n1", processors=8, memory=8, gpus=gpus)
+    first, second = (Part(node="n1", processors=1, memory=0, gpus=(gpu,)) for gpu in gpus)
+    queue = QueueState(
+        now=0.0,
+        processors=8,
+        running=(RunningJob("r", 1, 10.0, (first,)),),
+        pending=(
+            PendingJob("planned", 1, 10.0, 10.0, (second,)),
+            PendingJob("any", 1, 20.0, need=Need(chunks=1, processors=1, gpus=1)),
+        ),
+        nodes=(node,),
+    )
+    plain, _ = same(queue)
+    assert plain.starts["any"] == 10.0
 
 
 def test_rows_grow_as_jobs_are_planned() -> None:

@@ -149,11 +149,13 @@ def test_what_is_taken_is_gone_and_comes_back(queue: QueueState, unit: Need, dat
     assert [profile.minimum(*each) for each in windows] == [untouched.minimum(*each) for each in windows]
 
 
-@given(node_queues(), needs(), st.integers(1, 8), st.integers(1, 20))
+@given(node_queues(), needs(), st.integers(1, 8), st.integers(1, 20), st.integers(0, 20), st.integers(1, 20))
 def test_the_earliest_start_is_the_first_second_with_room(
-    queue: QueueState, unit: Need, units: int, seconds: int
+    queue: QueueState, unit: Need, units: int, seconds: int, begin: int, held: int
 ) -> None:
+    """Beside a request that took half of what was free at some time."""
     profile, processors = slots(queue, unit), units * unit.processors
+    profile.take(begin, held, profile.minimum(begin, begin + held) // 2 // unit.processors * unit.processors)
     start = profile.earliest_start(processors, seconds)
     expected = (each for each in range(200) if profile.minimum(each, each + seconds) >= processors)
     assert start == next(expected, math.inf)
