@@ -18,13 +18,14 @@ from adaptor.budget.provisioning.pacing import (
     advise,
     needed_for_deadline,
     situation_of,
+    starts_in_time,
     terms_for,
     with_hint,
 )
 from adaptor.budget.provisioning.presets import preset_of
 from adaptor.budget.provisioning.within_budget import cheaper_anew, hosts_within
 from adaptor.crafting.coverage import time_left
-from adaptor.crafting.fits import unit_of
+from adaptor.crafting.fits import unit_of, width
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.memory import Memory, MemoryDraft, donated_nodes
 from adaptor.decisions.pilots import Pilot
@@ -266,6 +267,12 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0) -> Course:
         slow=bag.spec.prefer is None,
         whole_units=whole_units,
         requests_left=max(0, site.rules.limits.max_pending_requests - len(site.requests)),
+        oldest=now - min(bag.starts, default=now),
+        newest=max(
+            (pilot.submitted if pilot.started is None else pilot.started for _, _, pilot, _ in there),
+            default=-math.inf,
+        ),
+        widest=max(1, site.rules.limits.max_proc // width(site.queue, bag.spec.task)),
     )
 
 
@@ -332,6 +339,8 @@ def why_not_another_unit(snapshot: Snapshot, courses: Courses, site: SiteFacts, 
     going = _going_on(snapshot, course, bag, pilot)
     if course.deadline is not None:
         going = max(going, int(min(slots, needed_for_deadline(course))))
+        if bag.by_pilot.get(pilot.id) and not starts_in_time(course):
+            return ""  # its tasks would end too late elsewhere
     if 2 * going >= slots:
         return ""
     return (

@@ -112,6 +112,33 @@ def test_a_later_deadline_is_not_dearer(tasks: list[float], unit: int, deadline:
     assert later_found.cost <= 1.35 * sooner_found.cost + 4 * unit / 3600
 
 
+@pytest.mark.parametrize("kind", ["constant", "normal", "image", "exponential"])
+def test_a_deadline_by_the_hour_does_not_cost_twice_the_work(kind: str) -> None:
+    """All hosts are charged for one hour, and the deadline lies within it or little beyond."""
+    tasks = tasks_of(kind, 2, 0)
+    plain = run(tasks, site_of(1)).end
+    found = run(tasks, site_of(3600), deadline=4 * plain)
+    assert found.ended
+    assert found.end <= 4 * plain
+    assert found.cost <= 2.0 * sum(tasks) / 3600
+
+
+@pytest.mark.parametrize("unit", [1, 3600])
+@pytest.mark.parametrize("kind", ["constant", "image", "many-kinds", "levy"])
+def test_a_bag_of_unknown_runtimes_keeps_a_deadline_of_half_as_long_again(kind: str, unit: int) -> None:
+    """Its first requests leave enough of the few that the site takes."""
+    tasks = tasks_of(kind, 2, 0)
+    plain = run(tasks, site_of(unit)).end
+    assert run(tasks, site_of(unit), deadline=1.5 * plain).end <= 1.5 * plain
+
+
+def test_a_pilot_whose_task_would_end_too_late_elsewhere_goes_on_for_a_deadline() -> None:
+    """The unit of a pilot with a long last task ends a few minutes before the deadline."""
+    tasks = tasks_of("many-kinds", 11, 0)
+    deadline = 4 * run(tasks, site_of(3600)).end
+    assert run(tasks, site_of(3600), deadline=deadline).end <= deadline
+
+
 def test_a_deadline_by_the_hour_pays_no_unit_of_many_hosts_for_a_last_task() -> None:
     """15 hosts do 255 of the tasks in their first hour; one host does the last one."""
     found = run([200.0] * 256, site_of(3600), deadline=6500.0, time=200.0)

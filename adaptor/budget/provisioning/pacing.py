@@ -44,8 +44,20 @@ HINTED = 0.5
 
 With that of exponential ones (1) equal tasks take half as long again; with 0.5 heavy tails leave a few over.
 """
-_AGED = 1.5
-"""What a task is taken to need, in parts of the time that those that run have run, before enough finished."""
+_LEARN, _LEARN_FOR_FEW = 1 / 16, 1 / 4
+"""Parts of the time left for which the newest hosts run before more are requested for a deadline.
+
+The latter where fewer are needed than 1/(r + 1) of those that are there, r being the requests left. On seeds
+2 and 3 of `adaptor replay budget-frontier`, 1/8 for these loses 3 of 32 deadlines of twice the time.
+"""
+_FIRST = 4
+"""Times `samples`: most first hosts that an assumed runtime asks for."""
+_BLIND_DOUBT = 3.0
+"""The factor by which the work may exceed the expected one while the runtimes are unknown."""
+_LAST = 3.0
+"""Deviations by which the last task before a deadline may be longer than the mean."""
+_RESERVE = 1 / 8
+"""The least part of the time left in which no task starts. Without it, heavy tails miss one of 32."""
 LONGER = 2.0
 """Deviations by which the last task of a host may be longer than the mean."""
 
@@ -77,6 +89,12 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float | None = None
     requests_left: float = math.inf
     """That the site allows now."""
+    widest: float = math.inf
+    """Hosts of the largest request."""
+    oldest: float = 0.0
+    """Seconds for which the first of the running tasks has run."""
+    newest: float = -math.inf
+    """When the newest request of the bag started; of one that is queued, when it was made."""
 
     @property
     def waiting(self) -> int:
@@ -140,7 +158,7 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
         return Paced(bought, pace)
     if course.slow and course.hosts:
         bought = msgspec.structs.replace(bought, hosts=0, reason="the deadline needs no more")
-    left, needed = format_duration(max(0.0, course.deadline - course.now)), needed_for_deadline(course)
+    left, needed = format_duration(max(0.0, course.deadline - course.now)), _requested_for_deadline(course)
     if needed <= bought.hosts:
         return Paced(bought, pace)
     reason = f"the deadline in {left} needs {needed:,.0f} more"
@@ -230,40 +248,84 @@ def known_mean(course: Course) -> float:
 def needed_for_deadline(course: Course) -> float:
     """More slots that are needed to be done in time; infinite where none would do.
 
-    The larger of two numbers: what does the expected work in half of the time left, since requests may wait
-    and estimates change; and what does nearly certainly all of it in all of the time.
+    The larger of two numbers: what does the expected work so that its last task, a long one, can still end;
+    and what does nearly certainly all of it, without what later requests can still bring. If a mean is known
+    from the beginning, they need not: hosts do most if they are requested first.
 
     Before enough have finished, the age of the running tasks stands for the runtime. So the need grows while
-    little is learned, and no hosts are requested for a guess.
+    little is learned. What the site assumes of a task counts for the first hosts alone.
     """
     assert course.deadline is not None
-    runtimes, time_left = with_hint(course.sums, course.hint), course.deadline - course.now
-    blind, usable = course.blind, time_left - course.terms.startup
-    if not blind:
-        mean = _mean(course, runtimes)
-        work = course.waiting * mean
-        most = work * _deviating(course, runtimes)
+    sums, time_left = with_hint(course.sums, course.hint), course.deadline - course.now
+    known, usable = _with_long_ones(sums, course.now), time_left - course.terms.startup
+    if not course.blind:
+        mean, residual, doubt = _mean(course, sums), known.residual, _deviating(course, known)
     elif usable < course.assumed:
         return math.inf
     else:
-        mean = max(1.0, course.needed, runtimes.mean, _AGED * runtimes.running_mean(course.now))
-        work = most = course.waiting * mean
+        age = sums.running_mean(course.now) if course.there else course.assumed
+        mean = residual = max(1.0, course.needed, sums.mean, age)
+        doubt = _BLIND_DOUBT
     if usable < mean:
         return math.inf
-    last = min(usable / 2, mean + LONGER * runtimes.deviation)
-    residual, aimed = mean if blind else runtimes.residual, max(_aimed_at(course, time_left), mean)
-    work, most = work + runtimes.running * residual, most + runtimes.running * residual
-    expected = _missing(course, work, aimed, residual, mean)
-    lasting = [msgspec.structs.replace(host, ends=math.inf) for host in course.until_requests_end]
-    renewed = msgspec.structs.replace(course, lasting=lasting)  # other hosts may follow those that end
-    missing = max(expected, _missing(renewed, most, usable, last, mean))
-    if missing <= 0 or (blind and missing < course.there):
+    last = min(usable / 2, max(_longest(course, known), _RESERVE * usable))
+    aimed = min(max(_aimed_at(course, time_left), mean), usable - last + residual)
+    work, running = course.waiting * mean, sums.running * residual
+    lasting = course.until_requests_end
+    paid = course.hosts if course.whole_units else lasting  # another unit costs as much as another host
+    expected = _missing(course.now, paid, work + running, aimed, residual, mean)
+    if course.whole_units and time_left >= 2 * course.terms.unit:
+        sure = 0.0  # requests end in time and make room for others
+    elif course.hint is not None:
+        sure = _missing(course.now, lasting, doubt * work + running, usable, residual, mean)
+    else:
+        later = max(0, course.requests_left - 1) * course.widest
+        sure = _missing(course.now, lasting, doubt * work + running, aimed, residual, mean) - later
+        sure = min(sure, course.widest)
+    needed = math.ceil(max(0.0, expected, sure))
+    first = course.blind and not course.there
+    return min(needed, _FIRST * work_bound.samples(course.tasks)) if first else needed
+
+
+def starts_in_time(course: Course) -> bool:
+    """Whether even a long task that starts now is done by the deadline."""
+    assert course.deadline is not None
+    return course.now + course.terms.startup + _longest(course, course.sums) <= course.deadline
+
+
+def _longest(course: Course, sums: RuntimeSums) -> float:
+    """Seconds that the last task before the deadline may take: as long as one that runs has run, at least."""
+    return max(course.oldest, sums.mean + _LAST * sums.deviation)
+
+
+def _requested_for_deadline(course: Course) -> float:
+    """Of the needed slots, those to request now; infinite where none would do.
+
+    A site takes few requests, and one for few slots uses up one of them. So a bag of unknown runtimes first
+    sees what its newest hosts have to tell, and takes whole requests.
+    """
+    assert course.deadline is not None
+    needed = needed_for_deadline(course)
+    if not needed or math.isinf(needed) or course.hint is not None:
+        return needed
+    learned = course.now - course.newest - course.terms.startup
+    few = needed < course.there / (1 + course.requests_left)
+    if learned < (_LEARN_FOR_FEW if few else _LEARN) * (course.deadline - course.now):
         return 0
-    ends_before = course.whole_units and _AIMED_AT * time_left >= course.terms.unit
-    if course.requests_left == 1 and not ends_before:  # no request ends that makes room for a correction
-        cautious = _missing(course, most, min(usable, aimed), min(last, aimed / 2), mean)
-        missing = max(missing, cautious if course.hint is not None else course.there)
-    return math.ceil(missing)
+    return needed if needed < course.widest else needed - needed % course.widest
+
+
+def _with_long_ones(sums: RuntimeSums, now: float) -> RuntimeSums:
+    """Running tasks count as finished where they have run longer than the finished ones took."""
+    age = sums.running_mean(now)
+    if age <= sums.mean:
+        return sums
+    return msgspec.structs.replace(
+        sums,
+        finished=sums.finished + sums.running,
+        total=sums.total + sums.running * age,
+        squares=sums.squares + sums.running * age**2,
+    )
 
 
 def _deviating(course: Course, runtimes: RuntimeSums) -> float:
@@ -280,24 +342,22 @@ def _mean(course: Course, runtimes: RuntimeSums) -> float:
     now = course.now
     if course.hint is not None or not runtimes.finished:
         return runtimes.corrected_mean(now)
-    spread = min(1.0, work_bound.variation(runtimes))
+    spread = min(1.0, work_bound.variation(_with_long_ones(runtimes, now)))
     return runtimes.mean + spread * runtimes.running * runtimes.running_mean(now) / runtimes.finished
 
 
 def _aimed_at(course: Course, time_left: float) -> float:
-    """Seconds of a host in half of the time left; in whole units, since the rest of one is paid anyway.
+    """Seconds of a host in half of the time left, as requests may wait and estimates change.
 
-    Within a unit, only what is known from the beginning may take all of the time.
+    In whole units, all of the time in the first one: it is paid anyway, and half of it costs twice as much.
     """
-    unit = course.terms.unit
-    if course.whole_units and (time_left >= unit or course.hint is not None):
-        aimed = max(min(time_left, unit), math.floor(_AIMED_AT * time_left / unit) * unit)
-    else:
-        aimed = _AIMED_AT * time_left
+    aimed = min(time_left, course.terms.unit) if course.whole_units else _AIMED_AT * time_left
     return aimed - course.terms.startup
 
 
-def _missing(course: Course, work: float, usable: float, lost: float, mean: float) -> float:
+def _missing(
+    now: float, hosts: Sequence[Hosts], work: float, usable: float, lost: float, mean: float
+) -> float:
     """Hosts for the work for which those that are there have no time; negative: they have time to spare.
 
     Args:
@@ -306,10 +366,7 @@ def _missing(course: Course, work: float, usable: float, lost: float, mean: floa
         lost: of these, at its end.
         mean: seconds of a task.
     """
-    there = sum(
-        host.count * max(0.0, min(host.time_left(course.now), usable) - lost)
-        for host in course.until_requests_end
-    )
+    there = sum(host.count * max(0.0, min(host.time_left(now), usable) - lost) for host in hosts)
     return (work - there) / max(mean, usable - lost)
 
 

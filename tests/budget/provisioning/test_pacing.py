@@ -166,13 +166,53 @@ def test_a_deadline_learns_with_few_hosts_and_asks_for_more_as_its_tasks_run_on(
     assert bought[-1] > 30
 
 
-def test_the_last_request_that_a_site_allows_doubles_what_is_there() -> None:
-    made = course(finished=30, running=10, hosts=10, deadline=4 * 3600.0)
-    made = msgspec.structs.replace(made, slow=True)
-    before = advise(made).pace
-    usual = advise(made, before).advice.hosts
-    last = advise(msgspec.structs.replace(made, requests_left=1), before).advice.hosts
-    assert last == max(usual, 10) if usual else last == 0
+def by_deadline(finished: int, hosts: int, now: float, **changes: Any) -> int:
+    """Hosts to request for 256 tasks of about 200 s, by the hour, in requests of 16 at most."""
+    made = course(
+        now=now, finished=finished, running=hosts, hosts=hosts, tasks=256, runtime=200.0, deadline=3200.0
+    )
+    made = msgspec.structs.replace(
+        made, slow=True, whole_units=True, widest=16, requests_left=3, newest=0.0,
+        terms=HostTerms(unit=3600, startup=30),
+    )  # fmt: skip
+    made = msgspec.structs.replace(made, **changes)
+    return advise(made, advise(made).pace).advice.hosts
+
+
+def test_by_the_hour_a_deadline_within_a_unit_buys_no_second_host_for_the_same_work() -> None:
+    """51,200 s of work: 16 hosts for 3200 s at the least; as many again would be charged as much again."""
+    assert 10 <= by_deadline(30, 5, 300.0) + 5 <= 22
+
+
+def test_more_hosts_for_a_deadline_wait_for_what_the_newest_have_to_tell() -> None:
+    assert by_deadline(30, 5, 100.0) == 0
+    assert by_deadline(30, 5, 300.0) > 0
+
+
+def test_few_hosts_are_requested_later_as_each_request_is_one_of_few() -> None:
+    found = [by_deadline(30 + int(now / 15), 15, now) for now in (300.0, 500.0, 700.0)]
+    assert found[:2] == [0, 0]
+    assert by_deadline(20, 15, 1500.0) > 0
+
+
+def test_hosts_beyond_a_whole_request_wait() -> None:
+    assert by_deadline(10, 3, 400.0, tasks=400) == 16
+
+
+def test_the_last_request_that_a_site_allows_has_hosts_for_all_the_work_nearly_certainly() -> None:
+    some, last = (by_deadline(6, 5, 300.0, requests_left=left) for left in (3, 1))
+    assert some < last
+
+
+def test_a_task_that_runs_on_leaves_others_as_much_time_before_the_deadline() -> None:
+    usual, long = (by_deadline(30, 8, 900.0, oldest=oldest) for oldest in (100.0, 800.0))
+    assert usual < long
+
+
+def test_what_a_site_assumes_of_a_task_counts_for_the_first_hosts_of_a_near_deadline_alone() -> None:
+    """A wrong assumption costs a few hosts."""
+    first = [asked(course(tasks=256, deadline=hours * 3600.0)).hosts for hours in (4, 10, 100)]
+    assert first == [12, 9, 3]
 
 
 def by_the_hour(hosts: int, runtimes: list[float], age: float, requests_left: float) -> int:
