@@ -10,6 +10,7 @@ import msgspec
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Pace, advise, situation_of
+from adaptor.crafting.fits import width
 from adaptor.forecast.known import KnownAims, KnownSite
 from adaptor.forecast.supply import Moment
 from adaptor.units import round_up
@@ -72,7 +73,7 @@ class Buyer:
 
     def _course(self, site: KnownSite, moment: Moment) -> Course:
         assert site.terms is not None
-        learner = moment.learners[site.name]
+        learner, limits = moment.learners[site.name], site.rules.limits
         lasting = [Hosts(pilot.slots, pilot.began + site.rules.pad, pilot.end) for pilot in moment.held]
         return Course(
             now=moment.now,
@@ -92,4 +93,12 @@ class Buyer:
             assumed=min(site.rule.initial, site.rule.longest),
             needed=moment.needed(site.name) if learner.knows else 0.0,
             deadline=self._aims.deadline,
+            slow=self._aims.slow,
+            whole_units=site.whole_units,
+            requests_left=max(
+                0, limits.max_pending_requests - sum(pilot.site == site.name for pilot in moment.held)
+            ),
+            widest=max(1, limits.max_proc // width(site.queue, site.task)),
+            oldest=0.0 if moment.oldest is None else moment.now - moment.oldest,
+            newest=max((pilot.began for pilot in moment.held), default=-math.inf),
         )

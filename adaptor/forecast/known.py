@@ -94,6 +94,8 @@ class KnownAims(msgspec.Struct, frozen=True, kw_only=True):
     """Epoch seconds."""
     pace: Pace | None = None
     """What the estimator has decided so far."""
+    slow: bool = False
+    """Whether it has a deadline alone."""
 
 
 class KnownBag(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,7 +48,12 @@ def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
     shown = {pilot.job for site in known for pilot in site.pilots}
     others = [pilot for pilot in _own(sites, bag) if (pilot.job or "") not in shown]
     pace = snapshot.memory.paces.get(bag.id)
-    aims = KnownAims(preset=preset_of(bag.spec.prefer), deadline=bag.spec.deadline, pace=pace)
+    aims = KnownAims(
+        preset=preset_of(bag.spec.prefer),
+        deadline=bag.spec.deadline,
+        pace=pace,
+        slow=bag.spec.prefer is None,
+    )
     return KnownBag(
         now=now,
         waiting=max(0, bag.tasks - bag.finished - len(bag.starts)),
